@@ -10,7 +10,7 @@ each program on random inputs as well, and stops at the first execution above it
 difference goes to ``build/loop-comparison/differences.txt``.
 
 The earlier version is taken from this repository's history; it has to have ``wcet loops --json``.
-What a version does not answer in ``PATIENCE`` seconds it has not analysed.
+What a version does not answer in the seconds of ``--patience`` it has not analysed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FOLDER = build.ROOT / "build/loop-comparison"
 KERNELS = [
     f"{board}-{p}" for board in ("kzm", "cubieboard") for p in ("before", "after", "latency")
 ]
-PATIENCE = 1200  # seconds of the clock for one ELF
+PATIENCE = 1200  # seconds of the clock for one ELF, unless another number is given
 COLUMNS = ("loops", "bounded before", "bounded now", "larger", "lost", "smaller", "gained")
 
 # Run with a version's folder, ELFs with where their answers go and options, and a limit.
@@ -100,7 +100,11 @@ def programs(count: int, first: int) -> Iterator[tuple[str, Path]]:
 
 
 def answers(
-    version: Path, name: str, asked: Sequence[tuple[str, Path]], options: Sequence[str]
+    version: Path,
+    name: str,
+    asked: Sequence[tuple[str, Path]],
+    options: Sequence[str],
+    patience: int,
 ) -> list[Path]:
     """Ask one version of all programs in one process: where its answers are, if it has them."""
     folder = FOLDER / name
@@ -110,18 +114,22 @@ def answers(
     table = folder / "asked"
     rows = [[str(elf), str(file), *options] for (_, elf), file in zip(asked, files, strict=True)]
     table.write_text(json.dumps(rows), encoding="utf-8")
-    command = [sys.executable, "-c", DRIVER, str(version), str(table), str(PATIENCE)]
+    command = [sys.executable, "-c", DRIVER, str(version), str(table), str(patience)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, cwd=folder)
     return files
 
 
 def row(
-    name: str, old: Path, asked: Sequence[tuple[str, Path]], options: Sequence[str] = ()
+    name: str,
+    old: Path,
+    asked: Sequence[tuple[str, Path]],
+    options: Sequence[str],
+    patience: int,
 ) -> Counter[str]:
     """Compare the answers to all of ``asked``."""
-    before = answers(old, f"{name}-before", asked, options)
-    now = answers(build.ROOT, f"{name}-now", asked, options)
+    before = answers(old, f"{name}-before", asked, options, patience)
+    now = answers(build.ROOT, f"{name}-now", asked, options, patience)
     found: Counter[str] = Counter()
     with (FOLDER / "differences.txt").open("a", encoding="utf-8") as file:
         for (of, _), a, b in zip(asked, map(bounds_in, before), map(bounds_in, now), strict=True):
@@ -158,6 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernels", nargs="*", default=KERNELS, metavar="BOARD-PRESET")
     parser.add_argument("--programs", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--patience", type=int, default=PATIENCE, metavar="SECONDS")
     parser.add_argument("--executed", action="store_true", help="run the programs as well")
     options = parser.parse_args(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -165,9 +174,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     old = earlier(options.revision)
     print("| |", " | ".join(COLUMNS), "|")
     found: Counter[str] = Counter()
-    found += row("kernels", old, [(name, build.kernel(name)) for name in options.kernels])
+    kernels = [(name, build.kernel(name)) for name in options.kernels]
+    found += row("kernels", old, kernels, (), options.patience)
     written = list(programs(options.programs, options.seed))
-    found += row("programs", old, written, ("--entry", "main"))
+    found += row("programs", old, written, ("--entry", "main"), options.patience)
     if options.executed:
         ran = executed(written, options.seed)
         print(f"no execution of the {ran:,} programs with a bound is above it")

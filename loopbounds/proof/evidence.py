@@ -192,9 +192,8 @@ def _proved(
     inner_end: bool,
 ) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
-    evidence = (
-        f"count <= {outcome.bound} is an invariant (k-induction with {outcome.relations} relations)"
-    )
+    relations = f"{outcome.relations} relation{'s' * (outcome.relations != 1)}"
+    evidence = f"count <= {outcome.bound} is an invariant (k-induction with {relations})"
     evidence += REACHED if exact else NOT_REACHED
     if cut.rests:
         evidence += f"; rests on {', '.join(sorted(kind_of(text).name for text in cut.rests))}"

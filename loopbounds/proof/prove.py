@@ -391,13 +391,23 @@ def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | N
     with suppress(OutOfTime):
         for part in (*_deciding(seen), seen):
             session.turn_to(part.model)
-            kept, inductive = weed(session, part.model, part.guesses, at_most(part.reached))
-            found = _Found(part.reached, tuple(kept), DEPTH)
-            if inductive and session.proved(found.claim, found.depth):
-                return found, left
-            if part is seen:
-                left = kept
+            for guesses in filter(None, (_equalities(part.guesses), part.guesses)):
+                kept, inductive = weed(session, part.model, guesses, at_most(part.reached))
+                found = _Found(part.reached, tuple(kept), DEPTH)
+                if inductive and session.proved(found.claim, found.depth):
+                    return found, left
+                if part is seen and guesses is part.guesses:
+                    left = kept
     return None, left
+
+
+def _equalities(guesses: Sequence[Term]) -> list[Term]:
+    """What variables are after so many executions: enough to bound a counter, and soon checked.
+
+    None if nothing is known of that.
+    """
+    found = [g for g in guesses if g.op == "eq"]
+    return found if COUNT in rewrite.symbols(found) else []
 
 
 def _by_parts(

@@ -291,6 +291,26 @@ def between_unknowns() -> LoopModel:
     return counted(start, terms.add(X, word(32)), terms.ult(X, end))
 
 
+def beside_data() -> LoopModel:
+    """A counter to 22, beside a word that begins as a large one and is made of what is read."""
+    a, b, c, read = sym("a", 32), sym("b", 32), sym("c", 32), sym("i", 32)
+    start = terms.add(N, M)
+    few = terms.negate(terms.ult(word(5), bits(start, 7)))
+    shifted = operation("xor", a, terms.scale(start, 512))
+    large = terms.add(terms.add(start, b), terms.ite(few, shifted, c))
+    on = terms.ite(terms.ult(word(22), Y), word(0), word(1))
+    goes_on = nonzero(terms.ite(terms.slt(X, word(1000)), on, word(0)))
+    data = Variable(X, large, operation("xor", read, terms.scale(X, 8)))
+    counter = Variable(Y, word(0), terms.add(Y, word(1)))
+    return LoopModel((N, M, a, b, c), (data, counter), (read,), (), goes_on)
+
+
+def test_a_counter_beside_data_takes_few_steps() -> None:
+    """That it counts is enough: what relates the data to where they begin takes many."""
+    outcome = prove_simple(beside_data(), Budget(steps=500), find_checker())
+    assert (outcome.bound, outcome.reached) == (24, 24)
+
+
 @pytest.mark.slow
 def test_a_loop_longer_than_runs_are_followed_is_given_up_soon() -> None:
     """A part of its budget decides: a shared one would take what other models need."""
