@@ -149,7 +149,10 @@ def begun(work: Callable[[], T]) -> Begun[T]:
 
 @contextmanager
 def meanwhile(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """The same, given up at the end if nobody has waited for it."""
+    """``work`` by another process, as ``begun`` does it, which ends with this block.
+
+    What is yielded waits for the result. Who leaves without that gives the work up.
+    """
     finished = begun(work)
     try:
         yield finished

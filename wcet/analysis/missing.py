@@ -47,7 +47,10 @@ class Survey:
 
 def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
     """Analyse each entry until nothing is missing. Raises WcetError for inputs that are wrong."""
-    begun = Run.begin(kernel, options, stages)
+    with stages.stage("read"):
+        image = options.extra.image(kernel)
+        image.settle_lines()  # each round begins with these
+    begun = Run.begin(kernel, options, stages, image)
     found: dict[tuple[int, str], tuple[str, Missing]] = {}
     others: dict[str, WcetError] = {}
     statuses: list[int] = []
@@ -58,7 +61,7 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
         for name, address in begun.entries.items():
             for _ in range(ROUNDS):
                 file.write_text("".join(f"{meanwhile(m)}\n" for _, m in found.values()))
-                run = Run.begin(kernel, under, stages)
+                run = Run.begin(kernel, under, stages, image)
                 error = _error(run, name, address)
                 if error is None:
                     break

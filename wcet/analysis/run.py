@@ -49,10 +49,13 @@ class Run:
     store: PreparedStore
 
     @staticmethod
-    def begin(kernel: Path, options: Options, stages: Stages) -> Run:
-        """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong."""
+    def begin(kernel: Path, options: Options, stages: Stages, image: Image | None = None) -> Run:
+        """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong.
+
+        ``image``: what is loaded of the kernel with these options, if it was read before.
+        """
         with stages.stage("read"):
-            image = options.extra.image(kernel)
+            image = image or options.extra.image(kernel)
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
             written = written_facts(image, kernel, options)
