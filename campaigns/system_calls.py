@@ -4,9 +4,9 @@ Debian's kernel with symbols, with the code that runs (``campaigns.vmlinux``). `
 stated of all calls: where a task waits, wakes another one, warns or stops, the path ends. What is
 missing then ``wcet analyse --suggest-facts`` says. Three kinds of that are stated by this campaign:
 a function returns to its caller, and a store that is repeated if it was interrupted succeeds the
-second time, which holds on one core; any other loop, most of them over lists and trees, is executed
-a hundred times. A call where a target of a call is missing has no bound. Seconds are those of the
-last answer.
+second time, if no more than one interrupt comes; any other loop is executed a hundred times, which
+stands for the length of a list and is not checked. A call where a target of a call is missing has
+no bound. Seconds are those of the last answer.
 
 The figures are those of an ARM1136, and the memory is the linear map alone.
 """
@@ -73,7 +73,7 @@ MISSING = re.compile(
 )
 PLACE = re.compile(r"^# 0x[0-9a-f]+ <[^>]*> (?P<file>[^:\n]+):\d+, needed by", re.M)
 ATOMIC = ("atomic.h", "cmpxchg.h", "bitops.h", "spinlock.h")
-"""Files of the kernel whose loops repeat an exclusive store."""
+"""Headers of the kernel whose loops are taken for ones that repeat an exclusive store."""
 HEAD = (
     "system call",
     "functions",

@@ -402,9 +402,9 @@ def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | N
 
 
 def _equalities(guesses: Sequence[Term]) -> list[Term]:
-    """What variables are after so many executions: enough to bound a counter, and soon checked.
+    """The equations among ``guesses``: enough to bound a counter, and soon checked.
 
-    None if nothing is known of that.
+    Empty if none of them is about the number of executions.
     """
     found = [g for g in guesses if g.op == "eq"]
     return found if COUNT in rewrite.symbols(found) else []

@@ -49,7 +49,7 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
     """Analyse each entry until nothing is missing. Raises WcetError for inputs that are wrong."""
     with stages.stage("read"):
         image = options.extra.image(kernel)
-        image.settle_lines()  # each round begins with these
+        image.settle_lines()  # rounds share the line table
     begun = Run.begin(kernel, options, stages, image)
     found: dict[tuple[int, str], tuple[str, Missing]] = {}
     others: dict[str, WcetError] = {}
