@@ -1,7 +1,10 @@
 """Settings that every test shares, and what the shipped kernel executes, recorded once."""
 
+import ctypes
 import fcntl
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +35,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             qemu.record(partial)
             partial.rename(path)
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_returned() -> Iterator[None]:
+    """The system gets back what a module has freed: each proof is a fork, slow from gigabytes."""
+    yield
+    gc.collect()  # the command seldom does
+    ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -38,7 +38,7 @@ def report(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     return document
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def trace(recording: Path) -> Trace:
-    """Every kernel execution of the user-level test suite."""
+    """Every kernel execution of the user-level test suite, as long as a module needs them."""
     return Trace.read(recording)

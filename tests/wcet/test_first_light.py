@@ -23,12 +23,12 @@ from wcet.platforms.platform import load
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def image(kernel: Path) -> Image:
     return Image.load(kernel)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def graphs(image: Image) -> dict[int, Supergraph]:
     """The full expansion of each entry, by vector address: no fact, no pruning."""
     vectors = [point.vector for point in load("kzm").entries.values()]
@@ -36,7 +36,7 @@ def graphs(image: Image) -> dict[int, Supergraph]:
     return {vector: expand(program, vector, image) for vector in vectors}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pruned(image: Image, graphs: dict[int, Supergraph]) -> dict[int, tuple[Supergraph, Values]]:
     """Each graph without the edges that value analysis calls dead, and its values."""
     found = {}
@@ -46,7 +46,7 @@ def pruned(image: Image, graphs: dict[int, Supergraph]) -> dict[int, tuple[Super
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def executions(trace: Trace) -> tuple[Execution, ...]:
     """Every different execution that ran to its end; the first of those with the same path."""
     different = {e.pcs.tobytes(): e for e in reversed(trace.executions) if e.end is not End.STOPPED}

@@ -45,12 +45,12 @@ from wcet.platforms.platform import Platform, load
 ONE_WAY = Geometry(4096, 1, 32)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def recorded(recording: Path, kernel: Path) -> dict[int, list[list[Execution]]]:
     return by_path(Trace.read(recording).without(qemu.preemption_starts(Image.load(kernel))))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def graphs(kernel: Path) -> dict[str, tuple[Image, Supergraph, Values]]:
     """Each entry as ``wcet analyse`` sees it before costs are known."""
     image, platform = Image.load(kernel), load("kzm")
