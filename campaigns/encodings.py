@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -84,13 +84,17 @@ class Row:
 Table = dict[str, Row]
 
 
-def instructions(words: Iterable[bytes], thumb: bool) -> list[tuple[bytes, str, frozenset[str]]]:
-    """Those of ``words`` (4 bytes each) that are instructions, with text and architectures."""
+def instructions(
+    words: Iterable[bytes], thumb: bool, heads: Mapping[str, tuple[str, ...]] = EVERY
+) -> list[tuple[bytes, str, frozenset[str]]]:
+    """Those of ``words`` (4 bytes each) that are instructions, with text and which of ``heads``,
+    directives that choose an architecture, take them.
+    """
     with tempfile.TemporaryDirectory() as folder:
         lines = _texts(Path(folder), b"".join(words), thumb)
-        taken = {name: _taken(Path(folder), lines, thumb, head) for name, head in EVERY.items()}
+        taken = {name: _taken(Path(folder), lines, thumb, head) for name, head in heads.items()}
     return [
-        (raw, text, frozenset(name for name in EVERY if number in taken[name]))
+        (raw, text, frozenset(name for name in heads if number in taken[name]))
         for number, (raw, text) in enumerate(lines)
         if any(number in found for found in taken.values())
     ]

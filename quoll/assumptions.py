@@ -662,6 +662,13 @@ RUNS_ON = AssumptionKind(
     refuted_by="another processor on the board",
     checked_by="nothing: the processor is not in the binary",
 )
+CORE_HAS = AssumptionKind(
+    "core-has",
+    "{platform}: processor: {core} has {extension}, which {insn} at {place} needs",
+    proved_by="the revision of the chip, or its manual",
+    refuted_by="a chip that takes the undefined vector there",
+    checked_by="nothing: the processor is not in the binary",
+)
 FORCED_CORE = AssumptionKind(
     "forced-core",
     "{platform}: processor: this binary runs on {core} (--force-core), though {misfit}",
@@ -756,6 +763,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     ENDS,
     TLB_REFILLED,
     RUNS_ON,
+    CORE_HAS,
     FORCED_CORE,
     S4,
     S5,

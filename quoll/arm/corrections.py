@@ -154,6 +154,17 @@ def _shifted_out(insn: Insn) -> list[Op]:
     return build.ops
 
 
+def _arm_exclusive_pair(insn: Insn) -> bool:
+    return not insn.thumb and insn.mnemonic == "ldrexd"
+
+
+def _stores_unknown_base(insn: Insn) -> bool:
+    """stm with write-back whose base is in the list, not first (A8.8.199)."""
+    memory = insn.memory
+    listed = insn.mnemonic == "stm" and memory is not None and memory.writeback
+    return listed and memory is not None and memory.base in insn.transfers[1:]
+
+
 def _arm_absolute_differences(insn: Insn) -> bool:
     return not insn.thumb and insn.mnemonic in ("usad8", "usada8")
 
@@ -195,7 +206,8 @@ def _load(build: Builder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
 
 
 def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, register: int) -> None:
-    value = build.register(register, insn)
+    unknown = register == memory.base and _stores_unknown_base(insn)
+    value = build.value(OpCode.UNKNOWN) if unknown else build.register(register, insn)
     if memory.size < 4:
         value = build.value(OpCode.SUBPIECE, value, const(0), size=memory.size)
     build.emit(OpCode.STORE, None, place, value)
@@ -232,6 +244,16 @@ CORRECTIONS: tuple[Correction, ...] = (
     Correction(
         "stmia of Thumb: with sp taken for push, with its base in the list not written back",
         _thumb_ascending_store,
+        access_ops,
+    ),
+    Correction(
+        "ldrexd of ARM: the second address is computed after the first word has replaced the base",
+        _arm_exclusive_pair,
+        access_ops,
+    ),
+    Correction(
+        "stm with write-back whose base is in the list, not first: what is stored is UNKNOWN",
+        _stores_unknown_base,
         access_ops,
     ),
     Correction("lsr.w #32: the register is not shifted", _thumb_shift_by_word, _shifted_out),

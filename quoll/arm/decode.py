@@ -18,6 +18,7 @@ from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess, Shift
 from quoll.arm.moved import aimed, branch_at, moved
 from quoll.arm.operands import Roles, roles
 from quoll.arm.status import status_mask
+from quoll.arm.unpredictable import has_meaning
 from quoll.errors import InputError
 
 __all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words"]
@@ -49,7 +50,8 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     if not thumb:
         if len(known_words) >= CACHED:
             known_words.clear()
-        known_words[raw] = insn[1:], insn.flow is Flow.NEXT and LR not in insn.writes
+        goes_on = insn.flow is Flow.NEXT and LR not in insn.writes and has_meaning(insn)
+        known_words[raw] = insn[1:], goes_on
     return moved(insn[1:], addr)
 
 
@@ -134,7 +136,7 @@ _SETS: dict[frozenset[int], frozenset[int]] = {}
 def disassembled(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
     """The instruction ``raw`` at address 0, by what the disassembler says of its operands."""
     known = _disassemble(raw, thumb, it)
-    if known is None:
+    if known is None or known.name in ANOTHER_PROFILE:
         return _undefined(raw, thumb)
     access = _access(raw, thumb, known.name)
     role = _roles(raw, thumb, known, access)
@@ -164,6 +166,10 @@ def disassembled(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
         transfers=transfers,
         sources=role.sources,
     )
+
+
+# instructions of the M profile that the disassembler takes for ones of the A profile
+ANOTHER_PROFILE = frozenset(["blxns", "bxns", "sg", "tt", "tta", "ttat", "ttt", "vlldm", "vlstm"])
 
 
 def _undefined(raw: bytes, thumb: bool) -> Insn:

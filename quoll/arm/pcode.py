@@ -44,6 +44,7 @@ NO_EFFECT = frozenset(
     ]
 )
 LEAVING = frozenset(["BRANCHIND", "CALLIND", "RETURN"])
+LARGEST = 8  # bytes of a variable
 PAST_END = 1 << 30  # the label of the end of the instruction
 
 
@@ -135,18 +136,44 @@ class _Translation:
     def __init__(self, raw: bytes, thumb: bool, addr: int) -> None:
         self._raw, self._thumb, self._addr = raw, thumb, addr
         self._next = addr + len(raw) & 0xFFFFFFFF
-        self._temps: dict[tuple[str, int, int], Var] = {}
+        self._extents: dict[tuple[str, int], tuple[int, int]] = {}  # by space and byte
+        self._temps: dict[tuple[str, int], Var] = {}  # by space and first byte
         self._ops: list[Op] = []
         self._starts: list[int] = []
         self._count = 0
         self._goto_thumb: Var = const(thumb, 1)
 
     def run(self, pcode: list[Any]) -> list[Op]:
+        """The ops of ``pcode``. Raises ``ControlFlowError`` as ``translate``."""
+        self._find_extents(pcode)
         for number, op in enumerate(pcode):
             self._starts.append(len(self._ops))
             self._one(number, op)
         self._starts.append(len(self._ops))
         return [self._resolved(op) for op in self._ops]
+
+    def _find_extents(self, pcode: list[Any]) -> None:
+        """Merge overlapping temporaries: some are written as words and read as halfwords."""
+        used: set[tuple[str, int, int]] = set()
+        for op in pcode:
+            for varnode in (*op.inputs, *([op.output] if op.output else [])):
+                if self._is_temporary(varnode):
+                    used.add((varnode.space.name, varnode.offset, varnode.size))
+        merged: list[tuple[str, int, int]] = []
+        for space, start, size in sorted(used):
+            if merged and merged[-1][0] == space and start < merged[-1][2]:
+                merged[-1] = space, merged[-1][1], max(merged[-1][2], start + size)
+            else:
+                merged.append((space, start, start + size))
+        for space, start, end in merged:
+            if end - start > LARGEST and (space, start, end - start) not in used:
+                raise _unsupported(self._raw, self._addr, "semantics joining temporaries")
+            self._extents |= {(space, byte): (start, end - start) for byte in range(start, end)}
+
+    def _is_temporary(self, varnode: Any) -> bool:
+        space = varnode.space.name
+        scratch = space == "register" and varnode.offset in _scratch_offsets()
+        return space == "unique" or scratch
 
     def _fresh(self, size: int) -> Var:
         self._count += 1
@@ -221,11 +248,7 @@ class _Translation:
             loaded = self._fresh(size)
             self._emit(OpCode.LOAD, loaded, const(offset))
             return loaded
-        if space == "unique":
-            return self._temporary(space, offset, size)
-        if offset in _scratch_offsets():
-            return self._temporary(space, offset, size)
-        whole, start = self._register(varnode)
+        whole, start = self._place(varnode)
         if whole.size == size:
             return whole
         piece = self._fresh(size)
@@ -238,12 +261,21 @@ class _Translation:
             raise _unsupported(self._raw, self._addr, "semantics loading twice")
         return self._read(varnode)
 
-    def _temporary(self, space: str, offset: int, size: int) -> Var:
-        known = self._temps.get((space, offset, size))
-        if known is None:  # the specification forgot to set it; seldom does the result depend on it
-            known = self._temps[space, offset, size] = self._fresh(size)
-            self._emit(OpCode.UNKNOWN, known)
-        return known
+    def _place(self, varnode: Any, *, overwritten: bool = False) -> tuple[Var, int]:
+        """The variable that holds ``varnode``, and the byte in it where ``varnode`` begins.
+
+        The specification may read a temporary before it sets it: that value is unknown.
+        """
+        if not self._is_temporary(varnode):
+            return self._register(varnode)
+        space = varnode.space.name
+        start, size = self._extents[space, varnode.offset]
+        known = self._temps.get((space, start))
+        if known is None:
+            known = self._temps[space, start] = self._fresh(size)
+            if not overwritten or varnode.size < size:
+                self._emit(OpCode.UNKNOWN, known)
+        return known, varnode.offset - start
 
     def _register(self, varnode: Any) -> tuple[Var, int]:
         """The register that holds ``varnode``, and the byte in it where ``varnode`` begins."""
@@ -254,23 +286,17 @@ class _Translation:
         return found
 
     def _write(self, code: OpCode, varnode: Any, *ins: Var) -> None:
-        space, offset, size = varnode.space.name, varnode.offset, varnode.size
-        if space == "register" and offset not in _scratch_offsets():
-            whole, start = self._register(varnode)
-            if whole.size == size:
-                self._emit(code, whole, *ins)
-            else:
-                piece = self._fresh(size)
-                self._emit(code, piece, *ins)
-                self._insert(whole, start, piece)
-            return
-        if space not in ("register", "unique"):
-            raise _unsupported(self._raw, self._addr, f"semantics writing {space}")
-        out = self._temps.get((space, offset, size)) or self._fresh(size)
-        self._temps[space, offset, size] = out
-        self._emit(code, out, *ins)
-        if space == "register" and offset == _register_offset("TB"):
-            self._goto_thumb = out
+        if varnode.space.name not in ("register", "unique"):
+            raise _unsupported(self._raw, self._addr, f"semantics writing {varnode.space.name}")
+        whole, start = self._place(varnode, overwritten=True)
+        if whole.size == varnode.size:
+            self._emit(code, whole, *ins)
+        else:
+            piece = self._fresh(varnode.size)
+            self._emit(code, piece, *ins)
+            self._insert(whole, start, piece)
+        if varnode.space.name == "register" and varnode.offset == _register_offset("TB"):
+            self._goto_thumb = whole
 
     def _insert(self, whole: Var, start: int, piece: Var) -> None:
         """Replace the bytes of ``whole`` from ``start`` on by ``piece``."""

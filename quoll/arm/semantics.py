@@ -24,6 +24,7 @@ from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, g
 from quoll.arm.pcode import translate
 from quoll.arm.simplify import simplify
 from quoll.arm.system import is_system, system_ops, unknown_results
+from quoll.arm.unpredictable import unpredictable_form
 
 __all__ = [
     "Lifted",
@@ -40,6 +41,7 @@ __all__ = [
 
 CACHED = 1 << 17
 ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
+TABLE_BRANCHES = ("tbb", "tbh")  # A8.8.236: their targets are relative to themselves
 DIRECT = ("b", "bl", "blx")
 LITERAL = 0xE59F0000  # ldr r0, [pc]
 TARGET, NEXT = 0x5A5A5A58, 0x3C3C3C3C  # stand for the target of a branch, and for what follows it
@@ -137,8 +139,9 @@ def _literal_form(insn: Insn) -> Lifted | None:
 
 
 def identity(insn: Insn) -> Hashable:
-    """What the ops of ``insn`` depend on: equal identities have equal ops."""
-    sees_address = PC in insn.reads or insn.flow in ADDRESSED
+    """What the ops of ``insn`` depend on: equal identities have equal ops (rule 42)."""
+    relative = insn.flow in ADDRESSED or insn.mnemonic in TABLE_BRANCHES
+    sees_address = PC in insn.reads or relative
     addr = insn.addr if sees_address else None
     return (insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, addr)
 
@@ -161,7 +164,12 @@ def _with_condition(insn: Insn, effect: list[Op]) -> tuple[Op, ...]:
 
 
 def _effect(insn: Insn) -> list[Op]:
-    """The ops of ``insn`` when its condition holds."""
+    """The ops of ``insn`` when its condition holds.
+
+    An UNPREDICTABLE form may do anything; who analyses a path refuses it (rule 47).
+    """
+    if unpredictable_form(insn) is not None:
+        return [Op(OpCode.TRAP, None, ())]
     if insn.target is not None and insn.mnemonic in DIRECT:
         return _direct(insn, const(insn.target), const(insn.next | insn.thumb))
     if is_system(insn):

@@ -17,6 +17,7 @@ __all__ = [
     "StateChange",
     "StatusField",
     "leaves_mode",
+    "names_banked_register",
     "reads_current_status",
     "state_change",
     "status_mask",
@@ -85,6 +86,14 @@ def status_written(insn: Insn) -> StatusField:
     """Fields of the CPSR that ``insn`` writes if it is an msr; none if it is not."""
     written = insn.operation is Operation.WRITE_STATUS
     return StatusField(status_mask(insn.raw, insn.thumb) if written else 0)
+
+
+def names_banked_register(insn: Insn) -> bool:
+    """Whether ``insn`` is an mrs or msr of another mode's register by name (B9.3.9, B9.3.10)."""
+    if insn.operation is Operation.READ_STATUS or insn.operation is Operation.WRITE_STATUS:
+        immediate = not insn.thumb and insn.encoding & 1 << 25
+        return not immediate and bool(insn.encoding & (1 << 5 if insn.thumb else 1 << 9))
+    return False
 
 
 def writes_saved_status(insn: Insn) -> bool:

@@ -18,6 +18,7 @@ from quoll.arm.insn import LR, Cond, Flow, Insn
 from quoll.arm.moved import moved
 from quoll.arm.operation import Operation
 from quoll.arm.supervisor import as_call, is_supervisor_call
+from quoll.arm.unpredictable import has_meaning, unpredictable_form
 from quoll.cfg.cfg import EdgeKind, Unresolved
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.errors import ControlFlowError, InputError
@@ -365,7 +366,7 @@ class FunctionBuilder:
                 self._it[addr] = it
             if thumb:
                 it = it[1:] or it_conditions(insn)
-            plain = insn.flow is Flow.NEXT and addr not in ends
+            plain = insn.flow is Flow.NEXT and addr not in ends and has_meaning(insn)
             if not plain and self._ends_here(insn):
                 return
             came_from, addr = addr, insn.next
@@ -428,6 +429,15 @@ class FunctionBuilder:
     def _ends_here(self, insn: Insn) -> bool:
         """Record what ``insn`` does; whether the next instruction is not reached from it."""
         flow = insn.flow
+        form = unpredictable_form(insn)
+        if form is not None:
+            self.refuse(
+                insn.addr,
+                f"{insn.text} is UNPREDICTABLE: {form.what} ({form.section})",
+                "if these bytes are data, state that the call before them never returns, or end "
+                "the path before them; otherwise rewrite the instruction",
+            )
+            return True
         if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
             self.exits.add(insn.addr)
             if insn.addr not in self._going_on:

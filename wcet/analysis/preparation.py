@@ -61,6 +61,7 @@ from quoll.preemption.segments import Segment, SegmentValues, from_place, segmen
 from quoll.processes.parallel import ahead, meanwhile
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.values import Values
+from wcet.analysis.executable import needed_of_core, refuse_lacking
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, SharedFunction
 from wcet.analysis.raw_memory import starting
@@ -200,6 +201,12 @@ class Preparation:
         assumptions = (
             *run.platform.assumptions,
             *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
+            *needed_of_core(
+                (insn for _, insn in sorted(instructions(graph).items())),
+                run.image,
+                run.platform.name,
+                run.platform.processor,
+            ),
             *without_f1(program.assumptions, found.plain),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
@@ -308,6 +315,8 @@ class Preparation:
 
         def accept(graph: Supergraph) -> None:
             refuse_stops(graph, run.image)
+            insns = [insn for _, insn in sorted(instructions(graph).items())]
+            refuse_lacking(insns, run.image, run.platform.processor, force=run.options.force_core)
             refuse_control_writes(graph, run.image)
 
         return inlined(

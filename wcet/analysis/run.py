@@ -27,7 +27,7 @@ from wcet.analysis.solved import Asked, SolvedStore
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.platforms.processor import Processor, check_processor
+from wcet.platforms.processor import check_processor
 
 __all__ = ["Run"]
 
@@ -210,8 +210,9 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
         chosen = chosen.with_tlb(options.tlb)
     if options.data_index is not None:
         chosen = chosen.with_virtual_index()
-    processor = Processor.load(chosen.processor_file)
-    listed = check_processor(image.attributes, chosen.name, processor, force=options.force_core)
+    listed = check_processor(
+        image.attributes, chosen.name, chosen.processor, force=options.force_core
+    )
     chosen = replace(chosen, assumptions=(*chosen.assumptions, *listed))
     return chosen.locking(image), reason
 

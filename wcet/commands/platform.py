@@ -16,7 +16,7 @@ from wcet.atomic import publish
 from wcet.platforms.commented import commented, copied, value_rows
 from wcet.platforms.platform import OWN_CORE, Platform, file_of, load, names
 from wcet.platforms.plausible import copied_figures, implausible, unfit
-from wcet.platforms.processor import Processor, check_processor
+from wcet.platforms.processor import check_processor
 from wcet.platforms.toml_table import read_toml
 from wcet.request import add_command
 
@@ -150,7 +150,7 @@ def run_check(options: argparse.Namespace) -> int:
     """Load it, and say what can hardly be. Raises InputError for what is wrong."""
     board = load(file_of(options.name).as_posix())
     load_core(board.timing.core, board.timing.profile, board.timing.own_rows)
-    processor = Processor.load(board.processor_file)
+    processor = board.processor
     found = list(implausible(board))
     if options.kernel is not None:
         image = Image.load(options.kernel)

@@ -31,6 +31,7 @@ from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, Mirror
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
 from wcet.platforms.keys import misfits
+from wcet.platforms.processor import Processor
 from wcet.platforms.toml_table import Table, read_toml
 
 __all__ = [
@@ -77,6 +78,7 @@ class Platform:
     pending: tuple[int, ...]  # registers of which one is not 0 while an interrupt is pending
     hierarchy: Hierarchy
     timing: Timing
+    processor: Processor
     l2: Geometry | None  # the L2 there is, enabled or not
     access_by_l2: tuple[int, int]  # cycles of a memory access with the L2 off, on
     l2_hit: int
@@ -87,12 +89,6 @@ class Platform:
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
     tlb: TlbModel | None = None  # figures of the buffers, charged or not
-
-    @property
-    def processor_file(self) -> Path:
-        """The file with the build attributes that fit the core: beside its rows."""
-        folder = core_module.DIRECTORY if self.timing.own_rows is None else self.path.parent
-        return folder / f"{self.timing.core}.toml"
 
     @property
     def l2_enabled(self) -> bool:
@@ -364,6 +360,9 @@ def _platform(path: Path) -> Platform:
             _branches(top.table("branch")),
             outstanding,
             own_rows=own_rows,
+        ),
+        processor=Processor.load(
+            (core_module.DIRECTORY if own_rows is None else path.parent) / f"{core_name}.toml"
         ),
         l2=l2,
         access_by_l2=access,

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from quoll.arm.architecture import Extension
 from quoll.assumptions import FORCED_CORE, RUNS_ON, Assumption
 from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes
@@ -31,6 +32,8 @@ class Processor:
     profiles: tuple[str, ...]
     multiprocessing: bool
     division: bool
+    extensions: frozenset[Extension]  # what its instructions need besides ARMv6
+    revisions: frozenset[Extension]  # what only later revisions of it have
 
     @staticmethod
     def load(path: Path) -> Processor:
@@ -43,6 +46,8 @@ class Processor:
             top.texts("profiles"),
             top.flag("multiprocessing"),
             top.flag("division"),
+            _extensions(top, "extensions"),
+            _extensions(top, "revisions"),
         )
         top.close()
         return found
@@ -65,6 +70,15 @@ class Processor:
         if built.division and not self.division:
             return "Tag_DIV_use: it may divide by sdiv and udiv"
         return None
+
+
+def _extensions(top: Table, key: str) -> frozenset[Extension]:
+    known = {extension.value: extension for extension in Extension}
+    names = top.texts(key)
+    for name in names:
+        if name not in known:
+            raise top.error(key, f"{name} is no extension; known are {', '.join(known)}")
+    return frozenset(known[name] for name in names)
 
 
 def check_processor(

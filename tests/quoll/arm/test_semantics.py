@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from campaigns.operand_overlap import THUMB as THUMB_HIGH
+from campaigns.operand_overlap import overlapping, words
 from quoll.arm.build import Builder
 from quoll.arm.corrections import CORRECTIONS, access_ops
 from quoll.arm.decode import decode
@@ -99,6 +101,15 @@ SYSTEM_AND_RARE = [
         0xE1042053,  # qadd: r2 unknown
         0xE731F312,  # udiv r1, r2, r3
         0xE711F312,  # sdiv r1, r2, r3
+        0xE1B22F9F,  # ldrexd r2, r3, [r2]
+        0xE8A2001E,  # stmia r2!, {r1-r4}
+        0xE6BF3073,  # sxth r3, r3
+        0xE6AF3473,  # sxtb r3, r3, ror #8
+        0xE6EF2C74,  # uxtb r2, r4, ror #24
+        0xE6A21C73,  # sxtab r1, r2, r3, ror #24
+        0xE6F21473,  # uxtah r1, r2, r3, ror #8
+        0xE6CF1875,  # uxtb16 r1, r5, ror #16
+        0xE6821473,  # sxtab16 r1, r2, r3, ror #8
     )
 ] + [
     thumb(*halves)
@@ -164,6 +175,29 @@ def test_shifts_at_their_limits() -> None:
     insns = list(shifted_operands())
     assert len(insns) > 2000
     choice = random.Random(5)
+    wrong = []
+    for insn in insns:
+        verdict, why = COMPARE(insn, random_state(choice, insn))
+        if verdict is Verdict.WRONG:
+            wrong.append((insn.raw.hex(), insn.text, why))
+    assert wrong == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("thumb", [False, True], ids=["ARM", "Thumb"])
+def test_operands_overlap(thumb: bool) -> None:
+    """Rule 43: a sample of ``campaigns.operand_overlap``."""
+    choice = random.Random(9)
+    exclusive = [0xE19 << 4 | 9, 0xE1B << 4 | 9, 0xE18 << 4 | 9]  # ldrex, ldrexd, strex
+    forms = [0xE8C << 4, 0xE8D << 4] if thumb else exclusive
+    drawn = THUMB_HIGH if thumb else range(0xE000, 0xF000)
+    forms += (
+        [high << 4 | choice.getrandbits(4) for high in choice.sample(drawn, 40)]
+        if thumb
+        else (choice.sample(drawn, 60))
+    )
+    insns = list(overlapping(words(choice, forms, thumb=thumb), thumb=thumb))
+    assert len(insns) > 300
     wrong = []
     for insn in insns:
         verdict, why = COMPARE(insn, random_state(choice, insn))

@@ -40,7 +40,7 @@ def test_the_kernel_is_analysed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_instruction_without_a_row_is_named() -> None:
-    text = ".text\n.global main\n.fpu neon\nmain: cdp p9, 3, c0, c0, c1, 0\nbx lr\n"
+    text = ".text\n.global main\n.fpu neon\nmain: mrc p5, 0, r0, c0, c0, 0\nbx lr\n"
     elf = build(text, language="asm", cpu=CPU, link=(CODE,))
     with pytest.raises(TimingError, match=r"0xf0010000: .*no timing class"):
         bound(elf, platform=None)

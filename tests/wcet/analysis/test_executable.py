@@ -1,0 +1,69 @@
+"""Instructions that the core lacks, or that have no meaning, are refused by name (rule 47)."""
+
+from pathlib import Path
+
+import pytest
+
+from loopbounds.proof.options import BoundOptions, Budget
+from quoll.errors import ControlFlowError, TimingError
+from tests.testing.quoll.building import build
+from tests.testing.wcet.programs import CODE, bound
+from wcet.analysis.analyse import analyse
+from wcet.analysis.options import Options
+from wcet.analysis.result import Result
+from wcet.analysis.stages import Stages
+
+
+def elf(instruction: str, cpu: str) -> Path:
+    text = f".text\n.global main\n.arm\nmain: {instruction}\nbx lr\n"
+    return build(text, language="asm", cpu=cpu, link=(CODE,))
+
+
+def forced(path: Path, platform: str) -> Result:
+    bounds = BoundOptions(budget=Budget(seconds=4), workers=1)
+    options = Options(
+        entries=("main",),
+        platform=platform,
+        l2=None,
+        facts=(),
+        neighbouring_facts=False,
+        ends=(),
+        solver="highs",
+        time_limit=20.0,
+        bounds=bounds,
+        force_core=True,
+    )
+    return analyse(path, options, Stages(verbose=False))
+
+
+LACKING = {  # encodings, as no assembler takes them for the core
+    "lda r0, [r1]": (0xE1910C9F, "ARMv8"),
+    "vfma.f32 s0, s1, s2": (0xEEA00A81, "VFPv4"),
+    "eret": (0xE160006E, "Virtualization"),
+    "sdiv r0, r1, r2": (0xE710F211, "integer division"),
+}
+
+
+@pytest.mark.parametrize(("cpu", "platform"), [("arm1136jf-s", "kzm"), ("cortex-a8", "cubieboard")])
+@pytest.mark.parametrize("text", LACKING)
+def test_what_the_core_lacks_is_refused_by_name(text: str, cpu: str, platform: str) -> None:
+    word, extension = LACKING[text]
+    with pytest.raises(TimingError, match=rf"0xf0010000 .*{text.split()[0]}.*{extension}"):
+        bound(elf(f".inst {word:#x}", cpu), platform=platform)
+
+
+def test_what_a_forced_core_has_is_listed() -> None:
+    result = forced(elf(".inst 0xe1910c9f", "cortex-a8"), "cubieboard")
+    assert any("has ARMv8, which lda r0, [r1] at" in text for text in result.assumptions)
+
+
+def test_what_later_revisions_have_is_listed() -> None:
+    result = bound(elf(".inst 0xf57ff01f", "arm1136jf-s"))
+    assert any("ARMv6K, which clrex" in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize("word", [0xE10FF000, 0x114FF000, 0xE00F0291])
+def test_unpredictable_forms_are_refused_by_name(word: int) -> None:
+    """mrs pc, a conditional mrs pc, and mul pc."""
+    with pytest.raises(ControlFlowError, match="is UNPREDICTABLE"):
+        bound(elf(f".inst {word:#x}", "arm1136jf-s"))
