@@ -606,6 +606,21 @@ UNMASKED = AssumptionKind(
     refuted_by="an execution in which an interrupt is taken between entry and end",
     checked_by="wcet replay: such an execution leaves its path",
 )
+PRIVILEGED = AssumptionKind(
+    "privileged",
+    "mode: the status word that {insn} at {place} writes names a privileged mode, and the "
+    "instruction set that runs",
+    proved_by="a constant, or a word of mrs with bits set and cleared by constants in its block",
+    refuted_by="an execution that goes on in User mode, where changes of mode have no effect",
+    checked_by=f"nothing but {LEAVES}",
+)
+LITTLE_ENDIAN = AssumptionKind(
+    "little-endian",
+    "data: the status word that {insn} at {place} writes leaves bit E clear: data is little-endian",
+    proved_by="a constant, or a word of mrs with bits set and cleared by constants in its block",
+    refuted_by="an execution that goes on with bit E set",
+    checked_by=f"nothing but {LEAVES}",
+)
 UNDISTURBED = AssumptionKind(
     "undisturbed",
     "{entry}: interrupts: what is taken while they are unmasked, and threads that run then, leave "
@@ -756,6 +771,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     FAST_INTERRUPTS,
     NOT_MASKED,
     UNMASKED,
+    PRIVILEGED,
+    LITTLE_ENDIAN,
     UNDISTURBED,
     STILL_MASKED,
     OTHER_CALLS,

@@ -10,10 +10,12 @@ from __future__ import annotations
 from enum import Enum
 
 from quoll.arm.floating_point import VectorPart, vector_part
-from quoll.arm.insn import Insn
+from quoll.arm.insn import PC, Insn
 from quoll.arm.status import names_banked_register
 
-__all__ = ["Extension", "needed_extension"]
+__all__ = ["Extension", "computes_pc", "needed_extension", "on_version"]
+
+INTERWORKING = 7  # the first version in which data processing in ARM state interworks (A2.3.1)
 
 
 class Extension(Enum):
@@ -100,6 +102,19 @@ def _needed(insn: Insn) -> Extension | None:
     if not insn.thumb and _is_arm_of_v6t2(insn):
         return Extension.THUMB2
     return Extension.V6K if name in V6K_NAMES else None
+
+
+def computes_pc(insn: Insn) -> bool:
+    """Whether ``insn`` is data processing of ARM state that writes the pc."""
+    arithmetic = insn.mnemonic not in ("bx", "bxj", "blx")
+    return not insn.thumb and insn.memory is None and PC in insn.writes and arithmetic
+
+
+def on_version(insn: Insn, version: int) -> Insn:
+    """``insn`` as a core of that version of the architecture executes it (A2.3.1, ALUWritePC)."""
+    if version < INTERWORKING and computes_pc(insn):
+        return insn._replace(interworks=False)
+    return insn
 
 
 def _is_barrier_of_v8(insn: Insn) -> bool:

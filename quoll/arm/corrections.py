@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quoll.arm.addressing import is_block_transfer
+from quoll.arm.architecture import computes_pc
 from quoll.arm.build import Builder
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess
 from quoll.arm.ops import C, N, Op, OpCode, Var, Z, const, general
@@ -48,11 +49,6 @@ def _to_link(insn: Insn) -> list[Op]:
     return build.ops
 
 
-def _computes_pc(insn: Insn) -> bool:
-    arithmetic = insn.mnemonic not in ("bx", "bxj", "blx")
-    return not insn.thumb and insn.memory is None and PC in insn.writes and arithmetic
-
-
 def _by_way_of_register(insn: Insn) -> list[Op]:
     free = next(number for number in range(13) if number not in insn.reads)
     word = int.from_bytes(unconditional(insn), "little") & ~STATUS_SETTING
@@ -68,8 +64,11 @@ def _by_way_of_register(insn: Insn) -> list[Op]:
         Op(op.code, op.out and found.get(op.out, op.out), tuple(found.get(v, v) for v in op.ins))
         for op in build.ops
     ]
-    odd = build.value(OpCode.INT_AND, target, const(1))
-    build.emit(OpCode.GOTO, None, target, build.value(OpCode.SUBPIECE, odd, const(0), size=1))
+    state = const(0, 1)
+    if insn.interworks:
+        odd = build.value(OpCode.INT_AND, target, const(1))
+        state = build.value(OpCode.SUBPIECE, odd, const(0), size=1)
+    build.emit(OpCode.GOTO, None, target, state)
     return build.ops
 
 
@@ -228,7 +227,7 @@ CORRECTIONS: tuple[Correction, ...] = (
     ),
     Correction(
         "data processing to the pc: spsr without S, flags with it, the state of bit 0 twice",
-        _computes_pc,
+        computes_pc,
         _by_way_of_register,
     ),
     Correction(

@@ -135,6 +135,7 @@ class Insn(NamedTuple):
     memory: MemoryAccess | None
     transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
     sources: tuple[int, ...] = ()  # registers read, in operand order; see the class docstring
+    interworks: bool = True  # bit 0 of a computed target chooses the instruction set (A2.3.1)
 
     @property
     def size(self) -> int:

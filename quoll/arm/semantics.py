@@ -37,6 +37,7 @@ __all__ = [
     "lift",
     "lift_afresh",
     "lifted",
+    "what_decides",
 ]
 
 CACHED = 1 << 17
@@ -142,8 +143,12 @@ def identity(insn: Insn) -> Hashable:
     """What the ops of ``insn`` depend on: equal identities have equal ops (rule 42)."""
     relative = insn.flow in ADDRESSED or insn.mnemonic in TABLE_BRANCHES
     sees_address = PC in insn.reads or relative
-    addr = insn.addr if sees_address else None
-    return (insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, addr)
+    return (*what_decides(insn), insn.addr if sees_address else None)
+
+
+def what_decides(insn: Insn) -> tuple[object, ...]:
+    """The fields of ``insn`` that its ops follow from, besides its address and its target."""
+    return insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, insn.interworks
 
 
 _cache: dict[Hashable, Lifted] = {}

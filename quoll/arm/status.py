@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntFlag
 
-from quoll.arm.insn import Insn
+from quoll.arm.addressing import is_block_transfer
+from quoll.arm.insn import Access, Insn
 from quoll.arm.operation import Operation
 
 __all__ = [
@@ -16,7 +17,9 @@ __all__ = [
     "MODE_BITS",
     "StateChange",
     "StatusField",
+    "fields_written",
     "leaves_mode",
+    "loaded_user_registers",
     "names_banked_register",
     "reads_current_status",
     "state_change",
@@ -88,12 +91,27 @@ def status_written(insn: Insn) -> StatusField:
     return StatusField(status_mask(insn.raw, insn.thumb) if written else 0)
 
 
+def fields_written(insn: Insn) -> StatusField:
+    """Fields of the CPSR or an SPSR that ``insn`` writes if it is an msr; none if it is not."""
+    if insn.operation is not Operation.WRITE_STATUS or names_banked_register(insn):
+        return StatusField.NONE
+    return StatusField(insn.encoding >> (8 if insn.thumb else 16) & 15)
+
+
 def names_banked_register(insn: Insn) -> bool:
     """Whether ``insn`` is an mrs or msr of another mode's register by name (B9.3.9, B9.3.10)."""
     if insn.operation is Operation.READ_STATUS or insn.operation is Operation.WRITE_STATUS:
         immediate = not insn.thumb and insn.encoding & 1 << 25
         return not immediate and bool(insn.encoding & (1 << 5 if insn.thumb else 1 << 9))
     return False
+
+
+def loaded_user_registers(insn: Insn) -> tuple[int, ...]:
+    """The User registers that ``insn`` loads, in the order of its loads: ldm ^ (B9.3.6)."""
+    memory = insn.memory
+    if memory is None or not memory.user or not is_block_transfer(insn):
+        return ()
+    return insn.transfers if memory.access is Access.LOAD else ()
 
 
 def writes_saved_status(insn: Insn) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Container, Mapping, Set
 from enum import Enum
 from typing import NamedTuple
 
+from quoll.arm.architecture import on_version
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
 from quoll.arm.insn import LR, Cond, Flow, Insn
 from quoll.arm.moved import moved
@@ -357,6 +358,7 @@ class FunctionBuilder:
             insn = self._decode(addr, thumb, it, came_from)
             if insn is None:
                 return
+            insn = on_version(insn, self._image.version)
             if is_supervisor_call(insn) and self._supervisor is Supervisor.CALLS:
                 insn = as_call(insn)
             insns[addr] = insn

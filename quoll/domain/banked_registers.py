@@ -12,7 +12,7 @@ from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.abstract_state import MODE
 from quoll.domain.terms import plus
 
-__all__ = ["read_bank", "switch_mode", "write_bank"]
+__all__ = ["forget_banks", "read_bank", "switch_mode", "write_bank", "write_user_bank"]
 
 USER: Final = 0x10
 FIQ: Final = 0x11
@@ -64,6 +64,24 @@ def read_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         same = _key(current, register) == _key(target, register)
         known = m.v[register] if same else m.banks.get(_key(target, register))
     m.v[out] = known if known is not None else m.fresh(site)
+
+
+def write_user_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """The User register ``extra[1]`` becomes slot ``a``: ldm of user registers (B9.3.6)."""
+    site, register = extra
+    current = m.v[MODE]
+    if current is None:
+        m.banks = {}
+    elif _key(current, register) == _key(USER, register):
+        m.v[register] = m.fresh((site, register))
+    else:
+        value = m.term(m.v[a], (site, "a"))
+        m.banks = {**m.banks, _key(USER, register): value}
+
+
+def forget_banks(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """Registers of any other mode may have been written: msr by name (B9.3.10)."""
+    m.banks = {}
 
 
 def write_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:

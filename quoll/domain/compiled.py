@@ -16,11 +16,17 @@ from quoll.arm.insn import Cond, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.arm.semantics import lifted
-from quoll.arm.status import writes_masks
+from quoll.arm.status import loaded_user_registers, names_banked_register, writes_masks
 from quoll.domain import evaluators as ev
 from quoll.domain import truth_evaluators as truths
 from quoll.domain.abstract_state import FLAG, MODE
-from quoll.domain.banked_registers import read_bank, switch_mode, write_bank
+from quoll.domain.banked_registers import (
+    forget_banks,
+    read_bank,
+    switch_mode,
+    write_bank,
+    write_user_bank,
+)
 from quoll.domain.double_words import Role, aligns_target, find_roles, is_branch
 from quoll.domain.evaluators import restrict, restrict_unknown
 from quoll.domain.live_ops import LiveOps, guard_of, live_ops, rejoins, sets_flags
@@ -152,6 +158,7 @@ class _Compiler:
         self.listed = False
         self.address = next((known for register, known in given if register is None), None)
         switched = False
+        user_registers = list(reversed(loaded_user_registers(insn)))
         stores_state = insn.operation is Operation.STORE_RETURN_STATE
         for number in range(start, len(ops) + 1):
             if number in labels:
@@ -180,8 +187,14 @@ class _Compiler:
                 self._op(op)
             else:
                 self._op(op)
+            if user_registers and op.code is OpCode.LOAD and op.out is not None:
+                register = user_registers.pop()
+                if register in BANKED_BY_USER:
+                    self._emit(write_user_bank, 0, self._slot(op.out), 0, register)
             if op.out is not None and op.out.space is Space.TEMP:
                 unset.append(self._slot(op.out))
+        if names_banked_register(insn):
+            self._emit(forget_banks, 0, 0)
         if writes_masks(insn):  # an interrupt handler may run then, and change memory
             self._emit(ev.forget_globals, 0, 0)
 
@@ -400,6 +413,7 @@ def _template(insn: Insn, live: LiveOps, start: int) -> Template | None:
 _templates: dict[LiveOps, Template | None] = {}
 
 
+BANKED_BY_USER = range(8, 15)
 LOCATIONS = MODE + 1  # slots of registers and flags; then those of constants and temporaries
 
 

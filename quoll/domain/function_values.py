@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Access, Flow, Insn
+from quoll.arm.semantics import what_decides
 from quoll.assumptions import F1, Assumption
 from quoll.cfg.cfg import Block, Cfg, EdgeKind
 from quoll.cfg.transfers import is_call
@@ -68,7 +69,7 @@ class BlockCode:
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
         """The compiled form of ``insns``."""
-        key = tuple((i.addr, i.raw, i.thumb, i.target, int(i.cond), i.sets_flags) for i in insns)
+        key = tuple((i.addr, i.target, *what_decides(i)) for i in insns)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= BLOCKS_KEPT:

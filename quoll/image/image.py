@@ -33,6 +33,7 @@ __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
 NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
 # What is not in the identity of an image, as it follows from ``sha256`` alone.
+LATEST = 7  # version of the architecture
 DERIVED = frozenset((
     "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
     "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
@@ -70,6 +71,7 @@ class Image:
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
         self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
         self.memory: MemoryMap = NO_MAP
+        self.version = LATEST
         self._fixed: tuple[Span, ...] = ()
         self._changing: frozenset[Span] = frozenset()
         self._as_loaded: tuple[Span, ...] = ()
@@ -197,10 +199,10 @@ class Image:
         parts = ((max(low, span[0]), min(high, span[1])) for low, high in ends)
         return tuple((low, high) for low, high in parts if low <= high)
 
-    def mapped(self, memory: MemoryMap) -> Image:
-        """This image, in the memory that a platform describes."""
+    def mapped(self, memory: MemoryMap, version: int = LATEST) -> Image:
+        """This image, in the memory that a platform describes, on a core of that version."""
         changed = copy.copy(self)
-        changed.memory = memory
+        changed.memory, changed.version = memory, version
         return changed
 
     def constant_as_loaded(self) -> tuple[Span, ...]:

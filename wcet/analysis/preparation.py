@@ -60,6 +60,7 @@ from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.processes.parallel import ahead, meanwhile
 from quoll.values.inlined import Inlined, inlined
+from quoll.values.status_words import check_status_words
 from quoll.values.values import Values
 from wcet.analysis.executable import needed_of_core, refuse_lacking
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
@@ -319,7 +320,7 @@ class Preparation:
             refuse_lacking(insns, run.image, run.platform.processor, force=run.options.force_core)
             refuse_control_writes(graph, run.image)
 
-        return inlined(
+        found = inlined(
             program,
             address,
             run.image,
@@ -330,6 +331,9 @@ class Preparation:
             stage=stage,
             starts=starts,
         )
+        if not found.changed:
+            found.values.environment.used.update(check_status_words(found.values, run.image))
+        return found
 
     def shared(self, name: str, program: Program, address: int) -> tuple[Program, tuple[Once, ...]]:
         """``program`` with bounds in place of functions where inlining grows too large."""

@@ -67,7 +67,7 @@ class Run:
             refuse_unknown(facts, options.parameters)
             regions = Regions.of(facts, image)
             platform = platform.with_regions(regions)
-            image = image.mapped(platform.hierarchy.memory)
+            image = image.mapped(platform.hierarchy.memory, platform.processor.version)
             entries = find_entries(image, platform, options.entries)
             if options.extra.from_reset:
                 refuse_several(entries)

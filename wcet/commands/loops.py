@@ -174,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
             stages.warn(text)
     platform, entries = chosen_entries(image, options)
     if platform is not None:
-        image = image.mapped(platform.hierarchy.memory)
+        image = image.mapped(platform.hierarchy.memory, platform.processor.version)
     ends = None if platform is None else path_ends(image, platform)
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:

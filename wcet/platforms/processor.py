@@ -35,6 +35,11 @@ class Processor:
     extensions: frozenset[Extension]  # what its instructions need besides ARMv6
     revisions: frozenset[Extension]  # what only later revisions of it have
 
+    @property
+    def version(self) -> int:
+        """Of the architecture: 6 or 7."""
+        return 7 if Extension.V7 in self.extensions else 6
+
     @staticmethod
     def load(path: Path) -> Processor:
         """The one that a file describes. Raises InputError if it is not there, or is wrong."""

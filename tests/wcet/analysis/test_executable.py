@@ -67,3 +67,35 @@ def test_unpredictable_forms_are_refused_by_name(word: int) -> None:
     """mrs pc, a conditional mrs pc, and mul pc."""
     with pytest.raises(ControlFlowError, match="is UNPREDICTABLE"):
         bound(elf(f".inst {word:#x}", "arm1136jf-s"))
+
+
+# Code at g is a Thumb function that returns, and an ARM instruction before a loop
+BOTH_STATES = """
+.text
+.arm
+.global main
+.type main, %function
+main: mov r6, lr
+    ldr r0, =g+1
+    mov r2, #0
+    mvn r4, r0
+    ldr r3, =200
+    {jump}
+    .ltorg
+    .balign 4
+g: .word 0xe0004730
+    subs r3, r3, #1
+    bne g
+    bx r6
+"""
+JUMPS = ("mov pc, r0", "add pc, r0, r2", "orr pc, r0, #0", "mvn pc, r4", "sub pc, r0, #0")
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_data_processing_interworks_from_version_7_on(jump: str) -> None:
+    """A2.3.1: before it, a write to the pc stays in ARM state (rule 47)."""
+    source = BOTH_STATES.format(jump=jump)
+    old = bound(build(source, language="asm", cpu="arm1136jf-s", link=(CODE,)))
+    assert [found.bound for found in old.entries["main"].bounds] == [200]
+    new = build(source, language="asm", cpu="cortex-a8", link=(CODE,))
+    assert not bound(new, platform="cubieboard").entries["main"].bounds
