@@ -50,7 +50,7 @@ WORD = 4  # bytes
 Callees = Callable[[tuple[int, ...]], Contract]  # of any of some functions, by entry
 
 # Of instructions, what they are compiled from; the target tells an svc from one taken for a call.
-Key = tuple[tuple[int, bytes, bool, int | None, int, bool], ...]
+Key = tuple[tuple[object, ...], ...]
 
 _without_facts: dict[Key, CompiledBlock] = {}
 
