@@ -10,7 +10,7 @@ its ``ELFFile`` follows offsets into the file before they can be checked.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import pairwise
@@ -21,6 +21,7 @@ from elftools.elf.structs import ELFStructs
 
 from quoll.errors import InputError
 from quoll.image.dwarf_lines import DebugSections
+from quoll.image.dynamic import BadDynamicSection, relocation_tables
 from quoll.printable import printable
 
 __all__ = ["SAY_WHICH", "ElfFile", "LoadSegment", "Overlay", "RawSymbol", "Section", "parse_elf"]
@@ -101,7 +102,7 @@ class ElfFile:
     """Segments and sections ascend by address and do not overlap among themselves.
 
     Nothing is loaded in ``overlays``. ``unsettled``: addresses of words that a dynamic relocation
-    changes before the program runs.
+    changes before the program runs; not those that hold what is stored at the address of the link.
     """
 
     entry: int
@@ -171,8 +172,10 @@ class _Reader:
                 )
                 for row in rows
             ]
-        rows = self._table(
-            "Elf_Phdr", header["e_phoff"], segments, header["e_phentsize"], "program headers"
+        rows = list(
+            self._table(
+                "Elf_Phdr", header["e_phoff"], segments, header["e_phentsize"], "program headers"
+            )
         )
         strings = self._stored(headers[names]) if names < len(headers) else b""
         attributes = (h for h in headers if h.kind == "SHT_ARM_ATTRIBUTES")
@@ -185,7 +188,7 @@ class _Reader:
             self._symbols(headers),
             self._debug(headers, strings),
             next((self._stored(h) for h in attributes), b""),
-            self._unsettled(headers),
+            self._unsettled(headers) | self._unsettled_by_loader(rows),
             overlays,
         )
 
@@ -234,7 +237,7 @@ class _Reader:
         return (row.parse_stream(stream) for _ in range(count))
 
     def _segments(
-        self, rows: Iterator[Row]
+        self, rows: Iterable[Row]
     ) -> tuple[tuple[LoadSegment, ...], tuple[tuple[int, int], ...]]:
         """The segments at addresses that no other one has, and the other addresses.
 
@@ -336,11 +339,53 @@ class _Reader:
 
     def _unsettled(self, headers: list[_SectionHeader]) -> frozenset[int]:
         return frozenset(
-            row["r_offset"]
+            offset
             for h in headers
             if h.kind in RELOCATIONS and h.flags & SECTION_ALLOC
-            for row in self._rows(RELOCATIONS[h.kind], self._stored(h), "relocations")
-            if h.kind == "SHT_RELA" or row["r_info_type"] != RELATIVE
+            for offset in self._relocated(RELOCATIONS[h.kind], self._stored(h))
+        )
+
+    def _unsettled_by_loader(self, rows: list[Row]) -> frozenset[int]:
+        """What a loader finds by PT_DYNAMIC, whether or not there are section headers."""
+        found: set[int] = set()
+        for row in rows:
+            if row["p_type"] != "PT_DYNAMIC":
+                continue
+            start, size = row["p_offset"], row["p_filesz"]
+            if start + size > len(self._data):
+                raise InputError(f"{self._path} is truncated inside its dynamic section")
+            entries = self._rows("Elf_Dyn", self._data[start : start + size], "dynamic entries")
+            try:
+                tables = relocation_tables((str(e["d_tag"]), e["d_val"]) for e in entries)
+            except BadDynamicSection as fault:
+                raise InputError(
+                    f"{self._path}: dynamic section at offset 0x{start:x}: {fault}",
+                    hint="link the kernel without dynamic relocations, or repair the file",
+                ) from fault
+            for table in tables:
+                content = self._loaded(rows, table.addr, table.size)
+                if table.layout != "Elf_Relr":  # all of them relative, with what is stored
+                    found.update(self._relocated(table.layout, content))
+        return frozenset(found)
+
+    def _relocated(self, layout: str, content: bytes) -> Iterator[int]:
+        """Addresses of the words that a table of relocations changes."""
+        for row in self._rows(layout, content, "relocations"):
+            if layout == "Elf_Rela" or row["r_info_type"] != RELATIVE:
+                yield row["r_offset"]
+
+    def _loaded(self, rows: list[Row], addr: int, size: int) -> bytes:
+        """What the file has of ``size`` bytes of loaded memory. Raises InputError if not all."""
+        for row in rows:
+            start = addr - row["p_vaddr"]
+            if row["p_type"] == "PT_LOAD" and start >= 0 and start + size <= row["p_filesz"]:
+                start += row["p_offset"]
+                return self._data[start : start + size]
+        if not size:
+            return b""
+        raise InputError(
+            f"{self._path}: the dynamic section names 0x{size:x} bytes of relocations at "
+            f"0x{addr:08x}, where none are loaded"
         )
 
     def _debug(self, headers: list[_SectionHeader], names: bytes) -> DebugSections:
