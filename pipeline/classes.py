@@ -62,6 +62,7 @@ MULTIPLIES = {
 }  # fmt: skip
 BRANCHES = frozenset(["b", "bl", "blx", "bx", "bxj", "cbnz", "cbz"])
 WORD = 4
+QUICK_SHIFT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class InsnClass:
     ``not_taken`` are set for instructions that may write the pc. ``results`` are the registers
     written, in the order of the row's latencies; ``held`` those that a store reads late.
     ``roles`` names operands as the early and late columns do. ``address`` registers are waited
-    for even if the condition fails. ``updates`` is the base that is written back.
+    for even if the condition fails. ``updates`` is the base that is written back: ``updates_last``
+    with the address of the last issue cycle, else of the first.
     """
 
     row: tuple[str, str]
@@ -85,6 +87,7 @@ class InsnClass:
     roles: Mapping[str, int] = field(default_factory=dict)
     address: frozenset[int] = frozenset()
     updates: int | None = None
+    updates_last: bool = False
 
 
 def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
@@ -252,7 +255,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         taken = row if name.startswith("rfe") else None
         results = held = ()
     elif memory.access is Access.PRELOAD:
-        row = ("PLD", "any")
+        row = ("PLD", mode)
     elif memory.access is Access.SWAP:
         row, results = ("SWP", "any"), insn.transfers[:1]
     elif memory.exclusive:
@@ -269,17 +272,20 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         row = ("LDR", f"{mode} {_alignment(memory, aligned)}")
         taken, not_taken = ("LDR_PC", f"{mode} taken"), ("LDR_PC", "not_taken")
     elif name in ("tbb", "tbh"):
-        row = ("LDR", "mode1 aligned")
-        taken, results = ("LDR_PC", "mode1 taken"), ()
+        even = aligned or memory.base == PC or memory.size == 1  # a table behind it is aligned
+        row = _single(memory, mode, even, signed=False)
+        taken, results = ("LDR_PC", f"{mode} taken" if even else f"{mode} unaligned taken"), ()
     elif name.startswith(("ldr", "str")):
         row = _single(memory, mode, aligned, signed=name.startswith("ldrs"))
     elif (vector := vector_row(insn)) is not None:
         row = vector
     else:
         return None
+    updates_last = name.startswith(("ldr", "str"))
     return InsnClass(
-        row, taken, not_taken, False, with_list, results, held, roles, address, updates
-    )
+        row, taken, not_taken, False, with_list, results, held, roles, address, updates,
+        updates_last,
+    )  # fmt: skip
 
 
 def _loads(memory: MemoryAccess) -> bool:
@@ -287,11 +293,16 @@ def _loads(memory: MemoryAccess) -> bool:
 
 
 def _mode(memory: MemoryAccess) -> str:
-    """One-cycle addressing: constant offset, or an index added, unshifted or times four."""
+    """How many cycles the address takes.
+
+    One: a constant offset, or an index that is added, unshifted or by ``lsl #2``. Two: an index
+    that is subtracted, or shifted in any other way (ARM1176 TRM, DDI 0301, 16.10; Cortex-A8 TRM,
+    DDI 0344, 16.2 and 16.8).
+    """
     if memory.index is None:
         return "mode1"
-    plain = memory.scale_shift == 0 or (memory.lsl and memory.scale_shift == 2)
-    return "mode1" if plain and not memory.subtract else "mode2"
+    quick = memory.shift is Shift.NONE or (memory.lsl and memory.scale_shift == QUICK_SHIFT)
+    return "mode1" if quick and not memory.subtract else "mode2"
 
 
 def _alignment(memory: MemoryAccess, aligned: bool) -> str:

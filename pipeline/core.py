@@ -18,6 +18,9 @@ and how far it is to be trusted:
                             issue with an older one; ``older`` only with a younger one (it needs
                             the first pipe), in its last cycle; ``alone`` with none
 
+The latency of BASE_WRITEBACK counts from the issue cycle that makes the address: of single loads
+and stores and of pairs the last one, of lists the first one.
+
 ``issue`` of a list that loads the pc may be ``N+M``: N more than the same list without the pc.
 
 The documented figures are the *nominal* profile, the bounds the *wcet* profile (rule 17), which
@@ -94,6 +97,13 @@ class Core:
             )
         return row
 
+    def base_latency(self, row: CoreRow, *, last: bool) -> int:
+        """Cycles from the first one of ``row`` to the base that is written back.
+
+        ``last``: the address is that of the last issue cycle, not of the first.
+        """
+        return self.row("BASE_WRITEBACK").latency[0] + (row.issue - 1 if last else 0)
+
     @property
     def longest(self) -> int:
         """Cycles after its issue that an instruction occupies a register or unit, at most."""
@@ -143,6 +153,8 @@ def _row(cells: dict[str, str], profile: Profile) -> CoreRow:
     issue, latency = bound if profile is Profile.WCET else nominal
     with_list = cells["memory"] == WITH_LIST
     memory = 1 if with_list else _cycles(cells["memory"] or "0")
+    if memory and not with_list and profile is Profile.WCET:
+        memory = max(memory, *issue)  # what the bound of issue adds may be spent in the unit
     early = tuple(cells["early"].split())
     late = {
         role: _cycles(cycles or "1")

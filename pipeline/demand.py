@@ -66,7 +66,7 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
         not_taken = row.issue
     updates = None
     if kind.updates is not None:
-        updates = (kind.updates, core.row("BASE_WRITEBACK").latency[0])
+        updates = (kind.updates, core.base_latency(row, last=kind.updates_last))
     flags = core.row("FLAGS_TO_TARGET").latency[0] if kind.flag_rule else 0
     return Demand(
         issue=issue,

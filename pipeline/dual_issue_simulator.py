@@ -126,7 +126,7 @@ class DualIssueMachine(PipelineMachine):
                 board.result[register] = cycle + latency + E1
             board.unlocked[register] = last + 1
         if kind.updates is not None:
-            latency = self.core.row("BASE_WRITEBACK").latency[0]
+            latency = self.core.base_latency(row, last=kind.updates_last)
             now = board.result.get(kind.updates, LONG_AGO)
             board.result[kind.updates] = max(now, cycle + latency + E1)
             board.unlocked[kind.updates] = last + 1

@@ -189,7 +189,7 @@ def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Inst
         not_taken=-1 if kind.not_taken is None else core.row(*kind.not_taken).issue,
         flag_distance=core.row("FLAGS_TO_TARGET").latency[0] if kind.flag_rule else -1,
         updates=-1 if kind.updates is None else kind.updates,
-        base_latency=core.row("BASE_WRITEBACK").latency[0],
+        base_latency=core.base_latency(row, last=kind.updates_last),
         operation=_operation(core, insn),
         pair=list(Pairing).index(pair),
         may_join=row.pair is Pairing.EITHER and row.issue == 1,

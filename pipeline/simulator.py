@@ -325,7 +325,7 @@ class PipelineMachine:
             elif not row.memory:
                 board.result[register] = cycle + row.issue
         if kind.updates is not None:
-            base = self.core.row("BASE_WRITEBACK").latency[0]
+            base = self.core.base_latency(row, last=kind.updates_last)
             now = board.result.get(kind.updates, 0)
             board.result[kind.updates] = max(now, cycle + base)
             board.bypassed = kind.updates
