@@ -16,8 +16,11 @@ from itertools import pairwise
 from posixpath import basename, normpath
 
 from quoll.image.byte_stream import ByteStream, EndOfBytes
+from quoll.image.dead_code import HIGHEST_TOMBSTONE, LineSequence, live_sequences
+from quoll.image.debug_sections import DebugSections
+from quoll.image.symbols import SymbolTable
 
-__all__ = ["DebugSections", "LineTable", "SourceLine", "decode_lines"]
+__all__ = ["LineTable", "SourceLine", "decode_lines"]
 
 WORD = 1 << 32
 NO_FILE = 0xFFFFFFFF  # the gap after a sequence
@@ -50,15 +53,6 @@ class SourceLine:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
-
-
-@dataclass(frozen=True, slots=True)
-class DebugSections:
-    """The bytes of the sections that a line table refers to; empty where absent."""
-
-    line: bytes = b""
-    line_str: bytes = b""
-    str: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +98,6 @@ class LineTable:
         return tuple(sorted({n for n, f in zip(self.lines, self.files, strict=True) if f == file}))
 
 
-@dataclass(slots=True)
-class Sequence:
-    """Rows of one contiguous piece of code; the last row is its end."""
-
-    addrs: array[int]
-    files: array[int]
-    lines: array[int]
-
-
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The header of a line-number program (DWARF 5, 6.2.4)."""
@@ -127,13 +112,15 @@ class Unit:
     files: list[int]  # file number of the program -> index of the path
 
 
-def decode_lines(debug: DebugSections, is_code: Callable[[int], bool]) -> LineTable:
-    """All line programs in ``debug``; sequences not starting in code were discarded by the linker.
+def decode_lines(
+    debug: DebugSections, is_code: Callable[[int], bool], symbols: SymbolTable
+) -> LineTable:
+    """All line programs in ``debug``, without those of functions that the linker discarded.
 
     A damaged unit ends the decoding and is named in ``problem``.
     """
     paths: dict[str, int] = {}
-    sequences: list[Sequence] = []
+    sequences: list[LineSequence] = []
     problem = ""
     stream = ByteStream(debug.line)
     while stream.left and not problem:
@@ -145,10 +132,11 @@ def decode_lines(debug: DebugSections, is_code: Callable[[int], bool]) -> LineTa
                 length, offset_size = stream.u64(), 8
             unit_bytes = ByteStream(stream.take(length))
             unit = _unit(unit_bytes, offset_size, debug, paths)
-            _run(unit, unit_bytes, sequences)
+            _run(unit, unit_bytes, start, sequences)
         except (EndOfBytes, BadLineTable) as fault:
             problem = f".debug_line+0x{start:x}: {fault}"
-    return _table([s for s in sequences if is_code(s.addrs[0])], tuple(paths), problem)
+    linked = [s for s in sequences if is_code(s.addrs[0])]
+    return _table(live_sequences(linked, symbols, debug), tuple(paths), problem)
 
 
 def _unit(
@@ -245,13 +233,13 @@ def _join(directories: list[str], index: int, name: str) -> str:
     return normpath(f"{directories[index]}/{name}") if directories[index] else name
 
 
-def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
+def _run(unit: Unit, stream: ByteStream, program: int, sequences: list[LineSequence]) -> None:
     """Execute the program of ``unit`` (DWARF 5, 6.2.5), appending finished sequences.
 
     A kernel has ten million opcodes, so that the frequent ones are read without ``stream``.
     """
     addr, file, line = 0, 1, 1
-    rows = Sequence(array("I"), array("I"), array("I"))
+    rows = LineSequence(array("I"), array("I"), array("I"), program)
     base = unit.opcode_base
     special = _special_opcodes(base, unit.min_length, unit.line_base, unit.line_range)
     data, pos, end = stream.data, stream.pos, len(stream.data)
@@ -294,8 +282,9 @@ def _run(unit: Unit, stream: ByteStream, sequences: list[Sequence]) -> None:
                 if kind == SET_ADDRESS:
                     addr = extended.unsigned(4)
                 elif kind == END_SEQUENCE:
-                    sequences.append(_ended(rows, addr))
-                    rows = Sequence(array("I"), array("I"), array("I"))
+                    if not rows.addrs or rows.addrs[0] < HIGHEST_TOMBSTONE:
+                        sequences.append(_ended(rows, addr))
+                    rows = LineSequence(array("I"), array("I"), array("I"), program)
                     addr, file, line = 0, 1, 1
             pos = stream.pos
     stream.skip_to(pos)
@@ -310,7 +299,7 @@ def _special_opcodes(
     return tuple((step * min_length, line_base + delta) for step, delta in found)
 
 
-def _ended(rows: Sequence, addr: int) -> Sequence:
+def _ended(rows: LineSequence, addr: int) -> LineSequence:
     """``rows`` with the one that ends them, at ``addr``. Raises BadLineTable if they descend."""
     rows.addrs.append(addr)
     rows.files.append(NO_FILE)
@@ -320,11 +309,17 @@ def _ended(rows: Sequence, addr: int) -> Sequence:
     return rows
 
 
-def _table(sequences: list[Sequence], paths: tuple[str, ...], problem: str) -> LineTable:
-    """Merge sequences by address. Where two overlap, neither is believed."""
+def _same(a: LineSequence, b: LineSequence) -> bool:
+    """Whether two units have the same rows: a function of a header that was linked once."""
+    return (a.addrs, a.files, a.lines) == (b.addrs, b.files, b.lines)
+
+
+def _table(sequences: list[LineSequence], paths: tuple[str, ...], problem: str) -> LineTable:
+    """Merge sequences by address. Where two overlap that differ, neither is believed."""
     starts, files, lines = array("I"), array("I"), array("I")
     ordered = sorted(sequences, key=lambda s: (s.addrs[0], s.addrs[-1]))
     ordered = [s for s in ordered if s.addrs[0] < s.addrs[-1]]
+    ordered = [s for i, s in enumerate(ordered) if not i or not _same(s, ordered[i - 1])]
     reached = 0
     for i, sequence in enumerate(ordered):
         overlaps = sequence.addrs[0] < reached or (

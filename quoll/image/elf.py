@@ -20,7 +20,7 @@ from elftools.construct import ConstructError
 from elftools.elf.structs import ELFStructs
 
 from quoll.errors import InputError
-from quoll.image.dwarf_lines import DebugSections
+from quoll.image.debug_sections import DebugSections
 from quoll.image.dynamic import BadDynamicSection, relocation_tables
 from quoll.printable import printable
 
@@ -38,6 +38,9 @@ RELOCATIONS = {"SHT_REL": "Elf_Rel", "SHT_RELA": "Elf_Rela"}
 RELATIVE = 23  # R_ARM_RELATIVE: with REL, what is stored holds at the address of the link
 EXTENDED = 0xFFFF  # PN_XNUM, SHN_XINDEX: the number stands in section header 0
 RESERVED_SECTIONS = 0xFF00  # SHN_LORESERVE: indices from here on name no section
+DEBUG = ".debug_"
+LINE_SECTIONS = ("line", "line_str", "str")  # in the order of DebugSections
+ENTRY_SECTIONS = ("info", "abbrev", "addr", "str_offsets")
 LONGEST_NAME = 4096
 MOST_ROWS = 1_000_000  # of any table: pyelftools reads one in 15 us
 LARGEST_FILE, LARGEST_DEBUG = 1 << 30, 1 << 28  # bytes
@@ -186,7 +189,7 @@ class _Reader:
             loaded,
             sections,
             self._symbols(headers),
-            self._debug(headers, strings),
+            self._debug(headers, strings, entries=any(s.addr == 0 for s in loaded)),
             next((self._stored(h) for h in attributes), b""),
             self._unsettled(headers) | self._unsettled_by_loader(rows),
             overlays,
@@ -388,19 +391,22 @@ class _Reader:
             f"0x{addr:08x}, where none are loaded"
         )
 
-    def _debug(self, headers: list[_SectionHeader], names: bytes) -> DebugSections:
-        """Debug sections that lie outside the file or do not decompress count as absent."""
+    def _debug(
+        self, headers: list[_SectionHeader], names: bytes, *, entries: bool
+    ) -> DebugSections:
+        """Debug sections that lie outside the file or do not decompress count as absent.
+
+        ``entries``: with those that tell whose lines are at address 0.
+        """
+        wanted = LINE_SECTIONS + (ENTRY_SECTIONS if entries else ())
         found: dict[str, bytes] = {}
         for h in headers:
-            name = _name(names, h.name)
-            if name in (".debug_line", ".debug_line_str", ".debug_str"):
+            full = _name(names, h.name)
+            name = full.removeprefix(DEBUG)
+            if full.startswith(DEBUG) and name in wanted:
                 raw = self._data[h.offset : h.offset + h.size]
                 found[name] = _inflate(raw) if h.flags & SECTION_COMPRESSED else raw
-        return DebugSections(
-            found.get(".debug_line", b""),
-            found.get(".debug_line_str", b""),
-            found.get(".debug_str", b""),
-        )
+        return DebugSections(*(found.get(name, b"") for name in LINE_SECTIONS + ENTRY_SECTIONS))
 
     def _stored(self, header: _SectionHeader) -> bytes:
         """What the file has of a section."""

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes, parse_attributes
-from quoll.image.dwarf_lines import DebugSections, LineTable, SourceLine, decode_lines
+from quoll.image.debug_sections import DebugSections
+from quoll.image.dwarf_lines import LineTable, SourceLine, decode_lines
 from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol, Section, parse_elf
 from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
@@ -117,7 +118,7 @@ class Image:
         return finished() if finished else self._decoded_lines()
 
     def _decoded_lines(self) -> LineTable:
-        return decode_lines(self._debug, self.is_executable)
+        return decode_lines(self._debug, self.is_executable, self.symbols)
 
     def begin_lines(self) -> None:
         """Decode a long line table in another process while something else is done here."""
