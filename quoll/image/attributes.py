@@ -7,6 +7,7 @@ Source: Addenda to, and Errata in, the ABI for the Arm Architecture, sections 3.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from quoll.image.byte_stream import ByteStream, EndOfBytes
@@ -18,6 +19,7 @@ TAG_PROFILE, TAG_MULTIPROCESSING, TAG_DIVISION = 7, 42, 44
 OLD_TAG_MULTIPROCESSING = 70
 PROFILES = {ord(letter): letter for letter in "ARM"}  # "S": A or R; 0: before there were profiles
 DIVIDES_IN_A = 2
+MICROCONTROLLER = re.compile(r"(v?\d+\S*-M\b.*|cortex-m\d.*|star-mc\d|sc[03]00)", re.IGNORECASE)
 ARCHITECTURES = {
     0: "pre-v4", 1: "v4", 2: "v4T", 3: "v5T", 4: "v5TE", 5: "v5TEJ", 6: "v6", 7: "v6KZ",
     8: "v6T2", 9: "v6K", 10: "v7", 11: "v6-M", 12: "v6S-M", 13: "v7E-M", 14: "v8-A",
@@ -36,6 +38,16 @@ class BuildAttributes:
     division: bool = (
         False  # whether sdiv and udiv may be used where the architecture leaves it open
     )
+
+    @property
+    def microcontroller(self) -> str | None:
+        """What says that the file is for the M profile, or None: profile, architecture, or name."""
+        if self.profile == "M":
+            return "Tag_CPU_arch_profile is M"
+        for tag, value in (("Tag_CPU_arch", self.arch), ("Tag_CPU_name", self.cpu)):
+            if value is not None and MICROCONTROLLER.fullmatch(value):
+                return f"{tag} is {value}"
+        return None
 
 
 def parse_attributes(data: bytes) -> BuildAttributes:

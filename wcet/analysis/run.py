@@ -27,7 +27,7 @@ from wcet.analysis.solved import Asked, SolvedStore
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.platforms.processor import check_processor
+from wcet.platforms.processor import check_processor, check_profile
 
 __all__ = ["Run"]
 
@@ -203,6 +203,7 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
     if options.platform is not None:
         chosen, reason = platforms.load(options.platform), "asked for"
     else:
+        check_profile(image.attributes)
         chosen, reason = platforms.for_image(image.cpu, image.attributes.arch)
     if options.l2 is not None:
         chosen = chosen.with_l2(options.l2)

@@ -17,8 +17,9 @@ from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes
 from wcet.platforms.toml_table import Table
 
-__all__ = ["Processor", "check_processor"]
+__all__ = ["Processor", "check_processor", "check_profile"]
 
+MICROCONTROLLER = "M"
 ARCHITECTURE = re.compile(r"\d.*")  # a Tag_CPU_name that is none: 7-A, 6J, 4T
 
 
@@ -86,10 +87,30 @@ def _extensions(top: Table, key: str) -> frozenset[Extension]:
     return frozenset(known[name] for name in names)
 
 
+def check_profile(built: BuildAttributes, profiles: tuple[str, ...] = ()) -> None:
+    """Raise InputError for a binary of the M profile, unless it is one of ``profiles``.
+
+    Exceptions, their returns, and the status registers are others there, so that no assumption
+    could make a bound of a core of the A or R profile true.
+    """
+    said = built.microcontroller
+    if said is not None and MICROCONTROLLER not in profiles:
+        raise InputError(
+            f"the binary is for the M profile of the architecture: {said}; exceptions, status "
+            "registers and returns are others there than on the cores that are known",
+            hint="--force-core does not change that; build it for a core of the A profile, or "
+            "analyse the functions that both have in such a build",
+        )
+
+
 def check_processor(
     built: BuildAttributes, platform: str, processor: Processor, *, force: bool
 ) -> tuple[Assumption, ...]:
-    """What is assumed of the processor. Raises InputError for a binary built for another one."""
+    """What is assumed of the processor. Raises InputError for a binary built for another one.
+
+    One of the M profile is refused even if ``force`` is set.
+    """
+    check_profile(built, processor.profiles)
     misfit = processor.misfit(built)
     if misfit is not None:
         if not force:

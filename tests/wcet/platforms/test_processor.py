@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from pipeline.core import DIRECTORY
 from quoll.errors import InputError
+from quoll.image.attributes import BuildAttributes
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 from wcet.cli import main
@@ -21,7 +23,7 @@ CORES = {"kzm": "arm1136", "cubieboard": "cortex-a8"}
 
 def analyse(folder: Path, cpu: str, *more: str) -> tuple[int, dict[str, Any]]:
     out = folder / "report.json"
-    elf = build(SOURCE, cpu=cpu, thumb=cpu == "cortex-m3", link=("-Wl,-Ttext=0xf0010000",))
+    elf = build(SOURCE, cpu=cpu, thumb=cpu.startswith("cortex-m"), link=("-Wl,-Ttext=0xf0010000",))
     options = ["--entry", "main", "--quiet", "--no-cache", "--paths", "none", "--json", str(out)]
     status = main(["analyse", str(elf), *options, *more])
     return status, json.loads(out.read_text()) if status == 0 else {}
@@ -44,6 +46,51 @@ def test_another_processor_is_refused(
     assert analyse(tmp_path, cpu, *chosen)[0] == 3
     error = capsys.readouterr().err
     assert "--force-core" in error or "no platform is known" in error
+
+
+M_PROFILE = ["cortex-m0", "cortex-m3", "cortex-m4", "cortex-m23", "cortex-m33", "cortex-m55"]
+
+
+@pytest.mark.parametrize("more", [[], ["--platform", "kzm"], ["--platform", "cubieboard"]])
+@pytest.mark.parametrize("cpu", M_PROFILE)
+def test_the_m_profile_is_refused_even_if_forced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cpu: str, more: list[str]
+) -> None:
+    for force in ([], ["--force-core"]):
+        assert analyse(tmp_path, cpu, *more, *force)[0] == 3
+        error = capsys.readouterr().err
+        assert "M profile" in error
+        assert "Tag_CPU_arch" in error
+
+
+@pytest.mark.parametrize(
+    ("built", "said"),
+    [
+        (BuildAttributes(profile="M"), "Tag_CPU_arch_profile is M"),
+        (BuildAttributes(arch="v7E-M"), "Tag_CPU_arch is v7E-M"),
+        (BuildAttributes(arch="v8.1-M.mainline"), "Tag_CPU_arch is v8.1-M.mainline"),
+        (BuildAttributes(cpu="6S-M"), "Tag_CPU_name is 6S-M"),
+        (BuildAttributes(cpu="8-M.BASE"), "Tag_CPU_name is 8-M.BASE"),
+        (BuildAttributes(cpu="Cortex-M7"), "Tag_CPU_name is Cortex-M7"),
+        (BuildAttributes(cpu="7-A", arch="v7", profile="A"), None),
+        (BuildAttributes(cpu="ARM7TDMI-S", arch="v4T"), None),
+        (BuildAttributes(cpu="ARM11 MPCore", arch="v6K"), None),
+        (BuildAttributes(), None),
+    ],
+)
+def test_what_says_m_profile(built: BuildAttributes, said: str | None) -> None:
+    assert built.microcontroller == said
+
+
+def test_without_attributes_a_core_can_be_forced(tmp_path: Path) -> None:
+    elf = build(SOURCE, link=("-Wl,-Ttext=0xf0010000",))
+    bare = tmp_path / "bare.elf"
+    subprocess.run(
+        ["arm-none-eabi-objcopy", "-R", ".ARM.attributes", elf, bare], check=True, timeout=60
+    )
+    options = ["--entry", "main", "--quiet", "--no-cache", "--paths", "none"]
+    for more in ([], ["--force-core"]):
+        assert main(["analyse", str(bare), *options, "--platform", "kzm", *more]) == 0
 
 
 @pytest.mark.parametrize(("cpu", "platform"), [("cortex-a8", "kzm"), ("arm1136jf-s", "cubieboard")])
