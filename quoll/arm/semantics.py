@@ -191,7 +191,9 @@ def _specified(insn: Insn) -> list[Op]:
         if correction.applies(insn):
             return correction.ops(insn)
     ops = translate(unconditional(insn), insn.thumb, insn.addr)
-    return unknown_results(insn) if ops is None else ops
+    if ops is None or (PC in insn.writes and all(op.code is not OpCode.GOTO for op in ops)):
+        return unknown_results(insn)  # where it goes is unknown, but it goes
+    return ops
 
 
 def _direct(insn: Insn, target: Var, after: Var) -> list[Op]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from quoll.arm.architecture import on_version
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
 from quoll.arm.insn import LR, Cond, Flow, Insn
+from quoll.arm.it_blocks import misplaced_in_it_block
 from quoll.arm.moved import moved
 from quoll.arm.operation import Operation
 from quoll.arm.supervisor import as_call, is_supervisor_call
@@ -287,9 +288,21 @@ class FunctionBuilder:
             self.refuse(
                 insn,
                 f"control may pass to {place(target.entry)}, {what}",
-                "state the real targets: targets of PLACE are PLACE, ...",
+                "state the real targets: targets of PLACE are PLACE, ..."
+                + self._perhaps_thumb(target.entry, thumb=target.thumb),
             )
         return what is None
+
+    def _perhaps_thumb(self, addr: int, *, thumb: bool) -> str:
+        """A hint where nothing but an even address says that there is ARM code at ``addr``."""
+        if thumb or self._image.thumb_at(addr) is not None or addr & 1:
+            return ""
+        if not self._image.is_executable(addr):
+            return ""
+        return (
+            f"; nothing in the file says whether there is ARM or Thumb code at {addr:#x}: if it is "
+            f"Thumb code, write {addr | 1:#x}, or keep the mapping symbols ($t) of the ELF"
+        )
 
     def refuse(self, insn: int, reason: str, hint: str, *, comes_back: bool = False) -> None:
         """What happens at the instruction ``insn`` is not known; it is a call if it comes back."""
@@ -366,6 +379,8 @@ class FunctionBuilder:
                 self.keeps_lr = False
             if it:
                 self._it[addr] = it
+            if thumb and self._is_misplaced(insn, it):
+                return
             if thumb:
                 it = it[1:] or it_conditions(insn)
             plain = insn.flow is Flow.NEXT and addr not in ends and has_meaning(insn)
@@ -375,6 +390,18 @@ class FunctionBuilder:
             if not plain:
                 self.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
                 self.leaders.add(addr)
+
+    def _is_misplaced(self, insn: Insn, it: tuple[Cond, ...]) -> bool:
+        """Refuse ``insn``, before which ``it`` is left of an IT block, where it must not stand."""
+        wrong = misplaced_in_it_block(insn, left=len(it))
+        if wrong is not None:
+            self.refuse(
+                insn.addr,
+                f"{wrong}, which is UNPREDICTABLE (A8.8.54)",
+                "no assembler writes that: if these bytes are no code, state that the call before "
+                "them never returns, or end the path before them",
+            )
+        return wrong is not None
 
     def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
         """Add ARM instructions that were seen elsewhere, up to one that does more than go on.
@@ -424,7 +451,8 @@ class FunctionBuilder:
         self.refuse(
             came_from,
             f"control runs on to {self._image.place(addr)}, which is not code",
-            "state that the call before it never returns: FUNCTION never returns",
+            "state that the call before it never returns: FUNCTION never returns"
+            + self._perhaps_thumb(self.entry, thumb=thumb),
         )
         return None
 
@@ -478,7 +506,8 @@ class FunctionBuilder:
                 f"{insn.text} calls the supervisor inside the analysed code",
                 "state once what all of them do: every supervisor call takes at most N cycles; or "
                 "which function handles them: every supervisor call enters FUNCTION; or, "
-                "if what follows is another path: path must end at every supervisor call",
+                "if what follows is another path: path must end at every supervisor call"
+                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
             )
             return False
         elif flow is Flow.TRAP:
@@ -486,14 +515,16 @@ class FunctionBuilder:
                 insn.addr,
                 f"{insn.text} raises an exception inside the analysed code",
                 "analyse its handler as an entry of its own and end this path here, or state what "
-                "the function around it takes: function NAME takes at most N cycles",
+                "the function around it takes: function NAME takes at most N cycles"
+                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
             )
             return False
         else:
             self.refuse(
                 insn.addr,
                 f"{insn.text} is no known instruction",
-                "state that the call before it never returns, or end the path before it",
+                "state that the call before it never returns, or end the path before it"
+                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
             )
         return not falls_through(insn)
 

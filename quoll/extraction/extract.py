@@ -93,6 +93,8 @@ def _entry(image: Image, addr: int) -> Callee:
     problem = _no_entry(image, addr, thumb)
     if problem:
         hint = "name a function"
+        if not thumb and _no_entry(image, addr, thumb=True) is None:
+            hint = f"if it is Thumb code, which nothing in the file says, write {addr | 1:#x}"
         if several := image.overlaid(addr):
             problem, hint = f"{problem}: {several}", SAY_WHICH
         raise UsageError(problem, where=image.place(addr), hint=hint)

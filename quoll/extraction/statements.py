@@ -320,5 +320,4 @@ def _function_address(image: Image, fact: Replaced) -> int:
     """Where a replaced function is, which may be outside of the image (in ROM)."""
     if ADDRESS.fullmatch(fact.function):
         return int(fact.function, 16) & ~1  # perhaps outside of the image
-    symbol = image.symbol(fact.function)
-    return resolve(image, fact.function, fact.source)[0] if symbol is None else symbol.addr
+    return resolve(image, fact.function, fact.source)[0]

@@ -495,7 +495,7 @@ class Growth(Functions):
         if calls or link is not None:
             function.refuse_call(insn.addr, reason, self._statements.hint(insn), link)
         else:
-            hint = self._statements.hint(insn, returns=LR in insn.sources)
+            hint = self._statements.hint(insn, returns=insn.sources == (LR,))
             function.refuse(insn.addr, reason, hint)
 
     def _refuse_switch(self, function: FunctionBuilder, insn: Insn) -> None:

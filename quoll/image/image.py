@@ -319,12 +319,26 @@ class Image:
 
         Raises InputError when several local symbols share the name.
         """
-        named = self.symbols.named(name)
-        candidates = [s for s in named if not s.local] or list(named)
+        candidates = self._candidates(name)
         if len({(s.addr, s.thumb) for s in candidates}) > 1:
-            places = ", ".join(self.place(s.addr) for s in candidates)
+            places = ", ".join(map(self._with_file, candidates))
             raise InputError(f"several symbols are named {name}: {places}", hint="use an address")
         return candidates[-1] if candidates else None
+
+    def only_symbol(self, name: str) -> Symbol | None:
+        """As ``symbol``, but None when several local symbols share the name."""
+        candidates = self._candidates(name)
+        return candidates[-1] if len({(s.addr, s.thumb) for s in candidates}) == 1 else None
+
+    def _candidates(self, name: str) -> list[Symbol]:
+        named = self.symbols.named(name)
+        return [s for s in named if not s.local] or list(named)
+
+    def _with_file(self, symbol: Symbol) -> str:
+        """Where ``symbol`` is, and the file it is from if any table says that."""
+        place = self.place(symbol.addr)
+        known = symbol.file and self.line(symbol.addr) is None
+        return f"{place} of {symbol.file}" if known else place
 
     def symbol_at(self, addr: int) -> tuple[Symbol, int] | None:
         """The symbol that covers ``addr`` and the offset into it."""
@@ -355,11 +369,16 @@ class Image:
         return f"{text} {line}" if line else text
 
     def thumb_at(self, addr: int) -> bool | None:
-        """Instruction set at ``addr`` by mapping symbols, else by the symbol there, else None."""
+        """Instruction set at ``addr`` by mapping symbols, else by the symbol there, else None.
+
+        An odd entry of the ELF says so, too, where there is no symbol.
+        """
         kind = self.symbols.mapping(addr, self._floor(addr))
         if kind in ("a", "t"):
             return kind == "t"
         functions = {s.thumb for s in self.symbols.at(addr) if s.kind == "func"}
+        if not functions and self.entry == addr | 1:
+            return True
         return functions.pop() if len(functions) == 1 else None
 
     def contradiction(self, addr: int, *, thumb: bool) -> str | None:

@@ -35,6 +35,7 @@ class Symbol:
     kind: str  # func, object or notype
     thumb: bool
     local: bool
+    file: str = ""  # of a local one: the source file it is from, by the symbol table
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,16 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     """Sort and index the defined symbols of code and data among ``rows``."""
     symbols: list[Symbol] = []
     mappings: list[Mapping] = []
+    file = ""
     for row in rows:
+        if row.kind == "STT_FILE":  # the local symbols of a file follow its name
+            file = row.name
         if not row.defined or row.kind not in KINDS:
             continue
         if row.name[:2] in ("$a", "$t", "$d") and row.name[2:3] in ("", "."):
             mappings.append(Mapping(row.value, row.name[1]))
         elif row.name and not row.name.startswith("$"):
-            symbols.append(_symbol(row))
+            symbols.append(_symbol(row, file))
     symbols.sort(key=lambda s: (s.addr, s.kind == "func", s.size, not s.local, s.name))
     mappings.sort(key=lambda m: m.addr)
     names: dict[str, tuple[Symbol, ...]] = {}
@@ -125,11 +129,12 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     )
 
 
-def _symbol(row: RawSymbol) -> Symbol:
+def _symbol(row: RawSymbol, file: str) -> Symbol:
     kind = KINDS[row.kind]
     thumb = kind == "func" and bool(row.value & 1)
     addr = row.value & ~1 if thumb else row.value
-    return Symbol(row.name, addr, row.size, kind, thumb, row.binding == "STB_LOCAL")
+    local = row.binding == "STB_LOCAL"
+    return Symbol(row.name, addr, row.size, kind, thumb, local, file if local else "")
 
 
 LISTED = re.compile(

@@ -72,8 +72,8 @@ def _elsewhere(image: Image, vector: int) -> str:
 
 def path_ends(image: Image, platform: Platform) -> frozenset[int]:
     """The platform's exits that this ELF has."""
-    symbols = (image.symbol(n) for n in image.symbols.names() if n.startswith(platform.exits))
-    return frozenset(s.addr for s in symbols if s is not None)
+    names = (n for n in image.symbols.names() if n.startswith(platform.exits))
+    return frozenset(s.addr for name in names for s in image.symbols.named(name))
 
 
 def asked_ends(places: tuple[str, ...]) -> tuple[PathEnd, ...]:

@@ -260,9 +260,11 @@ def chosen_entries(
             if options.entry:
                 raise
     names = options.entry or [
-        s.name
+        s.name if alone else hex(s.addr | s.thumb)
         for s in image.symbols.symbols
-        if s.kind == "func" and image.is_executable(s.addr) and image.symbol(s.name) == s
+        if s.kind == "func" and image.is_executable(s.addr)
+        # of several functions of one name, all are there, by their addresses
+        if (alone := image.only_symbol(s.name) == s) or image.only_symbol(s.name) is None
     ]
     return None, {name: address(image, name) for name in names or [hex(image.entry)]}
 

@@ -39,7 +39,7 @@ def entries_of(image: Image, platform: Platform | None) -> tuple[str, ...]:
     """The entries of the platform that the ELF has, else the function that looks most like one."""
     known = () if platform is None else platform.entries
     found = [name for name in known if platform and _is_there(image, platform, name)]
-    named = [name for name in (*_handlers(image), "main") if image.symbol(name) is not None]
+    named = [name for name in (*_handlers(image), "main") if image.only_symbol(name) is not None]
     return tuple(found or named[:1])
 
 
@@ -99,7 +99,7 @@ def _entries(image: Image, platform: Platform | None) -> Iterator[str]:
 
 def _is_there(image: Image, platform: Platform, name: str) -> bool:
     point = platform.entries[name]
-    known = any(image.symbol(symbol) is not None for symbol in point.symbols)
+    known = any(image.only_symbol(symbol) is not None for symbol in point.symbols)
     return known or image.read(point.vector & ~1, 2) is not None
 
 
@@ -110,7 +110,7 @@ def _handlers(image: Image) -> list[str]:
         for name in image.symbols.names()
         if HANDLER.search(name)
         and name.isprintable()
-        and (symbol := image.symbol(name)) is not None
+        and (symbol := image.only_symbol(name)) is not None
         and image.is_executable(symbol.addr)
     )
     return sorted(found, key=lambda name: (FIRST.match(name) is None, len(name), name))

@@ -59,7 +59,7 @@ def unfit(platform: Platform, image: Image) -> tuple[str, ...]:
     there = [
         name
         for name, point in platform.entries.items()
-        if any(image.symbol(symbol) is not None for symbol in point.symbols)
+        if any(image.only_symbol(symbol) is not None for symbol in point.symbols)
         or image.read(point.vector & ~1, 2) is not None
     ]
     if not there:
