@@ -51,7 +51,11 @@ def relocation_tables(entries: Iterable[tuple[str, int]]) -> tuple[RelocationTab
     packed = next((tag for tag in PACKED if tag in values), None)
     if packed is not None:
         raise BadDynamicSection(f"{packed}: packed relocations are not read")
-    found = [_table(values, *names, layout) for *names, layout in TABLES if names[0] in values]
+    found = [
+        _table(values, table, size, row, layout)
+        for table, size, row, layout in TABLES
+        if table in values
+    ]
     if CALLS in values:
         kind = KINDS.get(values.get(CALLS_KIND, 0))
         if kind is None:

@@ -175,14 +175,14 @@ class _Reader:
                 )
                 for row in rows
             ]
-        rows = list(
+        loads = list(
             self._table(
                 "Elf_Phdr", header["e_phoff"], segments, header["e_phentsize"], "program headers"
             )
         )
         strings = self._stored(headers[names]) if names < len(headers) else b""
         attributes = (h for h in headers if h.kind == "SHT_ARM_ATTRIBUTES")
-        loaded, overlaid = self._segments(rows)
+        loaded, overlaid = self._segments(loads)
         sections, overlays = self._sections(headers, strings, overlaid)
         return ElfFile(
             header["e_entry"],
@@ -191,7 +191,7 @@ class _Reader:
             self._symbols(headers),
             self._debug(headers, strings, entries=any(s.addr == 0 for s in loaded)),
             next((self._stored(h) for h in attributes), b""),
-            self._unsettled(headers) | self._unsettled_by_loader(rows),
+            self._unsettled(headers) | self._unsettled_by_loader(loads),
             overlays,
         )
 

@@ -79,6 +79,11 @@ ACCESSES = """
     ldrd r2, r3, [r0]
     strd r2, r3, [r4]
     pld [r1]
+    pld [r4, r0, asr #2]
+    ldrb r6, [r4, r0, lsr #31]
+    ldr r5, [r4, -r1]!
+    str r6, [r4], r0, lsl #3
+    ldrd r2, r3, [r4], #8
     swp r0, r1, [r4]
 """
 WARM = ARITHMETIC + ACCESSES
