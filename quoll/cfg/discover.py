@@ -295,9 +295,7 @@ class FunctionBuilder:
 
     def _perhaps_thumb(self, addr: int, *, thumb: bool) -> str:
         """A hint where nothing but an even address says that there is ARM code at ``addr``."""
-        if thumb or self._image.thumb_at(addr) is not None or addr & 1:
-            return ""
-        if not self._image.is_executable(addr):
+        if thumb or self._image.thumb_at(addr) is not None or not self._image.is_executable(addr):
             return ""
         return (
             f"; nothing in the file says whether there is ARM or Thumb code at {addr:#x}: if it is "
@@ -308,6 +306,8 @@ class FunctionBuilder:
         """What happens at the instruction ``insn`` is not known; it is a call if it comes back."""
         if insn not in self.unresolved:
             where = self._image.place(insn)
+            own = self._perhaps_thumb(self.entry, thumb=self.thumb)
+            hint += own if own not in hint else ""
             found = Unresolved(insn, where, reason, hint, comes_back=comes_back)
             self.unresolved[insn] = found
             self.version += 1
@@ -451,8 +451,7 @@ class FunctionBuilder:
         self.refuse(
             came_from,
             f"control runs on to {self._image.place(addr)}, which is not code",
-            "state that the call before it never returns: FUNCTION never returns"
-            + self._perhaps_thumb(self.entry, thumb=thumb),
+            "state that the call before it never returns: FUNCTION never returns",
         )
         return None
 
@@ -506,8 +505,7 @@ class FunctionBuilder:
                 f"{insn.text} calls the supervisor inside the analysed code",
                 "state once what all of them do: every supervisor call takes at most N cycles; or "
                 "which function handles them: every supervisor call enters FUNCTION; or, "
-                "if what follows is another path: path must end at every supervisor call"
-                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
+                "if what follows is another path: path must end at every supervisor call",
             )
             return False
         elif flow is Flow.TRAP:
@@ -515,16 +513,14 @@ class FunctionBuilder:
                 insn.addr,
                 f"{insn.text} raises an exception inside the analysed code",
                 "analyse its handler as an entry of its own and end this path here, or state what "
-                "the function around it takes: function NAME takes at most N cycles"
-                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
+                "the function around it takes: function NAME takes at most N cycles",
             )
             return False
         else:
             self.refuse(
                 insn.addr,
                 f"{insn.text} is no known instruction",
-                "state that the call before it never returns, or end the path before it"
-                + self._perhaps_thumb(self.entry, thumb=insn.thumb),
+                "state that the call before it never returns, or end the path before it",
             )
         return not falls_through(insn)
 
