@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
-from quoll.arm.wide_constants import wide_constants
+from quoll.arm.immediates import wide_constants
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.image.function_tables import FunctionTables, function_tables, functions_in
 from quoll.image.image import Image
