@@ -255,7 +255,13 @@ CONTROL = {
     "vector base": "mcr p15, 0, r0, c12, c0, 0",
     "FCSE": "mcr p15, 0, r0, c13, c0, 0",
     "implementation": "mcrne p15, 0, r0, c15, c2, 4",
-    "not known": "mcrr p15, 0, r0, r1, c6",
+    "not known": "mcrr p15, 0, r0, r1, c7",
+    "a range of data": "mcrr p15, 0, r0, r1, c6",
+    "a range of instructions": "mcrr p15, 0, r0, r1, c5",
+    "clean of a range": "mcrr p15, 0, r0, r1, c12",
+    "whole data cache": "mcr p15, 0, r0, c7, c6, 0",
+    "set and way": "mcr p15, 0, r0, c7, c6, 2",
+    "both caches": "mcr p15, 0, r0, c7, c7, 0",
 }
 
 
