@@ -705,6 +705,23 @@ S5 = AssumptionKind(
     refuted_by="an execution that begins with sp near address 0",
     checked_by=f"nothing but {LEAVES}",
 )
+S6 = AssumptionKind(
+    "S6",
+    "S6: a change of translations leaves the frames of a stack whose place is not known where "
+    "they are",
+    proved_by="code that loads sp with a constant before the path uses the stack, in memory whose "
+    "translation the platform fixes",
+    refuted_by="page tables that map the stack elsewhere behind such an instruction",
+    checked_by=f"nothing but {LEAVES}",
+)
+MAPPED_AS_BEFORE = AssumptionKind(
+    "mapped as before",
+    "translations: {insn} at {place} leaves all addresses that the path uses their memory; no "
+    "platform says which translations are fixed",
+    proved_by="a platform whose [[memory]] is fixed there",
+    refuted_by="page tables that map one of these addresses elsewhere behind it",
+    checked_by="nothing: recordings hold virtual addresses only",
+)
 MEMORY_MAP = AssumptionKind(
     "memory map",
     "memory map: addresses name the memory that platform {name} says",
@@ -784,6 +801,8 @@ KINDS: tuple[AssumptionKind, ...] = (
     FORCED_CORE,
     S4,
     S5,
+    S6,
+    MAPPED_AS_BEFORE,
     MEMORY_MAP,
 )
 STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"

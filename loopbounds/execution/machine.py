@@ -27,7 +27,7 @@ STEPS = 20_000_000  # instructions
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
-ACTS = (OpCode.STORE, OpCode.GOTO, OpCode.TRAP)
+ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
 Effect = Callable[[list[Value], Memory], int]
 
@@ -173,6 +173,10 @@ def _lines(op: Op, last: int | None) -> list[str]:
             return ["trap()"]
         case OpCode.STORE:
             return [f"memory.store({ins[0]}, {op.ins[1].size}, {ins[1]})"]
+        case OpCode.DISCARD:
+            return [f"memory.discard({ins[0]})"]
+        case OpCode.RETRANSLATE:
+            return ["memory.retranslate()"]
     assert op.out is not None, op
     out = _text(op.out)
     if op.code is OpCode.LOAD:

@@ -9,7 +9,8 @@ with two names, end the attempt.
 from __future__ import annotations
 
 from loopbounds.execution.value import Undecided, Value
-from quoll.assumptions import S3, S4, Assumption
+from quoll.arm.system_registers import DISCARDED, LINE
+from quoll.assumptions import S3, S4, S6, Assumption
 from quoll.image.image import Image
 
 __all__ = ["Memory"]
@@ -73,6 +74,25 @@ class Memory:
         if cells is self._named:
             self._forget(at, size)
 
+    def discard(self, address: Value) -> None:
+        """Any bytes are in the line of ``address``. Raises Undecided as ``store``."""
+        if isinstance(address, int):
+            for at in range(address & -LINE, (address & -LINE) + LINE, 4):
+                self.store(at, 4, None)
+        elif address is None:
+            self.store(None, 4, None)
+        else:
+            for offset in range(DISCARDED):
+                self.store(address.moved(offset - LINE + 1), 1, None)
+
+    def retranslate(self) -> None:
+        """Addresses may name other memory, but for a stack whose place is not known (S6).
+
+        Nothing else is kept of memory whose translation may change: the image says which that is.
+        """
+        if self._frames:
+            self._rests.add(S6.text())
+
     def _look_at(self, at: int, size: int) -> None:
         """Read what is loaded there. Raises Undecided for a word with another name."""
         if size == 4 and at in self._kept:
@@ -86,7 +106,10 @@ class Memory:
             if not memory.tells(span):
                 self._rests.add(S3.text())
             starts = self._image.as_loaded
-            self._kept[word] = any(low <= word and word + 3 <= high for low, high in starts)
+            keeps = self._image.keeps(word, 4)
+            self._kept[word] = keeps and any(
+                low <= word and word + 3 <= high for low, high in starts
+            )
             read = self._image.at_start if self._kept[word] else self._image.constant
             known = read(word, 4)
             self._named[word] = (

@@ -200,7 +200,9 @@ class Code:
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""
         section = self.image.section_at(address)
-        return section is not None and address + size <= section.addr + section.size
+        if section is None or not self.image.keeps(address, size):
+            return False
+        return address + size <= section.addr + section.size
 
     def is_frame(self, address: Term, stack_pointer: Term) -> bool:
         """Whether an address is within the live stack frames at a stack pointer."""

@@ -15,6 +15,7 @@ from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, const, either,
 from quoll.arm.insn import Insn
 from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.arm.semantics import lift
+from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.cfg.cfg import Block
 from quoll.errors import ControlFlowError
 
@@ -214,7 +215,12 @@ class _Run:
             store = StoreEffect(self._events, self._insn, address, value, self._guard, self._sp)
             self._stores.append(store)
             return
-        assert op.out is not None
+        if op.code is OpCode.DISCARD:
+            self._discard(self._read(op.ins[0]))
+            return
+        if op.code is OpCode.RETRANSLATE:
+            return  # where it may be executed, the image says what keeps its memory
+        assert op.out is not None, op
         width = 8 * op.out.size
         if op.code is OpCode.LOAD:
             symbol = self._fresh("load", width)
@@ -227,6 +233,17 @@ class _Run:
             known = _result(op.code, [self._read(v) for v in op.ins], width)
             result = self._any(op.out) if known is None else known
         self._state[op.out] = result
+
+    def _discard(self, address: Term) -> None:
+        """Any bytes are stored to all that may be in the line of an address."""
+        first, size = terms.sub(address, const(LINE - 1, 32)), DISCARDED
+        if address.constant is not None:
+            first, size = const(address.value & -LINE, 32), LINE
+        lost = self._fresh("any", 8 * size)
+        self._unknown.add(lost)
+        self._stores.append(
+            StoreEffect(self._events, self._insn, first, lost, self._guard, self._sp)
+        )
 
     def _any(self, out: Var) -> Term:
         flag = out.space is Space.REG and out.offset >= FLAG

@@ -63,6 +63,8 @@ class OpCode(IntEnum):
     COPY = auto()
     LOAD = auto()  # out = memory at a, little-endian
     STORE = auto()  # memory at a = b
+    DISCARD = auto()  # any bytes in the aligned line (LINE bytes) of address a: stores are lost
+    RETRANSLATE = auto()  # addresses whose translation is not fixed may name other memory
     BRANCH = auto()  # to op number a
     CBRANCH = auto()  # to op number a if b
     GOTO = auto()  # leave to address a, in Thumb state if b; address bits below alignment ignored

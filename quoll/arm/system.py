@@ -19,6 +19,7 @@ from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
+from quoll.arm.system_registers import changes_translation, discards_line
 from quoll.errors import ControlFlowError
 
 __all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
@@ -50,6 +51,7 @@ def system_ops(insn: Insn) -> list[Op]:
         _user_bank(build, insn, insn.memory)
     elif is_unknown(insn):
         _unknown(build, insn)
+        _maintain(build, insn)
     else:
         _LIFTERS[insn.mnemonic](build, insn)
     return build.ops
@@ -80,6 +82,16 @@ def _unknown(build: Builder, insn: Insn) -> None:
         build.unknown_flags()
     if PC in insn.writes:
         _unknown_goto(build)
+
+
+def _maintain(build: Builder, insn: Insn) -> None:
+    """What a write of a system register does to memory as instructions see it."""
+    if discards_line(insn):
+        register = insn.encoding >> 12 & 15
+        address = build.value(OpCode.UNKNOWN) if register == PC else general(register)
+        build.emit(OpCode.DISCARD, None, address)
+    if changes_translation(insn):
+        build.emit(OpCode.RETRANSLATE, None)
 
 
 def _unknown_goto(build: Builder) -> None:

@@ -57,6 +57,8 @@ class Environment:
     spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
     changed: frozenset[Span] = frozenset()  # read-only by its section, but written
     apart: Callable[[int], bool] | None = None  # where no stack of unknown place is
+    lost: set[int] = field(default_factory=set)  # symbols of words in lines that were invalidated
+    retranslated: bool = False  # the program changes translations, and a platform fixes some
 
     @property
     def used(self) -> set[Assumption]:

@@ -42,7 +42,7 @@ from quoll.domain.terms import (
 from quoll.image.memory_map import MemoryMap, Span, same_in_page
 from quoll.words.strided_interval import ANY, ValueSet
 
-__all__ = ["S1", "S2", "S3", "S4", "AbstractMemory", "Use", "live_frames"]
+__all__ = ["S1", "S2", "S3", "S4", "S6", "AbstractMemory", "Use", "live_frames"]
 
 WORD = 4  # bytes
 MARKED = 1024  # bytes of an array, all of whose words are marked
@@ -52,6 +52,7 @@ S1 = assumptions.S1.text()
 S2 = assumptions.S2.text()
 S3 = assumptions.S3.text()
 S4 = assumptions.S4.text()
+S6 = assumptions.S6.text()
 
 
 @dataclass(slots=True)
@@ -156,6 +157,33 @@ class AbstractMemory:
         if (home := self._home(exact, size)) is not None:
             self._put(home, size, value)
         return ()
+
+    def retranslate(self, sp: Term, facts: Facts) -> None:
+        """Forget what was stored in memory that addresses may not name afterwards.
+
+        Frames of a stack whose place is not known are assumed to stay where they are, if it is
+        the one in use (S6).
+        """
+        if not self.map.regions:
+            return  # no platform says what is fixed: whoever uses the values lists that
+        fixed = self.map.fixed
+        if self.globals:
+            kept = {at: c for at, c in self.globals.items() if fixed(at) and fixed(at + 3 & MASK)}
+            self.globals = self.own["globals"] = kept
+        where = describe(sp, facts)
+        used = where.base if isinstance(where, Anchored) else None
+        if used not in self.stacks:
+            self.use.assumptions.add(S6)
+
+        def stays(at: Term) -> bool:
+            base = self.stacks.get(at >> 32)
+            if base is None:
+                return at >> 32 == used
+            first = base + at & MASK
+            return fixed(first) and fixed(first + 3 & MASK)
+
+        if self.frames:
+            self.frames = self.own["frames"] = {k: c for k, c in self.frames.items() if stays(k)}
 
     def mark(self, at: Term, word: Term) -> None:
         """Record a word that is perhaps a stack address."""

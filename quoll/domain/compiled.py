@@ -17,6 +17,7 @@ from quoll.arm.operation import Operation
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.arm.semantics import lifted
 from quoll.arm.status import loaded_user_registers, names_banked_register, writes_masks
+from quoll.arm.system_registers import DISCARDED
 from quoll.domain import evaluators as ev
 from quoll.domain import truth_evaluators as truths
 from quoll.domain.abstract_state import FLAG, MODE
@@ -257,8 +258,15 @@ class _Compiler:
             places = self._slot(address), self._slot(value)
             self._restrict_address(places[0], value.size)
             self._emit(ev.store, 0, *places, value.size, (self.index, self.copies))
+        elif op.code is OpCode.DISCARD:
+            place = self._slot(op.ins[0])
+            self._emit(ev.discard, 0, place, place, DISCARDED, (self.index, self.copies))
+        elif op.code is OpCode.RETRANSLATE:
+            self._emit(ev.retranslate, 0, 0)
         elif op.out is not None:
             self._result(op, op.out)
+        else:
+            raise AssertionError(f"{op} has no abstract meaning")
 
     def _restrict_address(self, slot: int, size: int) -> None:
         """A fact about an access is about its first address.
@@ -479,7 +487,7 @@ def _extra(micro: Micro) -> tuple[_Extra, Any]:
     function, extra = micro[0], micro[4]
     if type(extra) is int:
         return _Extra.NOTHING, None
-    if function in (ev.load, ev.store):
+    if function in (ev.load, ev.store, ev.discard):
         return _Extra.ACCESS, extra[1]
     if function is ev.subtract and extra[1]:
         return _Extra.SLOT, extra[1]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from quoll.arm.ops import OpCode
+from quoll.arm.system_registers import LINE
 from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.terms import (
     BIAS,
@@ -43,11 +44,13 @@ __all__ = [
     "copy_any",
     "copy_sp",
     "copy_word",
+    "discard",
     "forget_globals",
     "load",
     "piece",
     "restrict",
     "restrict_unknown",
+    "retranslate",
     "shift_left",
     "sign_extend",
     "store",
@@ -221,6 +224,38 @@ def store(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         value = m.term(value, (site, "b"))
     for at in m.memory.store(address, size, value, m.v[13], m.facts):
         m.memory.mark(at, m.fresh((site, at), TAINTED))
+
+
+def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """DISCARD of the line at slot ``a``: any bytes are stored to all of it; ``extra`` as for LOAD.
+
+    Where the place of the address in its line is not known, to all that may be in the line.
+    """
+    site, size, access = extra
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
+    exact = exact_term(describe(address, m.facts))
+    if exact is not None and exact <= MASK:
+        first, size = exact & -LINE, LINE
+    else:
+        first = address & ~MASK | (address - LINE + 1) & MASK
+    if m.accesses is not None:
+        m.note_access(access, first)
+    before = tuple(m.memory.frames)
+    for at in m.memory.store(first, size, m.fresh((site, "lost")), m.v[13], m.facts):
+        m.memory.mark(at, m.fresh((site, at), TAINTED))
+    if is_stack(first >> 32):
+        for at in before:
+            if (at - first) & MASK < size and at >> 32 == first >> 32 and not at & 3:
+                word = m.fresh((site, at), TAINTED)
+                m.environment.lost.add(word >> 32)
+                m.memory.mark(at, word)
+
+
+def retranslate(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """RETRANSLATE: what is kept of memory is of memory whose translation stays."""
+    m.memory.retranslate(m.v[13], m.facts)
 
 
 def forget_globals(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:

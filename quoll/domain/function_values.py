@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Access, Flow, Insn
 from quoll.arm.semantics import what_decides
+from quoll.arm.system_registers import DISCARDED
 from quoll.assumptions import F1, Assumption
 from quoll.cfg.cfg import Block, Cfg, EdgeKind
 from quoll.cfg.transfers import is_call
@@ -90,7 +91,7 @@ def environment_of(image: Image) -> Environment:
 
     def ordinary(addr: int) -> bool:
         segment = image.segment_at(addr)
-        return segment is not None and image.constant(addr, 1) is None
+        return segment is not None and image.keeps(addr, 1) and image.constant(addr, 1) is None
 
     return Environment(image.constant, ordinary, image.memory)
 
@@ -202,7 +203,7 @@ class LocalValues:
         for index, address in outcome.accesses().items():
             memory = block.insns[index].memory
             if memory is None or memory.access in (Access.STORE, Access.SWAP):
-                size = WORD if memory is None else memory.size * memory.count
+                size = DISCARDED if memory is None else memory.size * memory.count
                 yield self._relative(address.fact, address.term), size
         if outcome.leave is None or not (block.calls or block.passes or is_call(block)):
             return

@@ -11,12 +11,14 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 
 from quoll.arm.operation import Operation
 from quoll.assumptions import stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program, Unresolved
 from quoll.cfg.discover import Callee
 from quoll.cfg.transfers import is_call
+from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
 from quoll.errors import UsageError
 from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
@@ -48,6 +50,18 @@ def extract(
     read-only holds what is loaded there. Raises UsageError when an entry
     is not code, FactsError when a fact names a place that does not exist.
     """
+    roots = tuple(entries)
+    program = _extracted(image, roots, facts, ends)
+    moved = image.retranslated()
+    if moved is image or not _changes_translations(program, image):
+        return program
+    return _extracted(moved, roots, facts, ends)
+
+
+def _extracted(
+    image: Image, entries: Iterable[int], facts: Facts, ends: frozenset[int] | None
+) -> Program:
+    """The same as long as all translations stay."""
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
     image = image.holding((fact.low, fact.high) for fact in fixed)
     statements = Statements(image, facts)
@@ -65,6 +79,21 @@ def extract(
     given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
+
+
+def _changes_translations(program: Program, image: Image) -> bool:
+    """Whether code of ``program`` changes translations.
+
+    Raises ControlFlowError where the platform does not fix that of the code right behind it.
+    """
+    blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
+    changes = translation_changes(blocks)
+    places = {insn.addr for insn in changes}
+    for block in blocks if changes else ():
+        for change, behind in pairwise(block.insns):
+            if change.addr in places:
+                refuse_moved_code(image, change, (behind,))
+    return bool(changes)
 
 
 @contextmanager

@@ -76,6 +76,7 @@ class Image:
         self._fixed: tuple[Span, ...] = ()
         self._changing: frozenset[Span] = frozenset()
         self._as_loaded: tuple[Span, ...] = ()
+        self._retranslated = False
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -166,6 +167,24 @@ class Image:
         started._as_loaded = tuple(spans)
         return started
 
+    def retranslated(self) -> Image:
+        """This image in a program that changes translations (rule 44).
+
+        Nothing is known of memory whose translation the platform does not fix. Itself if all that
+        is loaded is fixed, or no platform says what is.
+        """
+        if self._retranslated or not self.memory.regions:
+            return self
+        if all(self.memory.fixes((s.addr, s.addr + s.size - 1)) for s in self.segments if s.size):
+            return self
+        changed = copy.copy(self)
+        changed._retranslated = True
+        return changed
+
+    def keeps(self, addr: int, count: int) -> bool:
+        """Whether these bytes are the same memory wherever a path uses them."""
+        return not self._retranslated or self.memory.fixes((addr, addr + count - 1))
+
     @property
     def as_loaded(self) -> tuple[Span, ...]:
         """Where paths begin with what is loaded."""
@@ -178,7 +197,7 @@ class Image:
         return self._settled(addr, count)
 
     def _starts(self, addr: int) -> bool:
-        return any(low <= addr <= high for low, high in self._as_loaded)
+        return self.keeps(addr, 1) and any(low <= addr <= high for low, high in self._as_loaded)
 
     def loaded_in_place(self) -> tuple[Span, ...]:
         """The writable memory that a loader fills where the code finds it; all, if none is.
@@ -250,7 +269,7 @@ class Image:
         return None if content is None else int.from_bytes(content, "little")
 
     def _constant_at(self, addr: int) -> bool:
-        if any(low <= addr <= high for low, high in self._changing):
+        if any(low <= addr <= high for low, high in self._changing) or not self.keeps(addr, 1):
             return False
         segment = self.segment_at(addr)
         if segment is not None and any(low <= addr <= high for low, high in self._fixed):

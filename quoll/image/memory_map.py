@@ -213,6 +213,16 @@ class MemoryMap:
         region = self.region(addr)
         return region is not None and region.fixed
 
+    def fixes(self, span: Span) -> bool:
+        """Whether all of a range keeps its translation when the address space is switched."""
+        at = span[0]
+        while at <= span[1]:
+            region = self.region(at)
+            if region is None or not region.fixed:
+                return False
+            at = region.high + 1
+        return True
+
     def physical(self, addr: int) -> int | None:
         """The physical address, where the platform fixes it."""
         region = self.region(addr)

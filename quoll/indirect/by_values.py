@@ -154,6 +154,9 @@ def _unknown(values: LocalValues, leave: Leave) -> Unknown:
     if values.may_be_stored_by_a_call(leave.target):
         reason = "a function that is called stores where the word that is loaded lies"
         return Unknown(reason, loaded=True, stored=True)
+    if leave.target >> 32 in values.environment.lost:
+        reason = "the line of the stack that holds the word is invalidated, which may lose it"
+        return Unknown(reason, loaded=True, stored=True)
     if isinstance(fact, ValueSet) and fact != ANY:
         bounded = fact.size <= LARGEST_TABLE
         return Unknown(f"the target is one of {fact}", bounded=bounded, stored=True)

@@ -35,7 +35,8 @@ from quoll.arm.status import (
     state_change,
     status_written,
 )
-from quoll.assumptions import F1, S1, Assumption
+from quoll.arm.system_registers import changes_translation, discards_line
+from quoll.assumptions import F1, S1, S6, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.domain.function_values import Callees, called
 from quoll.facts.contract import Contract, Span, spans
@@ -115,6 +116,7 @@ class _Kind(Enum):
     COMPUTED = "computed"  # a copy, a constant added, a status word
     ACCESS = "access"
     SWITCH = "switch"  # the processor mode may change
+    DISCARD = "discard"  # stores may be lost
 
 
 _kinds: dict[object, _Kind] = {}  # by encoding, and target: an svc may be taken for a call
@@ -131,6 +133,8 @@ def _kind(insn: Insn) -> _Kind:
 def _classified(insn: Insn) -> _Kind:
     if leaves_mode(insn):
         return _Kind.SWITCH
+    if discards_line(insn):
+        return _Kind.DISCARD
     if insn.memory is not None:
         return _Kind.ACCESS
     if not insn.writes:
@@ -297,13 +301,15 @@ class _Proof:
             return
         registers = state.registers
         if kind is _Kind.ELSEWHERE:
+            if changes_translation(insn):
+                self._assumes.add(S6.text())
             state.escaped |= any(_on_stack(registers[r]) for r in insn.reads)
         if kind is _Kind.PLAIN:
             value: Value = None
             for register in insn.reads:
                 if _on_stack(registers[register]):
                     value = STACK
-        elif kind is _Kind.SWITCH and not _keeps_mode(insn, registers):
+        elif kind is _Kind.DISCARD or (kind is _Kind.SWITCH and not _keeps_mode(insn, registers)):
             raise GivesUp(insn)
         elif insn.memory is not None:
             self._step_access(insn, insn.memory, state)

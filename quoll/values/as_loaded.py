@@ -18,6 +18,7 @@ from typing import Protocol
 
 from quoll.arm.insn import Access
 from quoll.arm.status import writes_masks
+from quoll.arm.system_registers import DISCARDED
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S3
 from quoll.image.image import Image
@@ -107,7 +108,7 @@ def _stored(values: Accesses) -> Iterator[Span]:
                 if frame is None or frame.high - frame.low >= HALF:
                     yield EVERYWHERE
                 continue
-            size = WORD if memory is None else memory.size * memory.count
+            size = DISCARDED if memory is None else memory.size * memory.count
             last = where.high + size - 1
             yield EVERYWHERE if last > EVERYWHERE[1] else (where.low, last)
     for edge in range(len(graph.edges)):

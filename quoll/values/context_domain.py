@@ -52,8 +52,11 @@ def flow_of(graph: Supergraph, steps: Sequence[PartStep]) -> FlowGraph:
     return FlowGraph(graph.entry, sources, targets, successors)
 
 
-def environment_in(image: Image, regions: Regions) -> Environment:
-    """Cached regions are ordinary memory; read-only ones hold what the image says."""
+def environment_in(image: Image, regions: Regions, *, retranslated: bool = False) -> Environment:
+    """Cached regions are ordinary memory; read-only ones hold what the image says.
+
+    ``retranslated``: the program changes translations, so that only what the map fixes is.
+    """
     fixed = regions.of_kind("read-only")
     environment = environment_of(image.holding((r.low, r.high) for r in fixed))
     if image.as_loaded:
@@ -62,8 +65,13 @@ def environment_in(image: Image, regions: Regions) -> Environment:
     cached = regions.of_kind("cached")
     if cached:
         environment.ordinary = lambda addr: (
-            ordinary(addr) or any(r.low <= addr <= r.high for r in cached)
+            ordinary(addr)
+            or (
+                any(r.low <= addr <= r.high for r in cached)
+                and not (retranslated and not image.memory.fixed(addr))
+            )
         )
+    environment.retranslated = retranslated
     return environment
 
 

@@ -40,6 +40,12 @@ class Inlined:
         """What was taken for constant and is stored to: the image is to be read again without."""
         return self.first.changed | self.values.changed
 
+    def read_again(self, image: Image) -> Image:
+        """``image`` as this program leaves it: another one if that is less than was counted on."""
+        if self.first.retranslates:
+            image = image.retranslated()
+        return image.changing(self.changed) if self.changed else image
+
 
 def inlined(
     program: Program,
@@ -65,7 +71,9 @@ def inlined(
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):
         first = analyse(plain, image, regions=regions, starts=starts)
-        if first.changed and image.as_loaded:
+        if (first.changed and image.as_loaded) or (
+            first.retranslates and image.retranslated() is not image
+        ):
             return Inlined(plain, first, plain, first)
         graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
         accept(graph)

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
-from quoll.assumptions import Assumption
+from quoll.arm.insn import Insn
+from quoll.assumptions import MAPPED_AS_BEFORE, Assumption
+from quoll.cfg.translation_changes import refuse_moved, refuse_moved_code, translation_changes
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S3
 from quoll.domain.abstract_state import State, images
@@ -40,6 +42,7 @@ from quoll.domain.terms import (
 from quoll.domain.transfer import Address, BlockOutcome
 from quoll.errors import ControlFlowError
 from quoll.facts.regions import NO_REGIONS, Regions
+from quoll.graph.closure import closure
 from quoll.graph.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.graph.weak_topological_order import WeakOrder
 from quoll.image.image import Image
@@ -85,11 +88,21 @@ def analyse(
     Raises ControlFlowError for an instruction without semantics, for one that a store to a known
     place changes, and for a transfer that goes where no edge of the graph leads.
     """
+    changes = translation_changes(node.block for node in graph.nodes)
+    if changes:
+        image = image.retranslated()
     fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
     changed: frozenset[Span] = frozenset()
     start = _with_stack(graph, entry or Entry(), regions)
     while True:
-        found = _under(graph, image.changing(changed), start, regions, starts=starts)
+        found = _under(
+            graph,
+            image.changing(changed),
+            start,
+            regions,
+            starts=starts,
+            retranslated=bool(changes),
+        )
         more = _overwritten(found.environment, fixed) - changed
         _refuse_changed_code(graph, image, more)
         more |= stored_as_loaded(found, image.changing(changed | more))
@@ -97,6 +110,7 @@ def analyse(
             break
         changed |= more
     found.environment.changed = changed
+    _refuse_moved(found, image, changes)
     if returning and not (changed and image.as_loaded):  # then the whole is looked at again
         found.assume_landings(image)
     return found
@@ -117,10 +131,16 @@ def _with_stack(graph: Supergraph, entry: Entry, regions: Regions) -> Entry:
 
 
 def _under(
-    graph: Supergraph, image: Image, entry: Entry, regions: Regions, *, starts: bool
+    graph: Supergraph,
+    image: Image,
+    entry: Entry,
+    regions: Regions,
+    *,
+    starts: bool,
+    retranslated: bool,
 ) -> Values:
     """The values, where constants are what ``image`` says."""
-    environment = environment_in(image, regions)
+    environment = environment_in(image, regions, retranslated=retranslated)
     steps = steps_over_parts(graph)
     flow = flow_of(graph, steps)
     order = WeakOrder.of(flow)
@@ -175,6 +195,51 @@ def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span])
                         where=image.place(insn.addr),
                         hint="end the path before it, or give the code as it is then with --raw",
                     )
+
+
+def _refuse_moved(values: Values, image: Image, changes: Sequence[Insn]) -> None:
+    """Note what is assumed behind the ``changes`` of translations that are reached.
+
+    Raises ControlFlowError for code that may run behind one, and a stack of known place, whose
+    translation is not fixed.
+    """
+    graph, environment, memory = values.graph, values.environment, image.memory
+    places = {insn.addr: insn for insn in changes}
+    nodes = [n for n in range(len(graph.nodes)) if places and values.reached(n)]
+    changing = {
+        n: insn  # the first one
+        for n in nodes
+        for insn in reversed(graph.nodes[n].block.insns)
+        if insn.addr in places
+    }
+    if not changing:
+        return
+    if not memory.regions:
+        for insn in {insn.addr: insn for insn in changing.values()}.values():
+            text = MAPPED_AS_BEFORE.text(insn=insn.text, place=image.place(insn.addr))
+            environment.used.add(text)
+        return
+    first = next(iter(changing.values()))
+    for top in environment.stacks.values():
+        if not memory.fixed(top - 1 & MASK):
+            refuse_moved(image, first, "the stack that ends here", top)
+    blocks = {id(block): block for n in nodes for block in (graph.nodes[n].block,)}
+    if all(memory.fixes((block.addr, block.end - 1)) for block in blocks.values()):
+        return
+    for node, last in changing.items():
+        insns = graph.nodes[node].block.insns
+        refuse_moved_code(image, last, (insn for insn in insns if insn.addr > last.addr))
+    behind = closure(
+        (n for node in changing for n in _following(values, node)), partial(_following, values)
+    )
+    for node in sorted(behind):
+        refuse_moved_code(image, first, graph.nodes[node].block.insns)
+
+
+def _following(values: Values, node: int) -> Iterator[int]:
+    """The nodes that control may go on to from ``node``."""
+    graph, dead = values.graph, values.dead_edges
+    return (graph.edges[e].dst for e in graph.successors[node] if e not in dead)
 
 
 class Resumed:
@@ -294,6 +359,11 @@ class Values:
     def changed(self) -> frozenset[Span]:
         """Where stores to known places write what sections say is never written."""
         return self._domain.environment.changed
+
+    @property
+    def retranslates(self) -> bool:
+        """Whether the graph has code that changes translations."""
+        return self._domain.environment.retranslated
 
     @property
     def unknown(self) -> frozenset[int]:

@@ -6,7 +6,7 @@ Program -> Supergraph -> Values -> Segments -> Classification -> Costs, and Loop
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,6 +36,7 @@ from quoll.assumptions import (
     MACHINE,
     NOT_MASKED,
     RETURNS_UNMASKED,
+    S6,
     SHARED,
     TLB_REFILLED,
     UNMASKED,
@@ -49,7 +50,6 @@ from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
 from quoll.image.image import Image
-from quoll.image.memory_map import Span
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
 from quoll.inlining.sharing import Modules, expansion
@@ -191,8 +191,9 @@ class Preparation:
         of_shared = dict.fromkeys(text for once in shared for text in once.assumptions)
         of_shared |= dict.fromkeys(text for one in switched for text in one.assumptions)
         found = self.inlined(program, address, lambda what: stage(what, name), starts=self.starts)
-        if found.changed:
-            return self.changing(found.changed).valued(name, address)
+        changed = found.read_again(self.run.image)
+        if changed is not self.run.image:
+            return replace(self, run=replace(self.run, image=changed)).valued(name, address)
         graph, values = found.graph, found.values
         infeasible = infeasible_edges(found.plain, found.first)
         unmasking = tuple(
@@ -293,10 +294,6 @@ class Preparation:
                 hint="state it of the one that loads the stack pointer only",
             )
 
-    def changing(self, spans: Iterable[Span]) -> Preparation:
-        """The same, where stores change what is loaded in ``spans``."""
-        return replace(self, run=replace(self.run, image=self.run.image.changing(spans)))
-
     def inlined(
         self,
         program: Program,
@@ -358,7 +355,7 @@ class Preparation:
         Also where it stores into a stack that only they know the place of: S4 is not assumed there.
         """
         found = self.inlined(program, function)
-        if found.changed:
+        if found.changed or found.first.retranslates:
             return None
         graph, values = found.graph, found.values
         given_back = values.given_back()
@@ -603,10 +600,12 @@ class Preparation:
 def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[Assumption, ...]:
     """``assumptions`` but F1, if values enter every function that is called in ``graph``.
 
-    They follow each store, and list the returns and targets that they do not confirm.
+    They follow each store, and list the returns and targets that they do not confirm. So they do
+    with what a change of translations leaves of stacks (S6).
     """
     entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
-    return tuple(text for text in assumptions if not (entered and text == F1.text()))
+    shown = (F1.text(), S6.text()) if entered else ()
+    return tuple(text for text in assumptions if text not in shown)
 
 
 def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:

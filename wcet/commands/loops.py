@@ -174,7 +174,8 @@ def run(options: argparse.Namespace) -> int:
             stages.warn(text)
     platform, entries = chosen_entries(image, options)
     if platform is not None:
-        image = image.mapped(platform.hierarchy.memory, platform.processor.version)
+        mapped = platform.with_regions(Regions.of(facts, image))
+        image = image.mapped(mapped.hierarchy.memory, platform.processor.version)
     ends = None if platform is None else path_ends(image, platform)
     program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
@@ -320,8 +321,9 @@ class _Listing:
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
         valued = inlined(deep, address, image, facts, regions, starts=not called)
-        if valued.changed:
-            return self._with(image.changing(valued.changed), address)._entry(name, address)
+        changed = valued.read_again(image)
+        if changed is not image:
+            return self._with(changed, address)._entry(name, address)
         graph, values = valued.graph, valued.values
         if not graph.loops:
             return AnalysedEntry(

@@ -26,6 +26,18 @@ def test_covers_execution(thumb: bool) -> None:
         assert counts["conditional"] > 800
 
 
+@pytest.mark.slow
+def test_covers_execution_with_maintenance() -> None:
+    """Issue 46, 4 and 9: an invalidated line loses stores; addresses may name other memory."""
+    counts: Counter[str] = Counter()
+    for seed in range(2000):
+        counts += check(seed, thumb=False, maintained=True)
+    assert counts["checked"] > 1200
+    assert counts["discarded"] > 500
+    assert counts["retranslated"] > 500
+    assert counts["stored"] > 500
+
+
 def test_blocks_are_compiled_once_for_each_instruction_set() -> None:
     """Bytes at one place may be ARM code in one image and Thumb code in another."""
     raw = bytes.fromhex("4ff00100")  # mov.w r0, #1, or a conditional and into the pc

@@ -13,6 +13,7 @@ from quoll.arm.expressions import EXPRESSIONS, NAMESPACE, expression
 from quoll.arm.insn import PC, Insn
 from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.arm.semantics import identity, lift
+from quoll.arm.system_registers import LINE
 from quoll.errors import ControlFlowError
 
 __all__ = ["ByteMemory", "ConcreteMachine", "ConcreteMemory", "Oracle", "no_oracle"]
@@ -21,7 +22,11 @@ REGISTERS = 25  # as numbered in ``ops``, with the pc at 15
 WORD = 0xFFFFFFFF
 
 Oracle = Callable[[Op], int]
-"""Chooses the result of an UNKNOWN or BANK op; it is cut to the size of the op's output."""
+"""Chooses the result of an UNKNOWN or BANK op; it is cut to the size of the op's output.
+
+Of a DISCARD it chooses each byte of the line. Of RETRANSLATE it gives nothing: who has other memory
+behind it may exchange the memory then.
+"""
 
 Effect = Callable[[list[int], "ConcreteMemory", Oracle], tuple[int, int] | None]
 
@@ -109,7 +114,14 @@ def _trap() -> None:
     raise ControlFlowError("an exception is taken", hint="end the execution before it")
 
 
-NAMES = {**NAMESPACE, "trap": _trap}
+def _discard(memory: ConcreteMemory, address: int, oracle: Oracle, op: Op) -> None:
+    """The bytes of a line, each by the oracle: what was stored there, or what was before."""
+    first = address & -LINE & WORD
+    for at in range(first, first + LINE):
+        memory.store(at, 1, oracle(op) & 0xFF)
+
+
+NAMES = {**NAMESPACE, "trap": _trap, "discard": _discard}
 
 
 def _compiled(ops: tuple[Op, ...]) -> Effect:
@@ -159,6 +171,13 @@ def _lines(op: Op, last: int | None, names: dict[str, object]) -> list[str]:
         return ["trap()"]
     if op.code is OpCode.STORE:
         return [f"memory.store({ins[0]}, {op.ins[1].size}, {ins[1]})"]
+    if op.code is OpCode.DISCARD:
+        name = f"op{len(names)}"
+        names[name] = op
+        return [f"discard(memory, {ins[0]}, oracle, {name})"]
+    if op.code is OpCode.RETRANSLATE:
+        names["retranslate"] = op
+        return ["oracle(retranslate)"]
     if op.out is None:
         raise ValueError(f"{op} has no result")
     out = _text(op.out)

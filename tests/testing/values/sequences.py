@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections import Counter
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Access, Flow, Insn
+from quoll.arm.ops import Op, OpCode
 from quoll.arm.semantics import lift
+from quoll.arm.system_registers import changes_translation, discards_line
 from quoll.domain.abstract_state import State
 from quoll.domain.compiled import compile_block
 from quoll.domain.terms import TAINT, Anchored, Fact, is_stack
 from quoll.domain.transfer import run
 from quoll.errors import ControlFlowError
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from quoll.words.strided_interval import ValueSet
-from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory
+from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory, Oracle
 from tests.testing.values import encodings
 from tests.testing.values.concretes import (
+    KNOWN_STACK,
     READ_ONLY,
+    WRITABLE,
     differences,
     environment,
     in_stack,
@@ -29,6 +35,35 @@ START = 0x10000
 
 class Excluded(Exception):
     """The execution is outside what the analysis speaks of: S1 or S2 does not hold in it."""
+
+
+PARTLY_FIXED = MemoryMap(
+    tuple(
+        MemoryRegion(name, low, high, RegionKind.CACHED, low, fixed=True)
+        for name, low, high in (
+            ("constants", READ_ONLY.start, READ_ONLY.stop - 1),
+            ("data", WRITABLE.start, WRITABLE.start + 0x17),
+            ("the top of the known stack", KNOWN_STACK - 0x10, KNOWN_STACK + 0x3FF),
+        )
+    )
+)
+
+
+def effect(op: Op, machine: ConcreteMachine, choose: Oracle, rng: random.Random) -> int:
+    """Other memory where no translation is fixed, but for the stack of unknown place (S6)."""
+    if op.code is OpCode.DISCARD:
+        return rng.randrange(256)
+    if op.code is not OpCode.RETRANSLATE:
+        return choose(op)
+    memory = machine.memory.memory if isinstance(machine.memory, Watched) else machine.memory
+    for start, stop in (
+        (WRITABLE.start, WRITABLE.stop),
+        (KNOWN_STACK - 0x100, KNOWN_STACK + 0x100),
+    ):
+        for addr in range(start, stop):
+            if not PARTLY_FIXED.fixed(addr):
+                memory.store(addr, 1, rng.randrange(256))
+    return 0
 
 
 class Watched:
@@ -46,7 +81,14 @@ class Watched:
         self.memory.store(addr, size, value)
 
 
-def sequence(rng: random.Random, thumb: bool) -> list[Insn]:
+def maintenance(rng: random.Random) -> bytes:
+    """A write of a register of coprocessor 15 that changes translations, or discards a line."""
+    crn, crm, op2 = rng.choice([(7, 6, 1), (7, 6, 1), (2, 0, 0), (8, 7, 0), (13, 0, 1)])
+    word = 0xEE000F10 | crn << 16 | rng.choice([0, 1, 2, 3, 13]) << 12 | op2 << 5 | crm
+    return struct.pack("<I", word if rng.random() < 0.8 else word & ~(14 << 28))
+
+
+def sequence(rng: random.Random, thumb: bool, maintained: bool = False) -> list[Insn]:
     insns: list[Insn] = []
     at = START
     length = rng.choice([1, 1, 2, 3, 6, 12])
@@ -54,6 +96,8 @@ def sequence(rng: random.Random, thumb: bool) -> list[Insn]:
         raw = encodings.thumb(rng) if thumb else encodings.arm(rng)
         if insns and not thumb and rng.random() < 0.2:
             raw = encodings.arm_store_at(rng, sorted(insns[-1].writes))
+        if maintained and rng.random() < 0.3:
+            raw = maintenance(rng)
         insn = decode(raw, at, thumb)
         try:
             lift(insn)
@@ -80,6 +124,8 @@ class Computed:
     def addresses(self, insn: Insn) -> bool:
         """Whether the address of the access comes from one of them."""
         memory = insn.memory
+        if discards_line(insn):
+            return bool(self.registers & insn.reads)
         return memory is not None and bool(self.registers & {memory.base, memory.index})
 
     def step(self, insn: Insn) -> None:
@@ -114,13 +160,22 @@ def execute(insns: list[Insn], machine: ConcreteMachine, state: State) -> bool:
     return machine.registers[15] != insns[-1].next
 
 
-def check(seed: int, thumb: bool) -> Counter[str]:
-    """One case. Counts what it was, to show that cases vary."""
+def check(seed: int, thumb: bool, maintained: bool = False) -> Counter[str]:
+    """One case. Counts what it was, to show that cases vary.
+
+    ``maintained``: lines are invalidated, and memory of no fixed translation is exchanged.
+    """
     rng = random.Random(seed)
     around = environment()
+    if maintained:
+        around.map = PARTLY_FIXED
+        around.retranslated = True
     state, machine, rigid = random_pair(rng, around)
     assert not differences(state, machine, rigid, around.stacks)
-    insns = sequence(rng, thumb)
+    if maintained:
+        choose = machine.oracle
+        machine.oracle = lambda op: effect(op, machine, choose, rng)
+    insns = sequence(rng, thumb, maintained)
     outcome = run(compile_block(insns), state, around, 1)
     try:
         left = execute(insns, machine, state)
@@ -134,6 +189,8 @@ def check(seed: int, thumb: bool) -> Counter[str]:
     known = sum(after.fact(r) != ValueSet(0, 0xFFFFFFFF, 1) for r in range(15))
     return Counter(
         checked=1,
+        discarded=int(any(map(discards_line, insns))),
+        retranslated=int(any(map(changes_translation, insns))),
         left=int(left),
         stored=int(bool(after.frames or after.globals)),
         conditional=int(any(i.conditional for i in insns)),
