@@ -22,6 +22,7 @@ __all__ = [
     "loaded_user_registers",
     "names_banked_register",
     "reads_current_status",
+    "saves_control",
     "state_change",
     "status_mask",
     "status_written",
@@ -118,6 +119,17 @@ def writes_saved_status(insn: Insn) -> bool:
     """Whether ``insn`` is an msr of an SPSR: bit R (B9.3.10 to B9.3.12)."""
     saved = 1 << (20 if insn.thumb else 22)
     return insn.operation is Operation.WRITE_STATUS and bool(insn.encoding & saved)
+
+
+def saves_control(insn: Insn) -> bool | None:
+    """Whether an msr of an SPSR writes mode, masks and instruction set of the present mode's.
+
+    None if it writes that of another mode, with the virtualization extensions (B9.3.10).
+    """
+    word = insn.encoding
+    if word & 1 << 5 if insn.thumb else not word & 1 << 25 and word & 1 << 9:
+        return None
+    return StatusField.CONTROL in StatusField(word >> (8 if insn.thumb else 16) & 15)
 
 
 def reads_current_status(insn: Insn) -> bool:

@@ -1,24 +1,39 @@
 """Banked registers: what a change of processor mode does to r8 to r14.
 
 sp and lr have one bank per mode (User and System share theirs), r8 to r12 have two: FIQ and the
-rest (ARM ARM B1.3.2). The bank that is left is remembered, so that coming back finds it.
+rest (ARM ARM B1.3.2). The bank that is left is remembered, so that coming back finds it. So is the
+saved status of each mode, as a word whose lowest byte it is: mode, masks and instruction set.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.abstract_state import MODE
 from quoll.domain.terms import plus
 
-__all__ = ["forget_banks", "read_bank", "switch_mode", "write_bank", "write_user_bank"]
+__all__ = [
+    "RESTORED",
+    "forget_banks",
+    "note_restored",
+    "read_bank",
+    "read_saved_status",
+    "save_status",
+    "switch_mode",
+    "without_saved_status",
+    "write_bank",
+    "write_user_bank",
+]
 
 USER: Final = 0x10
 FIQ: Final = 0x11
 SYSTEM: Final = 0x1F
 BANKED: Final = range(8, 15)
 SP: Final = 13
+SAVED: Final = 15  # key of the saved status of the present mode, and of others under ``_key``
+RESTORED: Final = 14  # key of the status word that an exception return has just restored
 
 
 def _mode(m: AbstractMachine, slot: int) -> int | None:
@@ -45,8 +60,47 @@ def switch_mode(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None
         else:
             known = None
         m.v[register] = known if known is not None else m.fresh((site, register))
+    if current is not None and target is not None:
+        _swap(banks, current << 4 | SAVED, target << 4 | SAVED)
     m.banks = banks
     m.v[MODE] = target
+
+
+def _swap(banks: dict[int, object], left: int, entered: int) -> None:
+    """The saved status of the mode that is left, and of the one that is entered."""
+    saved, other = banks.pop(SAVED, None), banks.pop(entered, None)
+    banks.pop(left, None)
+    if saved is not None:
+        banks[left] = saved
+    if other is not None:
+        banks[SAVED] = other
+
+
+def save_status(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """The saved status of the present mode is slot ``a``; unknown unless ``extra[1]``."""
+    site, known = extra
+    banks = {key: cell for key, cell in m.banks.items() if key != SAVED}
+    if known:
+        banks[SAVED] = m.term(m.v[a], site)
+    m.banks = banks
+
+
+def without_saved_status(banks: Mapping[int, object]) -> Mapping[int, object]:
+    """What a function leaves that may have changed the saved status of any mode."""
+    if not any(key & 15 == SAVED or key == RESTORED for key in banks):
+        return banks
+    return {key: cell for key, cell in banks.items() if key & 15 != SAVED and key != RESTORED}
+
+
+def read_saved_status(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """The saved status of the present mode."""
+    known = m.banks.get(SAVED)
+    m.v[out] = m.fresh(site) if known is None else known
+
+
+def note_restored(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """The status word in slot ``a`` has been restored by an exception return."""
+    m.banks = {**m.banks, RESTORED: m.term(m.v[a], site)}
 
 
 def _key(mode: int, register: int) -> int:

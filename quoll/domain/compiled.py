@@ -12,18 +12,28 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
-from quoll.arm.insn import Cond, Insn
+from quoll.arm.immediates import immediate_operand
+from quoll.arm.insn import Cond, Flow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.arm.semantics import lifted
-from quoll.arm.status import loaded_user_registers, names_banked_register, writes_masks
+from quoll.arm.status import (
+    loaded_user_registers,
+    names_banked_register,
+    saves_control,
+    writes_masks,
+    writes_saved_status,
+)
 from quoll.arm.system_registers import DISCARDED
 from quoll.domain import evaluators as ev
 from quoll.domain import truth_evaluators as truths
 from quoll.domain.abstract_state import FLAG, MODE
 from quoll.domain.banked_registers import (
     forget_banks,
+    note_restored,
     read_bank,
+    read_saved_status,
+    save_status,
     switch_mode,
     write_bank,
     write_user_bank,
@@ -175,7 +185,7 @@ class _Compiler:
                 self._part(label + LABELS // 2 * own, op)
             elif op.code is OpCode.BANK and op.out is not None and op.out.space is Space.REG:
                 if not switched:
-                    self._emit(switch_mode, 0, self._slot(op.ins[1]))
+                    self._switch(insn, self._slot(op.ins[1]))
                 switched = True
             elif stores_state and op.code is OpCode.UNKNOWN and op.out == general(SP):
                 self._store_return_state(insn, ops, self._slot(op.ins[1]))
@@ -196,8 +206,32 @@ class _Compiler:
                 unset.append(self._slot(op.out))
         if names_banked_register(insn):
             self._emit(forget_banks, 0, 0)
+        if writes_saved_status(insn):
+            self._save_status(insn)
         if writes_masks(insn):  # an interrupt handler may run then, and change memory
             self._emit(ev.forget_globals, 0, 0)
+
+    def _switch(self, insn: Insn, status: int) -> None:
+        """The mode becomes that of a status word, which an exception return restores."""
+        returns = insn.flow is Flow.EXCEPTION_RETURN
+        if returns and insn.operation is not Operation.RETURN_FROM_EXCEPTION:
+            self._emit(read_saved_status, status, 0)
+        self._emit(switch_mode, 0, status)
+        if returns:
+            self._emit(note_restored, 0, status)
+
+    def _save_status(self, insn: Insn) -> None:
+        """msr of an SPSR (B9.3.11, B9.3.12)."""
+        saved = saves_control(insn)
+        if saved is False:
+            return
+        constant = immediate_operand(insn)
+        if insn.sources:
+            word = insn.sources[0]
+        else:
+            word = self._new(("constant", constant), constant)
+        known = saved is True and insn.cond is Cond.AL and word != PC
+        self._emit(save_status, 0, word, word, known)
 
     def _store_return_state(self, insn: Insn, ops: Sequence[Op | None], stack: int) -> None:
         """The write-back of srs, to sp of the mode whose stack it stores on (B9.3.16)."""

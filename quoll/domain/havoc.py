@@ -14,6 +14,7 @@ from quoll.assumptions import F1
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S1, live_frames
 from quoll.domain.abstract_state import BEFORE, FLAG, MODE, State, entry_state
+from quoll.domain.banked_registers import without_saved_status
 from quoll.domain.terms import (
     BIAS,
     ENTRY_SP,
@@ -62,7 +63,7 @@ def after_call(
     registers[FLAG:MODE] = [None] * (MODE - FLAG)
     if not keeps_mode:
         registers[MODE] = None
-    banks = before.banks if keeps_mode else {}
+    banks = without_saved_status(before.banks) if keeps_mode else {}
     if preserves:
         return State(tuple(registers), before.frames, before.globals, banks, facts)
     frames: Mapping[int, object] = {}

@@ -25,6 +25,7 @@ from quoll.cfg.translation_changes import refuse_moved, refuse_moved_code, trans
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S3
 from quoll.domain.abstract_state import State, images
+from quoll.domain.banked_registers import RESTORED
 from quoll.domain.condition import words
 from quoll.domain.function_values import BlockCode
 from quoll.domain.havoc import hands_on_a_stack_address
@@ -387,6 +388,20 @@ class Values:
                 return frozenset()
             kept &= {r for r in kept if leave.state.term(r) == entry_symbol(r) << 32}
         return kept
+
+    def restored(self, node: int) -> tuple[ValueSet, ValueSet] | None:
+        """Where an exception return at the end of ``node`` goes, and the status that it restores.
+
+        Of the status only the lowest byte counts. None if it is never executed.
+        """
+        state = self._fixpoint.states[node]
+        leave = None if state is None else self._domain.outcome(node, state).leave
+        if leave is None:
+            return None
+        target = self._words(describe(leave.target, leave.state.facts), node)
+        cell = leave.state.banks.get(RESTORED)
+        status = ANY if type(cell) is not int else describe(cell, leave.state.facts)
+        return target, status if isinstance(status, ValueSet) else ANY
 
     def reached(self, node: int) -> bool:
         """Whether some execution may reach ``node``, as far as values tell."""

@@ -47,8 +47,9 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, Missing, TimingError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import PathStart
+from quoll.facts import PathEnd, PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
+from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
@@ -59,6 +60,7 @@ from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
 from quoll.processes.parallel import ahead, meanwhile
+from quoll.values.exception_returns import refuse_returns_to_code
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.status_words import check_status_words
 from quoll.values.values import Values
@@ -195,11 +197,12 @@ class Preparation:
         if changed is not self.run.image:
             return replace(self, run=replace(self.run, image=changed)).valued(name, address)
         graph, values = found.graph, found.values
+        run = self.run
+        refuse_returns_to_code(graph, run.image, values, self.stated_ends(), run.ends)
         infeasible = infeasible_edges(found.plain, found.first)
         unmasking = tuple(
             sorted({*may_unmask(values), *(a for s in switched for a in s.unmasking)})
         )
-        run = self.run
         assumptions = (
             *run.platform.assumptions,
             *presupposed(graph, run.image, run.platform, name, run.ends, unmasking),
@@ -220,6 +223,11 @@ class Preparation:
         return Valued(
             self.run.image, graph, values, infeasible, assumptions, unmasking, functions, never
         )
+
+    def stated_ends(self) -> frozenset[int]:
+        """The instructions after which facts say that paths end."""
+        facts, image = self.run.facts.of(PathEnd), self.run.image
+        return frozenset(at for fact in facts for at in resolve(image, fact.place, fact.source))
 
     def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
         """The same where memory is as loaded when paths of an entry start, and what that assumes.
