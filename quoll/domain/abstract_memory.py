@@ -33,6 +33,7 @@ from quoll.domain.terms import (
     Facts,
     Term,
     describe,
+    entry_symbol,
     exact_term,
     is_marked,
     is_stack,
@@ -45,6 +46,8 @@ from quoll.words.strided_interval import ANY, ValueSet
 __all__ = ["S1", "S2", "S3", "S4", "S6", "AbstractMemory", "Use", "live_frames"]
 
 WORD = 4  # bytes
+PLACES = 16  # of a frame, that are looked at one by one
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*range(4, 12), 14))
 MARKED = 1024  # bytes of an array, all of whose words are marked
 NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
 
@@ -185,6 +188,24 @@ class AbstractMemory:
         if self.frames:
             self.frames = self.own["frames"] = {k: c for k, c in self.frames.items() if stays(k)}
 
+    def saved_at(self, address: Term, size: int, facts: Facts) -> Sequence[Term]:
+        """The words that a store at one of a few places of a frame may hit, if all were saved.
+
+        They are registers as a function found them, or its return address: F1 says of none of them
+        that it is not hit (rule 49).
+        """
+        where = describe(address, facts)
+        if not isinstance(where, Anchored) or not 1 < where.offsets.size <= PLACES:
+            return ()
+        places = {
+            where.base << 32 | (offset + byte - BIAS) & MASK & ~3
+            for offset in where.offsets
+            for byte in (0, size - 1)
+        }
+        cells = [self.frames.get(at) for at in places]
+        saved = all(type(cell) is int and cell in SAVED for cell in cells)
+        return sorted(places) if saved else ()
+
     def mark(self, at: Term, word: Term) -> None:
         """Record a word that is perhaps a stack address."""
         self._put(at, 4, word)
@@ -295,7 +316,7 @@ class AbstractMemory:
         before = self.frames
         if not isinstance(fact, Anchored):
             self._store_in_range(plain(fact), size, sp, facts)
-            hit = self._cut_stacks(plain(fact), size)
+            hit = self._cut_stacks(plain(fact), size, sp, facts)
             return [key for key, cell in hit.items() if stored or is_marked(cell, facts)]
         if not is_stack(fact.base) and fact.base != TAINT:
             self._store_unknown(sp, facts)
@@ -320,14 +341,16 @@ class AbstractMemory:
         if self.frames:
             self._keep_live(sp, facts)
 
-    def _cut_stacks(self, fact: ValueSet, size: int) -> dict[Term, object]:
+    def _cut_stacks(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> dict[Term, object]:
         """A store to one of the words ``fact`` may hit stacks of known place: gives what it hits.
 
         Of a store that may go anywhere in more than ``NEAR`` bytes the address counts as unknown:
-        that is for S1.
+        that is for S1, unless it surely hits live frames (rule 49).
         """
         reach = fact.high - fact.low + size + 3
-        if not self.stacks or reach > NEAR:
+        if not self.stacks:
+            return {}
+        if reach > NEAR and not self._is_in_frames((fact.low, fact.high + size - 1), sp, facts):
             return {}
         first = fact.low - 3
         hit = {
@@ -341,6 +364,13 @@ class AbstractMemory:
             for key in hit:
                 del cells[key]
         return {key: cell for key, cell in hit.items() if key & 3 == 0}
+
+    def _is_in_frames(self, span: Span, sp: Term, facts: Facts) -> bool:
+        """Whether all of ``span`` is in live frames of the stack in use."""
+        where = describe(sp, facts)
+        if not isinstance(where, Anchored) or (top := self.stacks.get(where.base)) is None:
+            return False
+        return top + where.offsets.high - BIAS <= span[0] and span[1] < top
 
     def _forget_near_stacks(self) -> None:
         """A store into a stack of unknown place, which is assumed not to be where ``apart``."""

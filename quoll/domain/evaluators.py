@@ -222,8 +222,18 @@ def store(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     value = m.v[b]
     if type(value) is not int:
         value = m.term(value, (site, "b"))
+    saved = m.memory.saved_at(address, size, m.facts) if address > MASK else ()
     for at in m.memory.store(address, size, value, m.v[13], m.facts):
         m.memory.mark(at, m.fresh((site, at), TAINTED))
+    for at in saved:
+        _lose(m, at, site)
+
+
+def _lose(m: AbstractMachine, at: Term, site: Any) -> None:
+    """The word at ``at``, a place of a stack, is any from now on, and it is known why."""
+    word = m.fresh((site, at), TAINTED)
+    m.environment.lost.add(word >> 32)
+    m.memory.mark(at, word)
 
 
 def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
@@ -248,9 +258,7 @@ def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     if is_stack(first >> 32):
         for at in before:
             if (at - first) & MASK < size and at >> 32 == first >> 32 and not at & 3:
-                word = m.fresh((site, at), TAINTED)
-                m.environment.lost.add(word >> 32)
-                m.memory.mark(at, word)
+                _lose(m, at, site)
 
 
 def retranslate(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:

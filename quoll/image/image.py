@@ -248,6 +248,10 @@ class Image:
             if any(self._constant_at(addr) for addr in range(low, high + 1))
         )
 
+    def is_constant(self, span: Span) -> bool:
+        """Whether ``constant`` takes every byte of ``span`` for unchanged."""
+        return all(self._constant_at(addr) for addr in range(span[0], span[1] + 1))
+
     def home(self, addr: int, size: int) -> int:
         """The name of a word that stands for all of them: one in a section, if there is one."""
         names = self.memory.names(addr, size)

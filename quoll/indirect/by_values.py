@@ -155,7 +155,10 @@ def _unknown(values: LocalValues, leave: Leave) -> Unknown:
         reason = "a function that is called stores where the word that is loaded lies"
         return Unknown(reason, loaded=True, stored=True)
     if leave.target >> 32 in values.environment.lost:
-        reason = "the line of the stack that holds the word is invalidated, which may lose it"
+        reason = (
+            "the word that is loaded may be lost before: a store hits saved words wherever "
+            "it goes, or their line of the stack is invalidated"
+        )
         return Unknown(reason, loaded=True, stored=True)
     if isinstance(fact, ValueSet) and fact != ANY:
         bounded = fact.size <= LARGEST_TABLE

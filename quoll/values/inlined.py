@@ -21,6 +21,7 @@ from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import FULL, Vivu
+from quoll.values.stated_words import refuse_contradicted
 from quoll.values.values import Values, analyse
 
 __all__ = ["Inlined", "inlined"]
@@ -77,7 +78,8 @@ def inlined(
             return Inlined(plain, first, plain, first)
         graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
         accept(graph)
-        if graph is plain:
-            return Inlined(plain, first, plain, first)
-        values = first.within(graph) or analyse(graph, image, regions=regions, starts=starts)
+        values = first
+        if graph is not plain:
+            values = first.within(graph) or analyse(graph, image, regions=regions, starts=starts)
+        refuse_contradicted(values, image, regions)
         return Inlined(plain, first, graph, values)

@@ -52,6 +52,7 @@ from quoll.inlining.merged_contexts import steps_over_parts
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.trim import nodes_kept
 from quoll.values.as_loaded import stored_as_loaded, words_at_start
+from quoll.values.certain_stores import read_only_stores, refuse_read_only
 from quoll.values.context_domain import ContextDomain, Entry, environment_in, flow_of, start_of
 from quoll.values.landing import landings
 from quoll.words.arithmetic import add, subtract
@@ -105,6 +106,7 @@ def analyse(
             retranslated=bool(changes),
         )
         more = _overwritten(found.environment, fixed) - changed
+        more |= read_only_stores(found, image.changing(changed | more))
         _refuse_changed_code(graph, image, more)
         more |= stored_as_loaded(found, image.changing(changed | more))
         if not more:
@@ -112,6 +114,7 @@ def analyse(
         changed |= more
     found.environment.changed = changed
     _refuse_moved(found, image, changes)
+    refuse_read_only(found, image, regions.of_kind("read-only"))
     if returning and not (changed and image.as_loaded):  # then the whole is looked at again
         found.assume_landings(image)
     return found
@@ -422,6 +425,16 @@ class Values:
             return ANY
         before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
         return self._words(before.fact(register), node)
+
+    def arriving(self, node: int, register: int) -> Iterator[ValueSet]:
+        """What r0 to lr may hold when control gets to ``node``, by each edge that is not dead."""
+        for edge in self.graph.predecessors[node]:
+            before = self._fixpoint.states[self.graph.edges[edge].src]
+            if before is None or edge in self._dead or self.graph.edges[edge].call is not None:
+                continue
+            out = self._domain.transfer(edge, before)
+            if out is not None:
+                yield self._words(out.fact(register), node)
 
     def word(self, node: int, insn: int, register: int) -> Term | None:
         """The term of r0 to lr just before an instruction of ``node``; None if it is not reached.

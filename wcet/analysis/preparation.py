@@ -27,7 +27,7 @@ from pipeline.charge import Undelayed, charge, undelayed
 from pipeline.core import load_core
 from pipeline.costs import Costs
 from pipeline.demand import demand
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import Access, Flow, Insn
 from quoll.assumptions import (
     ABORTS,
     ENDS,
@@ -73,6 +73,7 @@ from wcet.platforms.platform import Platform
 
 __all__ = ["Preparation", "Valued"]
 
+WORD = 4  # bytes
 NAMED = 4  # instructions in an error, beside the first
 REPLACED = "function PLACE takes at most {} cycles"
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
@@ -199,6 +200,8 @@ class Preparation:
         graph, values = found.graph, found.values
         run = self.run
         refuse_returns_to_code(graph, run.image, values, self.stated_ends(), run.ends)
+        if run.platform.hierarchy.aligned:
+            refuse_unaligned(values, run.image)
         infeasible = infeasible_edges(found.plain, found.first)
         unmasking = tuple(
             sorted({*may_unmask(values), *(a for s in switched for a in s.unmasking)})
@@ -723,6 +726,24 @@ def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[Missing]:
                     REPLACED.format(1),
                 )
     return list(found.values())
+
+
+def refuse_unaligned(values: Values, image: Image) -> None:
+    """Raise TimingError for an access of which values know that it is not aligned to its size."""
+    for index, node in enumerate(values.graph.nodes):
+        for number, insn in enumerate(node.block.insns):
+            memory = insn.memory
+            if memory is None or memory.size == 1 or memory.access is Access.PRELOAD:
+                continue
+            where, size = values.access(index, number), min(memory.size, WORD)
+            if where is None or where.stride % size or not where.low % size:
+                continue
+            raise TimingError(
+                f"{insn.text} accesses {where}, which is not aligned to {size} bytes, though the "
+                "platform assumes that every access is aligned to its size",
+                where=image.place(insn.addr),
+                hint="aligned = false under [caches] of the platform file charges such accesses",
+            )
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:
