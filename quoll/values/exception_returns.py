@@ -2,17 +2,20 @@
 
 An exception return ends a path because it leaves the kernel, or unmasks interrupts. Where its
 target is known to be code of the image, that is looked at: the status word that it restores must
-be known to be of User mode, or with interrupts unmasked. Nothing is known of most targets, as they
-are what was interrupted: that these leave the kernel is listed.
+be known to be of User mode, or, where the platform says that paths end, to unmask interrupts.
+Nothing is known of most targets, as they are what was interrupted: that these leave the kernel is
+listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 
 from quoll.arm.insn import Flow
 from quoll.arm.status import INTERRUPT_MASK, MODE_BITS
 from quoll.errors import ControlFlowError
+from quoll.facts import Facts, PathEnd
+from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.values.values import Values
@@ -26,13 +29,14 @@ STATUSES = 256
 
 
 def refuse_returns_to_code(
-    graph: Supergraph, image: Image, values: Values, stated: Set[int], exits: Set[int]
+    graph: Supergraph, image: Image, values: Values, facts: Facts, exits: Set[int]
 ) -> None:
-    """Raise ControlFlowError for an exception return to known code that may run masked.
+    """Raise ControlFlowError for an exception return to known code that may run in the kernel.
 
-    Not for one of ``stated``, where facts say that the path ends. At ``exits`` the platform says
-    so: there it is an error only if the code surely runs masked.
+    Not where facts say that the path ends. At ``exits`` the platform says so: there it is an error
+    only if the status is known, and may mask interrupts.
     """
+    stated = {a for f in facts.of(PathEnd) for a in resolve(image, f.place, f.source)}
     for node in graph.exits:
         last = graph.nodes[node].block.last
         if last.flow is not Flow.EXCEPTION_RETURN or last.addr in stated:
@@ -41,7 +45,9 @@ def refuse_returns_to_code(
         if found is None:
             continue
         target, status = found
-        if _leaves(status) or (last.addr in exits and status.size > STATUSES):
+        if _are(status, _leaves) or (
+            last.addr in exits and (status.size > STATUSES or _are(status, _unmasks))
+        ):
             continue
         code = [w for w in _few(target) if image.is_executable(w & ~1)]
         if code:
@@ -49,7 +55,7 @@ def refuse_returns_to_code(
             known = "an unknown status word" if exact is None else f"the status word {exact:#x}"
             raise ControlFlowError(
                 f"{last.text} goes on at {image.place(code[0] & ~1)}, which is code of this "
-                f"program, with {known}: interrupts may be masked there, so the path does not end",
+                f"program, with {known}, which may not leave the kernel: the path goes on there",
                 where=image.place(last.addr),
                 hint="write the jump as a branch, or, if what follows there is another path, "
                 f"state that this one ends: path must end at {last.addr:#x}",
@@ -60,8 +66,14 @@ def _few(target: ValueSet) -> tuple[int, ...]:
     return tuple(target) if target.size <= TARGETS else ()
 
 
-def _leaves(status: ValueSet) -> bool:
-    """Whether a status word is known to leave the kernel, or to unmask interrupts."""
-    if status.size > STATUSES:
-        return False
-    return all(word & MODE_BITS == USER or not word & INTERRUPT_MASK for word in status)
+def _are(status: ValueSet, what: Callable[[int], bool]) -> bool:
+    """Whether all words that a status may be are so."""
+    return status.size <= STATUSES and all(map(what, status))
+
+
+def _leaves(status: int) -> bool:
+    return status & MODE_BITS == USER
+
+
+def _unmasks(status: int) -> bool:
+    return _leaves(status) or not status & INTERRUPT_MASK

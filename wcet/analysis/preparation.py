@@ -47,9 +47,8 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, Missing, TimingError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import PathEnd, PathStart
+from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
-from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
@@ -199,7 +198,7 @@ class Preparation:
             return replace(self, run=replace(self.run, image=changed)).valued(name, address)
         graph, values = found.graph, found.values
         run = self.run
-        refuse_returns_to_code(graph, run.image, values, self.stated_ends(), run.ends)
+        refuse_returns_to_code(graph, run.image, values, run.facts, run.ends)
         if run.platform.hierarchy.aligned:
             refuse_unaligned(values, run.image)
         infeasible = infeasible_edges(found.plain, found.first)
@@ -226,11 +225,6 @@ class Preparation:
         return Valued(
             self.run.image, graph, values, infeasible, assumptions, unmasking, functions, never
         )
-
-    def stated_ends(self) -> frozenset[int]:
-        """The instructions after which facts say that paths end."""
-        facts, image = self.run.facts.of(PathEnd), self.run.image
-        return frozenset(at for fact in facts for at in resolve(image, fact.place, fact.source))
 
     def starting(self, name: str, address: int) -> tuple[Preparation, tuple[Assumption, ...]]:
         """The same where memory is as loaded when paths of an entry start, and what that assumes.

@@ -30,6 +30,7 @@ from quoll.listing.listing import loops_text
 from quoll.preemption.pending import find_pending_tests
 from quoll.preemption.segments import segments
 from quoll.spelling import did_you_mean
+from quoll.values.exception_returns import refuse_returns_to_code
 from quoll.values.inlined import inlined
 from quoll.values.values import Values
 from wcet.analysis.entries import ALL, find_entries, path_ends
@@ -325,6 +326,7 @@ class _Listing:
         if changed is not image:
             return self._with(changed, address)._entry(name, address)
         graph, values = valued.graph, valued.values
+        refuse_returns_to_code(graph, image, values, facts, self.ends or frozenset())
         if not graph.loops:
             return AnalysedEntry(
                 name, graph, (), (*deep.assumptions, *values.assumptions, *as_loaded)

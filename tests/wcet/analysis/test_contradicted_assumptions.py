@@ -1,0 +1,251 @@
+"""An assumption that the program contradicts is an error (rule 49).
+
+``CONTRADICTED`` has a program for each kind of assumption of which that can be seen in the binary,
+``UNDECIDABLE`` says of the others why it cannot.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from quoll.assumptions import KINDS
+from tests.testing.wcet.small_programs import BOARDS, COUNTS, KZM, Analysed, Board
+
+FACTS, REFUSED, NO_BOUND, TIMING, INFEASIBLE = 4, 5, 6, 7, 9  # exit statuses
+READ_ONLY = "region data from 0xf0020000 to 0xf0020fff is read-only\n"
+FUNCTIONS = ".type g, %function\ng: bx lr\n.type h, %function\nh: bx lr\n"
+BRANCHES = "cmp r0, #1\nbeq 1f\nmov r1, #1\n1: bx lr\n"
+STAYS = "msr spsr_cxsf, r1\nadr r0, go\nmovs pc, r0\ngo: ldr r3, =20000\n" + COUNTS + "bx lr\n"
+
+
+class Case(NamedTuple):
+    body: str
+    status: int
+    said: str  # in the error
+    other: str = ""
+    facts: str = ""
+    board: Board = KZM
+
+
+CONTRADICTED = {
+    # Every place of the store is a live frame, more than 64 KiB of it.
+    "S1": Case(
+        "ldr sp, =0xf0080000\nsub sp, sp, #0x30000\nmov r3, #5\nstr r3, [sp]\nldr r2, =0x1ffff\n"
+        "and r0, r0, r2\nbic r0, r0, #3\nldr r2, =0xf0050000\nmov r1, #1000\nstr r1, [r2, r0]\n"
+        f"ldr r3, [sp]\n{COUNTS}bx lr\n",
+        NO_BOUND,
+        "ldr r3, [sp]",
+    ),
+    # Every place of the store is in a section that is not written otherwise: it is written here.
+    "S2": Case(
+        "and r0, r0, #1\nldr r2, =constant\nldr r1, =20000\nstr r1, [r2, r0, lsl #2]\n"
+        f"ldr r3, [r2]\n{COUNTS}bx lr\n",
+        NO_BOUND,
+        "ldr r3, [r2]",
+    ),
+    # Every place of the store holds a saved register or the return address.
+    "F1": Case(
+        "push {r4, lr}\nand r0, r0, #1\nstr r1, [sp, r0, lsl #2]\npop {r4, pc}\n",
+        REFUSED,
+        "a store hits saved words wherever it goes",
+    ),
+    "return in context": Case(
+        "push {r4, lr}\nldr r1, =g\nbl k\npop {r4, pc}\n",
+        REFUSED,
+        "bx r1 goes to",
+        FUNCTIONS + ".type k, %function\nk: bx r1\n",
+        "k returns to its caller\n",
+    ),
+    "exception return": Case(f"mov r1, #0xd3\n{STAYS}", REFUSED, "the path goes on there"),
+    "returns-unmasked": Case(f"ldr r1, [r1]\n{STAYS}", REFUSED, "an unknown status word"),
+    "ends": Case(
+        "mov r1, #0xd3\nmsr spsr_cxsf, r1\nadr r0, go\n.global exit_to_user\nexit_to_user:\n"
+        "movs pc, r0\ngo: bx lr\n",
+        REFUSED,
+        "the status word 0xd3",
+    ),
+    "return": Case(
+        "push {r4, lr}\nstr r0, [sp, #4]\npop {r4, pc}\n", REFUSED, "is not proved to return"
+    ),
+    "tail call": Case("mov lr, r0\nb g\n", REFUSED, "bx lr", FUNCTIONS),
+    "spilled table": Case(
+        "sub sp, sp, #8\nldr r1, =table\nstr r1, [sp]\nldr r1, =main\nstr r1, [sp]\nldr r1, [sp]\n"
+        "and r0, r0, #1\nldr pc, [r1, r0, lsl #2]\n",
+        REFUSED,
+        "which is not code",
+    ),
+    "not covered": Case("cmp r0, #0\nbxeq lr\n1: b 1b\n", REFUSED, "to no end of a path"),
+    "fact: targets": Case(
+        "ldr r1, =g\nhere: bx r1\n", REFUSED, "bx r1 goes to", FUNCTIONS, "targets of here are h\n"
+    ),
+    "fact: returns": Case(
+        "push {r4, lr}\nldr r1, =g\nbl k\npop {r4, pc}\n",
+        REFUSED,
+        "bx r1 goes to",
+        FUNCTIONS + ".type k, %function\nk: bx r1\n",
+        "k returns to its caller\n",
+    ),
+    "fact: never returns": Case(
+        "push {r4, lr}\ncmp r0, #0\nbleq g\npop {r4, pc}\n",
+        REFUSED,
+        "to no end of a path",
+        FUNCTIONS,
+        "g never returns\n",
+    ),
+    "fact: loop": Case(
+        f"mov r3, #5\n{COUNTS}bx lr\n", FACTS, "5 times", facts="loop 0xf0010004 at most 3\n"
+    ),
+    "fact: register": Case(
+        "mov r3, #10\nhere: ldr r0, [r1]\nbx lr\n",
+        FACTS,
+        "r3 is 0xa",
+        facts="register r3 at here is at most 4\n",
+    ),
+    "fact: pointer": Case(
+        "ldr r1, =value\nhere: ldr r0, [r1]\nbx lr\n",
+        FACTS,
+        "r1 is 0xf0020000",
+        facts="region low from 0x30000 to 0x30fff is cached\nregister r1 at here points into low\n",
+    ),
+    "fact: region": Case(
+        "and r0, r0, #1\nldr r1, =value\nstr r0, [r1, r0, lsl #2]\nbx lr\n",
+        REFUSED,
+        "which is read-only by",
+        facts=READ_ONLY,
+    ),
+    "fact: branch": Case(
+        f"mov r0, #1\n{BRANCHES}",
+        INFEASIBLE,
+        "branch at",
+        facts="branch at 0xf0010008 is never taken\n",
+    ),
+    "fact: ignore edge": Case(
+        "mov r0, #1\nb 1f\n1: bx lr\n",
+        INFEASIBLE,
+        "ignore edge",
+        facts="ignore edge 0xf0010004 -> 0xf0010008\n",
+    ),
+    "fact: ignore": Case(
+        "mov r0, #1\nb 1f\n1: bx lr\n", INFEASIBLE, "ignore", facts="ignore 0xf0010008\n"
+    ),
+    "fact: recursion": Case(
+        "push {lr}\nmov r0, #5\nbl k\npop {pc}\n",
+        FACTS,
+        "5 times",
+        ".type k, %function\nk: push {lr}\nsubs r0, r0, #1\nblne k\npop {pc}\n",
+        "recursion of k at most 2\n",
+    ),
+    "fact: conflict": Case(
+        "push {lr}\nbl g\nbl h\npop {pc}\n",
+        INFEASIBLE,
+        "conflicts",
+        FUNCTIONS,
+        "g conflicts with h in main\n",
+    ),
+    "fact: consistent": Case(
+        "push {r4, lr}\nbl g\ncmp r0, #0\nbleq h\npop {r4, pc}\n",
+        INFEASIBLE,
+        "consistent",
+        FUNCTIONS,
+        "main+0x4 is consistent with h in main\nh never executes\n",
+    ),
+    "fact: never executes": Case(
+        BRANCHES, INFEASIBLE, "never executes", facts="main+0xc never executes\n"
+    ),
+    "fact: linear": Case(
+        "push {lr}\nbl g\npop {pc}\n", INFEASIBLE, "count(g)", FUNCTIONS, "count(g) <= 0\n"
+    ),
+    "platform: predictor": Case("mcr p15, 0, r0, c1, c0, 0\nbx lr\n", TIMING, "SCTLR"),
+    "platform: aligned": Case(
+        "ldr r1, =value+1\nldr r0, [r1]\nbx lr\n", TIMING, "which is not aligned to 4 bytes"
+    ),
+    "platform: level-2": Case(
+        "mcr p15, 1, r0, c9, c0, 2\nbx lr\n", TIMING, "the level-2 cache", board=BOARDS[1]
+    ),
+    "caches: locked": Case("mcr p15, 0, r0, c9, c0, 1\nbx lr\n", TIMING, "lockdown"),
+    "platform: physical-caches": Case("mcr p15, 0, r0, c10, c2, 0\nbx lr\n", TIMING, "remap"),
+    "memory map": Case("mcr p15, 0, r0, c2, c0, 1\nbx lr\n", TIMING, "TTBR1"),
+    "machine": Case("mcr p15, 0, r0, c1, c0, 1\nbx lr\n", TIMING, "ACTLR"),
+    "aborts": Case("udf #0\n", REFUSED, "no end of a path"),
+    "S6": Case(
+        "ldr sp, =0x40000\npush {r0}\nmcr p15, 0, r0, c2, c0, 0\npop {r0}\nbx lr\n",
+        REFUSED,
+        "the stack that ends here",
+    ),
+}
+
+ELSEWHERE = "it is about the board, its set-up or its bus, which are not in the binary"
+TIME = "it is about when an interrupt arrives, which nothing in the binary decides"
+QUESTION = "it says which paths are asked for"
+DATA = "it is about data that the binary does not have"
+UNDECIDABLE = {
+    "S3": "two translations that the platform does not fix are not in the binary",
+    "S4": "the place of the stack is not known; with a fact about sp it is, and no S4 is used",
+    "S5": "the place of the stack is not known",
+    "targets in context": "extraction proves what calls leave alone, under F1 and S1",
+    "shared": "the analysis proves it",
+    "fact: calls": "which objects and indices there are is not known; a known target is an error",
+    "fact: switches context": "what the context is that is loaded is not known",
+    "fact: list": DATA,
+    "fact: unknown addresses": "it speaks of addresses of which nothing is known",
+    "fact: initial contents": "what runs before the path is not part of the program",
+    "fact: require": "a place that no path passes is named in a warning, and excludes nothing",
+    "fact: path starts": QUESTION,
+    "fact: path ends": QUESTION,
+    "fact: supervisor calls": "the handler is not looked at: the fact stands in for it",
+    "fact: supervisor calls enter": "the vectors that are installed are data",
+    "fact: function": "the function is not looked at: the fact stands in for it",
+    "fact: count": "how often a place is executed at least is not proved",
+    "pending": QUESTION,
+    "platform: tlb-walks": ELSEWHERE,
+    "platform: clock": ELSEWHERE,
+    "platform: memory": ELSEWHERE,
+    "platform: branches": ELSEWHERE,
+    "platform: dual-issue": ELSEWHERE,
+    "platform: tlb": "which translations are locked is not in the binary",
+    "platform: fetch-ahead": ELSEWHERE,
+    "platform: outstanding": ELSEWHERE,
+    "platform: entry": ELSEWHERE,
+    "platform: victims": ELSEWHERE,
+    "platform: write-back": ELSEWHERE,
+    "platform: bus": ELSEWHERE,
+    "platform: devices": ELSEWHERE,
+    "platform: another key": ELSEWHERE,
+    "caches: contents": "it is the worst case",
+    "caches: eviction": ELSEWHERE,
+    "caches: at the entry": "what runs before the path is not part of the program",
+    "kept pending": "tests are not used where the path stores to a register of 'pending'",
+    "others first": TIME,
+    "taken at once": TIME,
+    "handed over": "what runs behind the exits is not part of the path",
+    "as loaded": "what runs before the path is not part of the program",
+    "fast-interrupts": TIME,
+    "not-masked": TIME,
+    "unmasked": TIME,
+    "undisturbed": "what handlers do meanwhile is not part of the path",
+    "still-masked": "what runs behind the exits is not part of the path",
+    "other-calls": "what is called is looked at, and listed where it is not bounded",
+    "tlb-refilled": "which translations are locked is not in the binary",
+    "runs-on": "attributes that do not fit are refused; the processor is not in the binary",
+    "forced-core": "it is asked for although the attributes contradict it",
+    "mapped as before": "no platform says what is fixed",
+}
+
+
+def test_every_kind_is_decided() -> None:
+    kinds = {kind.name for kind in KINDS}
+    assert CONTRADICTED.keys() | UNDECIDABLE.keys() == kinds
+    assert not CONTRADICTED.keys() & UNDECIDABLE.keys()
+
+
+@pytest.mark.parametrize("kind", CONTRADICTED)
+def test_a_program_that_contradicts_it_is_refused(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CONTRADICTED[kind]
+    analysed = Analysed(tmp_path, capsys)
+    found = analysed(case.body, other=case.other, facts=case.facts, board=case.board)
+    assert (found.status, case.said in found.error) == (case.status, True), found.error
