@@ -1,9 +1,9 @@
 """The bound of every loop of a supergraph, with its evidence: proved, or stated by a fact.
 
 Loops with the same slice and the same initial ranges are one question. A proved bound wins over
-a looser fact; a tighter fact is an assumption, and refuted where the loop's only execution
-exceeds it; a loop with neither is returned without a bound and says what to add. Nothing is sliced
-for a fact that is no tighter than the proof, or that no execution can refute.
+a looser fact; a tighter fact is an assumption, and refuted where an execution exceeds it; a loop
+with neither is returned without a bound and says what to add. Nothing is sliced for a fact that is
+no tighter than the proof, or that no execution can refute.
 
 Where calls share contexts, loops are bounded part by part, each for any of its callers. What a part
 is entered with is any word within what value analysis says over all callers; what a call of another
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.replay import EntryReplay, NoReplay, Replay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
@@ -84,12 +85,14 @@ def bound_loops(
     called: bool = False,
     stacks: Stacks = NO_STACKS,
     identity: Callable[[], str] | None = None,
+    replay: Replay | None = None,
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
     ``stacks``: those that code outside of the graph switches to. ``identity``: of the graph and its
-    values (``graph_identity``), if it is found out already.
+    values (``graph_identity``), if it is found out already. ``replay``: what shows that a fact is
+    false, if not executions from the entry of the graph.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.
@@ -100,7 +103,17 @@ def bound_loops(
     if not graph.merged:
         known = identity or partial(graph_identity, graph, image, values)
         return _bound_part(
-            graph, image, values, stacks, facts, options, progress, only, known, called=called
+            graph,
+            image,
+            values,
+            stacks,
+            facts,
+            options,
+            progress,
+            only,
+            known,
+            replay or EntryReplay(graph, image, values, called),
+            called=called,
         )
     found: dict[int, LoopBound] = {}
     for piece in pieces(graph):
@@ -117,6 +130,7 @@ def bound_loops(
                 progress,
                 asked,
                 partial(graph_identity, piece.graph, image, inside),
+                NoReplay(),
                 called=True,
             )
             found |= {
@@ -159,6 +173,7 @@ def _bound_part(
     progress: Progress | None,
     only: frozenset[int] | None,
     identity: Callable[[], str],
+    replay: Replay,
     *,
     called: bool,
 ) -> tuple[LoopBound, ...]:
@@ -180,6 +195,7 @@ def _bound_part(
         lists,
         called,
         identity,
+        replay,
     )
     return part.counted(tightest)
 
@@ -219,6 +235,7 @@ class _GraphPart:
     ``wanted`` are the loops that are asked for, ``stated`` those of them that facts are about.
     ``lists``: what facts say of the list that a loop walks. ``called``: callers decide what the
     graph begins with. ``stacks``: of the whole program. ``identity``: of the graph and its values.
+    ``replay``: what shows that a fact is false.
     """
 
     graph: Supergraph
@@ -233,6 +250,7 @@ class _GraphPart:
     lists: Mapping[int, ListAtMost]
     called: bool
     identity: Callable[[], str]
+    replay: Replay
     _acyclic: Acyclic = field(init=False)
     _rounds: Rounds | None = None
     _tried: Counter[int] = field(default_factory=Counter)  # contexts, by header
@@ -252,13 +270,15 @@ class _GraphPart:
             known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
             if known.bound is not None and known.bound + apart <= fact.bound:
                 continue
-            if answers.executed.get(loop, 0) + apart > fact.bound:
+            executed = answers.executed.get(loop, 0) + apart
+            if executed > fact.bound:
                 entry = self.graph.nodes[self.graph.entry].block.addr
                 cut = self._slice(loop)
                 assert cut is not None
                 entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
-                refute(fact, cut, entry, apart, entered_by_all=entered)
-            bounds[loop] = with_total(assumed(known, fact, apart), known.total, known.around)
+                refute(fact, cut, entry, apart, self.replay, entered_by_all=entered)
+            stated = assumed(known, fact, apart, executed)
+            bounds[loop] = with_total(stated, known.total, known.around)
         for loop, known in enumerate(bounds):
             if loop not in facts:
                 bounds[loop] = self._if_useful(loop, known)

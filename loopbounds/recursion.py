@@ -16,6 +16,7 @@ from math import prod
 
 from loopbounds.bounds import BoundOptions, bound_loops
 from loopbounds.execution.activations import Activated, activated
+from loopbounds.execution.replay import NoReplay, RecursionReplay, Replay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.slicing.stacks import Stacks
 from quoll.assumptions import LOOP_FACT, Assumption
@@ -101,6 +102,7 @@ def find_depths(
         only=only,
         called=called,
         stacks=Stacks.of_program(program, image),
+        replay=NoReplay() if called else _replay(program, entry, image, found),
     )
     return _Counting(program, found, bounds).depths()
 
@@ -129,6 +131,13 @@ def _counted(
             depths[function] = Depth(most, None, evidence)
     stated = {f: depth for f, depth in program.guidance.depths.items() if f in reasons}
     return Depths(depths | stated, reasons, executed.rests)
+
+
+def _replay(program: Program, entry: int, image: Image, found: Activations) -> Replay:
+    graph = found.graph
+    heads = {loop.index: graph.nodes[loop.header] for loop in graph.loops}
+    functions = {loop: graph.contexts[node.context].function for loop, node in heads.items()}
+    return RecursionReplay(program, entry, image, functions)
 
 
 def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFact]:

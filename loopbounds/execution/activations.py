@@ -1,4 +1,4 @@
-"""How deep the only execution of an entry calls: activations of each function at a time.
+"""How deep an execution of an entry calls: activations of each function at a time.
 
 It goes along the blocks of functions, before there are contexts. A tail call adds an activation, as
 it adds a context; the return behind it ends both.
@@ -7,24 +7,29 @@ it adds a context; the return behind it ends both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.machine import NOWHERE, STEPS, Machine
 from loopbounds.execution.value import Undecided
+from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.image.image import Image
 
-__all__ = ["Activated", "activated"]
+__all__ = ["Activated", "activated", "deepest"]
 
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """``most`` activations at a time, of functions by entry, in so many ``instructions``."""
+    """``most`` activations at a time, of functions by entry, in so many ``instructions``.
+
+    ``ended``: up to the end of the path.
+    """
 
     most: Mapping[int, int]
     instructions: int
+    ended: bool
     rests: tuple[Assumption, ...]
 
 
@@ -35,10 +40,20 @@ def activated(program: Program, entry: int, image: Image) -> Activated | None:
     """
     if not image.as_loaded or program.guidance.replaced:
         return None
-    try:
-        return _Calls(program, entry, image).followed()
-    except Undecided:
-        return None
+    found = deepest(program, entry, image, (None,) * PC, STEPS)
+    return found if found.ended else None
+
+
+def deepest(
+    program: Program, entry: int, image: Image, registers: Sequence[int | None], steps: int
+) -> Activated:
+    """What an execution activates that begins with these general registers; None: any word.
+
+    It goes on as long as nothing unknown decides where, for at most so many ``steps``. Raises
+    ControlFlowError for an instruction without semantics.
+    """
+    calls = _Calls(program, entry, image, registers)
+    return calls.followed(steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +65,25 @@ class _Frame:
 
 
 class _Calls:
-    def __init__(self, program: Program, entry: int, image: Image) -> None:
+    def __init__(
+        self, program: Program, entry: int, image: Image, registers: Sequence[int | None]
+    ) -> None:
         self._functions = program.functions
-        self._machine = Machine(image.changing(image.as_loaded))
+        self._machine = Machine(image.changing(image.as_loaded), registers)
         self._frames: list[_Frame] = []
         self._active: Counter[int] = Counter()
         self._most: Counter[int] = Counter()
         self._begin(entry & ~1)
 
-    def followed(self) -> Activated:
+    def followed(self, steps: int) -> Activated:
         block: Block | None = self._cfg.blocks[0]
-        while block is not None:
-            block = self._after(block, self._machine.execute(block))
-        return Activated(self._most, self._machine.executed, self._machine.rests)
+        machine = self._machine
+        try:
+            while block is not None and machine.executed <= steps:
+                block = self._after(block, machine.execute(block))
+        except Undecided:
+            pass
+        return Activated(self._most, machine.executed, block is None, machine.rests)
 
     def _begin(self, entry: int) -> Block:
         self._cfg = self._functions[entry]

@@ -20,6 +20,7 @@ from quoll.arm.semantics import identity, lift
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
+from quoll.words.strided_interval import ValueSet
 
 __all__ = ["NOWHERE", "STEPS", "Machine"]
 
@@ -84,6 +85,14 @@ class Machine:
         """What is assumed so far."""
         about_stack = {S5.text()} if self._place_unknown else set[Assumption]()
         return tuple(sorted(self._memory.rests | about_stack))
+
+    def agrees(self, known: Callable[[int], ValueSet]) -> bool:
+        """Whether each general register that is known holds one of the words ``known`` of it."""
+        return all(
+            word in known(register)
+            for register, word in enumerate(self._registers[:PC])
+            if isinstance(word, int)
+        )
 
     def execute(self, block: Block) -> int:
         """Where the block leads: an address, or ``NOWHERE``.

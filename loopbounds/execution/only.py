@@ -9,17 +9,33 @@ of paths.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.machine import NOWHERE, Machine
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
+from quoll.assumptions import Assumption
 from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["follow", "only_execution"]
+__all__ = ["Followed", "executed_most", "follow", "only_execution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The most ``executions`` of a loop per entry from outside, in so many ``instructions``.
+
+    ``ended``: up to the end of the path.
+    """
+
+    executions: int
+    instructions: int
+    ended: bool
+    rests: tuple[Assumption, ...]
 
 
 def only_execution(
@@ -47,6 +63,25 @@ def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> 
     if graph.merged or graph.guidance.replaced:
         raise Undecided("calls are not followed")
     return _Walk(graph, image, registers).followed()
+
+
+def executed_most(
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    registers: Sequence[int | None],
+    loop: int,
+    steps: int,
+) -> Followed | None:
+    """How often an execution that begins with these general registers executes a loop.
+
+    It goes on as long as nothing unknown decides where, for at most so many ``steps``, along what
+    ``values`` do not exclude: facts about values are among them. None where nothing is followed.
+    Raises ControlFlowError for an instruction without semantics.
+    """
+    if graph.merged:
+        return None
+    return _Walk(graph, image, registers).followed_for(loop, steps, values)
 
 
 class _Walk:
@@ -82,6 +117,28 @@ class _Walk:
             self._count(node)
         counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
         return OnlyExecution(machine.executed, *counted, machine.rests)
+
+    def followed_for(self, loop: int, steps: int, values: KnownValues) -> Followed:
+        node: int | None = self._graph.entry
+        machine = self._machine
+        try:
+            while node is not None and machine.executed <= steps:
+                if not machine.agrees(partial(values.register, node)):
+                    break
+                self._count(node)
+                block = self._graph.nodes[node].block
+                if block.passes:
+                    break
+                edge = self._edge(node, machine.execute(block))
+                if edge is None:
+                    node = None
+                    break
+                for entered in self._entered.get(edge, ()):
+                    self._enter(entered)
+                node = self._graph.edges[edge].dst
+        except Undecided:
+            pass
+        return Followed(self._most[loop], machine.executed, node is None, machine.rests)
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.replay import Replay, Replayed
 from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest
@@ -127,21 +128,27 @@ def most_executed(cut: Slice, *, entered_by_all: bool) -> int:
     return longest(long_runs(alone.model)) if alone is not None and alone.registers else 0
 
 
-def refute(fact: LoopFact, cut: Slice, entry: int, apart: int, *, entered_by_all: bool) -> None:
-    """Raise FactsError if an execution exceeds the fact.
+def refute(
+    fact: LoopFact, cut: Slice, entry: int, apart: int, replay: Replay, *, entered_by_all: bool
+) -> None:
+    """Raise FactsError if an execution exceeds the fact: one of the model that ``replay`` shows.
 
     ``entry``: address of the first block. ``apart``: iterations before those of the model.
     """
-    _refute(fact, cut, apart)
+    _refute(fact, cut, apart, replay)
     if entered_by_all and not cut.rests:
-        _refute_for_some(fact, cut, entry, apart)
+        _refute_for_some(fact, cut, entry, apart, replay)
 
 
-def assumed(bound: LoopBound, fact: LoopFact, apart: int) -> LoopBound:
-    """What a fact makes of a loop of which more, or nothing, is proved."""
+def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> LoopBound:
+    """What a fact makes of a loop of which more, or nothing, is proved.
+
+    ``executed``: the most executions of a run of its model, which nothing shows to be entered.
+    """
     proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
     proved += "; the solver failed" if bound.failed else ""
     tried = "no proof was tried" if bound.reason == NOT_ASKED else f"not proved{proved}"
+    tried += f"; if it is entered, it may be executed {executed} times" * (executed > fact.bound)
     evidence = f"{fact.source} (assumed, {tried})"
     unanswered = bound.reason if bound.failed else bound.unanswered
     known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
@@ -220,8 +227,8 @@ def _faithful(cut: Slice) -> bool:
     return free and cut.says_all({p.name for p in model.parameters})
 
 
-def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:
-    """A loop with a single possible execution that exceeds the fact refutes it.
+def _refute(fact: LoopFact, cut: Slice, apart: int, replay: Replay) -> None:
+    """A loop with a single possible execution that exceeds the fact refutes it, if it is entered.
 
     ``apart``: iterations before those of the model. Where initial values or memory are free, a
     longer execution may be one that cannot happen.
@@ -229,18 +236,21 @@ def _refute(fact: LoopFact, cut: Slice, apart: int) -> None:
     if cut.model.parameters or cut.model.inputs:
         return
     for run in explore(cut.model):
-        executions = run.executions + apart
-        if executions > fact.bound:
+        if run.executions + apart <= fact.bound:
+            continue
+        shown = replay.shows(cut.loop, fact.bound - apart + 1, {})
+        if shown is not None:
+            executions = shown.executions + apart
             entered = "is repeated" if apart else "is entered from outside"
             raise FactsError(
-                f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'} "
-                f"whenever it {entered}, not at most {fact.bound}: {_trace(run, cut)}",
+                f"{fact.place} is executed {executions} times{_or_more(run, shown)} "
+                f"whenever it {entered}, not at most {fact.bound}: {_shown(run, cut, shown)}",
                 where=str(fact.source),
                 hint=f"state at least {executions}, or remove the fact",
             )
 
 
-def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int) -> None:
+def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int, replay: Replay) -> None:
     """Registers at the entry for which the loop is entered and exceeds the fact refute it.
 
     They may hold any word there, but for what facts about them say, which the model has.
@@ -251,16 +261,32 @@ def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int) -> None
     run = max(long_runs(alone.model), key=lambda r: r.executions, default=None)
     if run is None or run.executions + apart <= fact.bound:
         return
-    executions = run.executions + apart
     pairs = list(zip(alone.registers, run.parameters, strict=True))
+    begun = dict(zip(alone.numbers, run.parameters, strict=True))
+    shown = replay.shows(cut.loop, fact.bound - apart + 1, begun)
+    if shown is None:
+        return
+    executions = shown.executions + apart
     values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
     said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
     raise FactsError(
-        f"{fact.place} is executed {executions} times{'' if run.ended else ' or more'}, not at "
-        f"most {fact.bound}, where the path begins with {values}: {_trace(run, cut)}",
+        f"{fact.place} is executed {executions} times{_or_more(run, shown)}, not at "
+        f"most {fact.bound}, where the path begins with {values}: {_shown(run, cut, shown)}",
         where=str(fact.source),
         hint=f"state at least {executions}{said}",
     )
+
+
+def _or_more(run: ModelRun, shown: Replayed) -> str:
+    """Nothing, where the execution leaves the loop, or the run of which it shows everything."""
+    whole = run.ended and run.executions == shown.executions
+    return "" if shown.ended or whole else " or more"
+
+
+def _shown(run: ModelRun, cut: Slice, shown: Replayed) -> str:
+    """The run of the model, where it is as long, and the execution."""
+    states = f"{_trace(run, cut)}; " if run.executions == shown.executions else ""
+    return f"{states}{shown}"
 
 
 def _trace(run: ModelRun, cut: Slice) -> str:

@@ -58,21 +58,27 @@ class Alone:
     """A loop that registers at the entry of the graph decide, and nothing else that is unknown.
 
     ``constraints`` of the model hold just when the loop is entered, so that each of its runs is
-    one of the program, if the loops inside end. Parameters are called by their registers.
+    one of the program, if the loops inside end. Parameters are ``numbers`` of registers.
     """
 
     model: LoopModel
-    registers: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def registers(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(f"r{number}" for number in self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """``model`` of a loop. ``given``: parameters that may indeed be any word (rule 22).
+    """``model`` of the ``loop``. ``given``: parameters that may indeed be any word (rule 22).
 
     The others, and all inputs, are words that the analysis lost. ``origins`` says for each symbol
     of the model, by name, what it stands for.
     """
 
+    loop: int
     model: LoopModel
     given: frozenset[str]
     origins: dict[str, Described]
@@ -144,6 +150,7 @@ class _Slicer:
         model, origins = self._assemble(initial)
         rests = frozenset(self._scope.used | self._whole.used)
         return Slice(
+            self._loop.index,
             model,
             self._given,
             origins,
@@ -248,7 +255,8 @@ class _Slicer:
             for (leaf, value), after in zip(initial.items(), following, strict=True)
         )
         model = LoopModel(tuple(registers), state, (), tuple(conditions), again)
-        return Alone(model, tuple(f"r{cell}" for cell in registers.values()))
+        numbers = tuple(cell for cell in registers.values() if isinstance(cell, int))
+        return Alone(model, numbers)
 
     def _way_in(self, most: int | None = None) -> list[Term]:
         """What holds just when the loop is entered, or the nearest ``most`` parts of that."""

@@ -232,10 +232,10 @@ class _Function:
         open_calls = frozenset(u.addr for u in program.unresolved if STATE_TARGETS in u.hint)
         facts = Facts((*self.run.facts.facts, replace(only, sites=open_calls)))
         run = replace(self.run, facts=facts)
-        preparation = Preparation(run)
+        preparation = Preparation(run, entered=self.entry is not None)
         valued = preparation.valued(self.name, address)
         if valued.image is not run.image:
-            preparation = Preparation(replace(run, image=valued.image))
+            preparation = replace(preparation, run=replace(run, image=valued.image))
         return preparation, valued
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:

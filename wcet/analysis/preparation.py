@@ -18,6 +18,7 @@ from cache.reference import Classification
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.only import only_execution
+from loopbounds.execution.replay import NoReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.keys import graph_identity
 from loopbounds.recursion import find_depths, with_depths
@@ -139,18 +140,25 @@ class Preparation:
 
     ``switching``: the functions that switch contexts and are being bounded, the outermost first,
     handlers of supervisor calls among them. ``taken``: the last of them is one. ``stacks``: those
-    that the code around what is prepared switches to.
+    that the code around what is prepared switches to. ``entered``: paths do start at what is asked
+    for, so that an execution from there may refute a fact.
     """
 
     run: Run
     switching: tuple[int, ...] = ()
     taken: bool = False
     stacks: Stacks = NO_STACKS
+    entered: bool = True
 
     @property
     def starts(self) -> bool:
         """Whether paths start at what is prepared; else it is a function that is called."""
         return not self.switching
+
+    @property
+    def enters(self) -> bool:
+        """Whether executions start at what is prepared: only these may refute a fact."""
+        return self.entered and self.starts
 
     def whole_graph(self, address: int) -> Supergraph:
         """Every path from an entry that facts do not exclude, whatever values decide."""
@@ -171,7 +179,9 @@ class Preparation:
     def with_depths(self, program: Program, address: int) -> Program:
         """``program`` with how deep its recursion goes, if it has any."""
         run = self.run
-        depths = find_depths(program, address, run.image, run.facts, run.options.bounds)
+        depths = find_depths(
+            program, address, run.image, run.facts, run.options.bounds, called=not self.enters
+        )
         return with_depths(program, address, run.image, depths)
 
     def valued(self, name: str, address: int) -> Valued:
@@ -427,6 +437,7 @@ class Preparation:
             called=called,
             stacks=self.stacks,
             identity=identity,
+            replay=None if self.enters and not called else NoReplay(),
         )
 
     def prepare(self, name: str, address: int) -> Prepared:

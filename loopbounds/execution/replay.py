@@ -1,0 +1,119 @@
+"""An execution from an entry that shows how often a loop is executed, or how deep calls go.
+
+A model of a loop says nothing of whether the loop is ever entered. So a claim that a fact is false
+counts only if an execution shows it (rule 51): it begins at the entry, with registers that the
+entry may have, and goes on as long as nothing unknown decides where. What it has executed by then
+is executed, whatever comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopbounds.execution.activations import deepest
+from loopbounds.execution.only import executed_most
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import LR, PC, SP
+from quoll.assumptions import Assumption, kind_of
+from quoll.cfg.cfg import Program
+from quoll.errors import ControlFlowError
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["EntryReplay", "NoReplay", "RecursionReplay", "Replay", "Replayed"]
+
+STEPS = 400_000  # instructions of one execution
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """``executions`` of a loop per entry from outside, in so many ``instructions``.
+
+    ``ended``: the execution goes on to its end; else the loop may be executed more often.
+    """
+
+    executions: int
+    instructions: int
+    ended: bool
+    rests: tuple[Assumption, ...]
+
+    def __str__(self) -> str:
+        assumed = ", ".join(kind_of(text).name for text in self.rests)
+        under = f", if {assumed} hold{'s' * (len(self.rests) == 1)}" if assumed else ""
+        return f"an execution of {self.instructions:,} instructions from the entry shows it{under}"
+
+
+class Replay(Protocol):
+    """What executes the loops of one graph."""
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+        """An execution with at least ``least`` executions of ``loop`` per entry from outside.
+
+        It begins with ``registers``, by number. None if there is none, or it is not known.
+        """
+
+
+class NoReplay:
+    """Of a graph that does not begin where paths do: nothing says that it is ever entered."""
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+        """None."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryReplay:
+    """Executions of ``graph`` from its entry.
+
+    ``called``: callers decide what registers hold, so that none is chosen.
+    """
+
+    graph: Supergraph
+    image: Image
+    values: KnownValues
+    called: bool
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+        """With any words in the other registers, else with chosen ones that they may hold."""
+        for start in self._starts(registers):
+            try:
+                found = executed_most(self.graph, self.image, self.values, start, loop, STEPS)
+            except ControlFlowError:  # an instruction without semantics
+                return None
+            if found is not None and found.executions >= least:
+                return Replayed(found.executions, found.instructions, found.ended, found.rests)
+        return None
+
+    def _starts(self, registers: Mapping[int, int]) -> Iterator[Sequence[int | None]]:
+        held = [self.values.register(self.graph.entry, r) for r in range(PC)]
+        if any(word not in held[r] for r, word in registers.items()):
+            return
+        yield [registers.get(r, held[r].exact) for r in range(PC)]
+        if not self.called:
+            for chosen in ([one.low for one in held], [one.high for one in held]):
+                words = [registers.get(r, chosen[r]) for r in range(PC)]
+                yield [held[r].exact if r in (SP, LR) else words[r] for r in range(PC)]
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionReplay:
+    """Executions of ``program`` from ``entry``; ``functions``: of each loop the one it begins."""
+
+    program: Program
+    entry: int
+    image: Image
+    functions: Mapping[int, int]
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+        """By activations of the function at a time."""
+        start = [registers.get(r) for r in range(PC)]
+        function = self.functions[loop]
+        try:
+            found = deepest(self.program, self.entry, self.image, start, STEPS)
+        except ControlFlowError:  # an instruction without semantics
+            return None
+        most = found.most.get(function, 0)
+        if most < least:
+            return None
+        return Replayed(most, found.instructions, found.ended, found.rests)
