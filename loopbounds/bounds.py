@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.replay import EntryReplay, NoReplay, Replay
+from loopbounds.execution.replay import GraphReplay, NoReplay, Replay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, LoopBound
 from loopbounds.proof.checker import Checker, any_checker
@@ -112,7 +112,7 @@ def bound_loops(
             progress,
             only,
             known,
-            replay or EntryReplay(graph, image, values, called),
+            replay or GraphReplay(graph, image, values, called),
             called=called,
         )
     found: dict[int, LoopBound] = {}

@@ -22,11 +22,11 @@ from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Followed", "executed_most", "follow", "only_execution"]
+__all__ = ["LoopFollowed", "executed_most", "follow", "only_execution"]
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class LoopFollowed:
     """The most ``executions`` of a loop per entry from outside, in so many ``instructions``.
 
     ``ended``: up to the end of the path.
@@ -72,7 +72,7 @@ def executed_most(
     registers: Sequence[int | None],
     loop: int,
     steps: int,
-) -> Followed | None:
+) -> LoopFollowed | None:
     """How often an execution that begins with these general registers executes a loop.
 
     It goes on as long as nothing unknown decides where, for at most so many ``steps``, along what
@@ -118,7 +118,7 @@ class _Walk:
         counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
         return OnlyExecution(machine.executed, *counted, machine.rests)
 
-    def followed_for(self, loop: int, steps: int, values: KnownValues) -> Followed:
+    def followed_for(self, loop: int, steps: int, values: KnownValues) -> LoopFollowed:
         node: int | None = self._graph.entry
         machine = self._machine
         try:
@@ -138,7 +138,7 @@ class _Walk:
                 node = self._graph.edges[edge].dst
         except Undecided:
             pass
-        return Followed(self._most[loop], machine.executed, node is None, machine.rests)
+        return LoopFollowed(self._most[loop], machine.executed, node is None, machine.rests)
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

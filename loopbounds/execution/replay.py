@@ -22,13 +22,13 @@ from quoll.errors import ControlFlowError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["EntryReplay", "NoReplay", "RecursionReplay", "Replay", "Replayed"]
+__all__ = ["GraphReplay", "LoopExecution", "NoReplay", "RecursionReplay", "Replay"]
 
 STEPS = 400_000  # instructions of one execution
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class LoopExecution:
     """``executions`` of a loop per entry from outside, in so many ``instructions``.
 
     ``ended``: the execution goes on to its end; else the loop may be executed more often.
@@ -48,7 +48,7 @@ class Replayed:
 class Replay(Protocol):
     """What executes the loops of one graph."""
 
-    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """An execution with at least ``least`` executions of ``loop`` per entry from outside.
 
         It begins with ``registers``, by number. None if there is none, or it is not known.
@@ -58,12 +58,12 @@ class Replay(Protocol):
 class NoReplay:
     """Of a graph that does not begin where paths do: nothing says that it is ever entered."""
 
-    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """None."""
 
 
 @dataclass(frozen=True, slots=True)
-class EntryReplay:
+class GraphReplay:
     """Executions of ``graph`` from its entry.
 
     ``called``: callers decide what registers hold, so that none is chosen.
@@ -74,7 +74,7 @@ class EntryReplay:
     values: KnownValues
     called: bool
 
-    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """With any words in the other registers, else with chosen ones that they may hold."""
         for start in self._starts(registers):
             try:
@@ -82,7 +82,7 @@ class EntryReplay:
             except ControlFlowError:  # an instruction without semantics
                 return None
             if found is not None and found.executions >= least:
-                return Replayed(found.executions, found.instructions, found.ended, found.rests)
+                return LoopExecution(found.executions, found.instructions, found.ended, found.rests)
         return None
 
     def _starts(self, registers: Mapping[int, int]) -> Iterator[Sequence[int | None]]:
@@ -105,7 +105,7 @@ class RecursionReplay:
     image: Image
     functions: Mapping[int, int]
 
-    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """By activations of the function at a time."""
         start = [registers.get(r) for r in range(PC)]
         function = self.functions[loop]
@@ -116,4 +116,4 @@ class RecursionReplay:
         most = found.most.get(function, 0)
         if most < least:
             return None
-        return Replayed(most, found.instructions, found.ended, found.rests)
+        return LoopExecution(most, found.instructions, found.ended, found.rests)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.replay import Replay, Replayed
+from loopbounds.execution.replay import LoopExecution, Replay
 from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest
@@ -277,13 +277,13 @@ def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int, replay:
     )
 
 
-def _or_more(run: ModelRun, shown: Replayed) -> str:
+def _or_more(run: ModelRun, shown: LoopExecution) -> str:
     """Nothing, where the execution leaves the loop, or the run of which it shows everything."""
     whole = run.ended and run.executions == shown.executions
     return "" if shown.ended or whole else " or more"
 
 
-def _shown(run: ModelRun, cut: Slice, shown: Replayed) -> str:
+def _shown(run: ModelRun, cut: Slice, shown: LoopExecution) -> str:
     """The run of the model, where it is as long, and the execution."""
     states = f"{_trace(run, cut)}; " if run.executions == shown.executions else ""
     return f"{states}{shown}"

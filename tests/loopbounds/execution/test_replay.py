@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from loopbounds.bounds import bound_loops
-from loopbounds.execution.replay import EntryReplay, Replayed
+from loopbounds.execution.replay import GraphReplay, LoopExecution
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths
 from quoll.errors import FactsError
@@ -102,7 +102,7 @@ def test_an_execution_that_enters_the_loop_refutes(name: str) -> None:
 def test_the_replay_agrees_with_the_twin(name: str) -> None:
     """It executes each loop as often as the interpreter does, from the same registers."""
     code = program(ENTERED[name])
-    replay = EntryReplay(code.graph, code.image, code.values, called=False)
+    replay = GraphReplay(code.graph, code.image, code.values, called=False)
     for argument in (0, 5, 123456):
         counts = code.counts((argument,))
         for loop in code.graph.loops:
@@ -124,7 +124,9 @@ def test_a_claim_of_the_model_alone_is_not_enough() -> None:
     """The same loop, its executions taken away: nothing is refuted."""
 
     class Nothing:
-        def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> Replayed | None:
+        def shows(
+            self, loop: int, least: int, registers: Mapping[int, int], /
+        ) -> LoopExecution | None:
             return None
 
     code = program(ENTERED["always"])
