@@ -22,6 +22,11 @@ def add_exchange(p: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="by how much a bound may grow (default: 0)",
     )
+    p.add_argument(
+        "--even-if-different",
+        action="store_true",
+        help="compare although facts, platform, options or version differ; the comparison says so",
+    )
     for name, what in (
         ("json", "the comparison as JSON"),
         ("markdown", "it as a comment on a pull request"),

@@ -26,6 +26,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.processes.parallel import begun, spread
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
+from wcet.analysis.question import question
 from wcet.analysis.result import EntryResult, InterruptLatency, Result
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages, StageUse
@@ -90,6 +91,7 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,
+        question=question(options, run.platform),
     )
 
 

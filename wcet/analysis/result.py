@@ -152,6 +152,7 @@ class Result:
     stages: Mapping[str, StageUse]
     unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
     facts: tuple[FactLabel, ...] = ()  # in file order
+    question: Mapping[str, str] = field(default_factory=dict)  # beside kernel and facts
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

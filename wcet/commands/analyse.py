@@ -181,13 +181,16 @@ def page_text(
     """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
     from wcet.gate.compare import compare
     from wcet.gate.record import LATENCY, recorded
+    from wcet.gate.same_question import differences
     from wcet.page.caches import memory_uses  # as much to load as all stages together
     from wcet.page.write import to_html
 
     change = None
     if old is not None:
         asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
-        change = compare(asked, recorded(result, wanted.sources), {}, Fraction(0))
+        new = recorded(result, wanted.sources)
+        change = compare(asked, new, {}, Fraction(0))
+        change = replace(change, differences=differences(asked, new))
     run = Run.begin(options.kernel, wanted, Silent())
     memory = memory_uses(run, result)
     return lambda: to_html(result, wanted.sources, memory, run.facts, change)

@@ -18,6 +18,7 @@ from wcet.comparison import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import RecordChange, compare
 from wcet.gate.project import BASELINE, FILE, budget, in_cycles, percent
 from wcet.gate.record import Record, read, recorded, to_json
+from wcet.gate.same_question import differences, refuse_different
 from wcet.project import add_project, given
 from wcet.request import add_analysis, add_command, requested
 
@@ -133,13 +134,14 @@ def compared(options: argparse.Namespace) -> RecordChange:
     if options.tolerance is not None:
         tolerance = percent(options.tolerance)
     record, result = measured(options)
-    if old is not None and old.platform != record.platform:
-        raise UsageError(
-            f"the baseline {path} is of the platform {old.platform}, this is {record.platform}",
-            hint="write another one: wcet baseline",
-        )
+    differing: tuple[str, ...] = ()
+    if old is not None:
+        if not options.even_if_different:
+            names = f"the baseline {path}", str(options.kernel)
+            refuse_different(old, record, names, "write another baseline: wcet baseline")
+        differing = differences(old, record)
     budgets = {name: in_cycles(text, result.platform.clock_hz) for name, text in limits.items()}
-    found = compare(old, record, budgets, tolerance)
+    found = replace(compare(old, record, budgets, tolerance), differences=differing)
     return replace(found, gone_assumptions=()) if alone else found  # they may be of the others
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from wcet.comparison import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import compare
 from wcet.gate.project import percent
 from wcet.gate.record import LARGEST, Record, read, recorded
+from wcet.gate.same_question import differences, refuse_different
 from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
@@ -22,7 +24,8 @@ __all__ = ["add_to"]
 DESCRIPTION = """\
 Compare two kernels. OLD and NEW are each an ELF, which is analysed now, or a result that 'wcet
 baseline' or 'wcet analyse --json' has written. Of the latter only bounds and causes are compared:
-it knows no source lines.
+it knows no source lines. Two results are compared only if facts, platform, options and version are
+the same; --even-if-different compares others, too, and says what differs.
 
 What is printed, and the exit status, are those of 'wcet check': 0 nothing became worse; 1 an entry
 did; 2 a kernel cannot be analysed; 3 the command line or a file is wrong
@@ -34,6 +37,7 @@ examples:
   wcet diff monday.json today.json --markdown -
 """
 ELF = b"\x7fELF"
+ALIKE = "give both the same facts, platform and options, as with --no-facts --facts FILE"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,12 +62,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         tolerance = Fraction(0) if options.tolerance is None else percent(options.tolerance)
         old, new = (_record(options, path) for path in (options.baseline, options.kernel))
-        if old.platform != new.platform:
-            raise UsageError(
-                f"{options.baseline} is of the platform {old.platform}, {options.kernel} of "
-                f"{new.platform}",
-                hint="bounds of two platforms say nothing about a change",
-            )
+        if not options.even_if_different:
+            refuse_different(old, new, (str(options.baseline), str(options.kernel)), ALIKE)
+        differing = differences(old, new)
         if options.entry and "all" not in options.entry:
             unknown = [n for n in options.entry if not (old.names | new.names) & {n}]
             if unknown:
@@ -77,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
             old, new = old.only(asked), new.only(asked)
         if not (old.has_lines and new.has_lines):
             old, new = old.without_lines(), new.without_lines()
-        return publish_comparison(options, compare(old, new, {}, tolerance))
+        found = replace(compare(old, new, {}, tolerance), differences=differing)
+        return publish_comparison(options, found)
     except WcetError as fault:
         raise own_status(fault) from fault
 

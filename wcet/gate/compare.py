@@ -102,13 +102,15 @@ class EntryChange:
 class RecordChange:
     """All entries, in the order of the new record; assumptions that are new, or gone.
 
-    ``notes``: what else differs, where a bound does.
+    ``notes``: what else differs, where a bound does. ``differences``: what makes it a comparison of
+    different questions, which is asked for.
     """
 
     entries: tuple[EntryChange, ...]
     new_assumptions: tuple[str, ...]
     gone_assumptions: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def failed(self) -> tuple[EntryChange, ...]:

@@ -31,6 +31,7 @@ def to_json(found: RecordChange) -> str:
         "new_assumptions": list(found.new_assumptions),
         "gone_assumptions": list(found.gone_assumptions),
         "notes": list(found.notes),
+        "differences": list(found.differences),
     }
     return json.dumps(document, indent=1) + "\n"
 

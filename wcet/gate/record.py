@@ -19,7 +19,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ilp.paths.outline import outline, spent_at
 from pipeline.costs import Cause
-from quoll.errors import InputError
+from quoll.errors import FactsError, InputError
+from quoll.facts.places import resolve
 from quoll.image.inputs import Unreadable, read_input
 from wcet.analysis.result import EntryResult, Result
 from wcet.reports.path_text import read_source
@@ -28,6 +29,7 @@ __all__ = [
     "LARGEST",
     "LATENCY",
     "EntryRecord",
+    "FactRecord",
     "LineRecord",
     "LoopRecord",
     "Record",
@@ -40,6 +42,7 @@ SCHEMA_VERSION = 1
 LARGEST = 64 << 20  # bytes of a record
 LATENCY = "interrupt latency"  # in the place of an entry
 MISSES = (Cause.FETCH_MISS, Cause.LOAD_MISS, Cause.STORE, Cause.TLB)
+LINE = re.compile(r"[\w./+-]+\.[A-Za-z]+:[0-9]{1,18}")  # a place in a fact
 ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
 
 
@@ -85,10 +88,23 @@ class EntryRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class FactRecord:
+    """A fact. ``about`` is its text with the text of source lines in place of their numbers.
+
+    "" if that is not known, as of a report.
+    """
+
+    source: str
+    text: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """All of it. ``kernel`` and ``facts`` are hashes; ``entries`` may have ``LATENCY`` among them.
 
-    ``assumed`` is without what moves: addresses, offsets, numbers of lines.
+    ``assumed`` is without what moves: addresses, offsets, numbers of lines. ``asked``: the question
+    beside the facts ``stated``; an older record has neither.
     """
 
     kernel: str
@@ -98,6 +114,8 @@ class Record:
     entries: Mapping[str, EntryRecord]
     assumed: tuple[str, ...]
     unbounded: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=dict)
+    stated: tuple[FactRecord, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -137,6 +155,11 @@ def recorded(result: Result, sources: Path) -> Record:
         entries,
         tuple(sorted({ADDRESS.sub("", text) for text in result.assumptions})),
         {name: str(error) for name, error in result.unbounded.items()},
+        result.question,
+        tuple(
+            FactRecord(_from_here(Path(fact.source)), fact.text, reader.about(fact.text))
+            for fact in result.facts
+        ),
     )
 
 
@@ -158,6 +181,25 @@ class _Sources:
         path = _from_here(self._folder / found.path) if text else found.path
         known = 0 < found.line <= len(text)
         return path, found.line, text[found.line - 1].strip() if known else ""
+
+    def about(self, fact: str) -> str:
+        """A fact with the text of lines in place of their numbers, as far as sources are there."""
+        return LINE.sub(lambda found: self._text_of(found[0]), fact)
+
+    def _text_of(self, place: str) -> str:
+        """The line ``place`` by its function, its text, and how many such lines are before it."""
+        try:
+            address = resolve(self.result.image, place)[0]
+        except FactsError:
+            return place
+        path, number, text = self.line(address)
+        symbol = self.result.image.symbol_at(address)
+        if not text or symbol is None:
+            return place
+        found = self.result.image.line(address)
+        lines = [] if found is None else self._files[found.path][: number - 1]
+        before = sum(line.strip() == text for line in lines)
+        return f"{symbol[0].name}: {Path(path).name}: {text} ({before})"
 
     def function(self, entry: EntryResult, context: int) -> str:
         """The function of a context."""
@@ -300,7 +342,7 @@ def _object(value: object, where: str) -> dict[str, Any]:
 
 
 def _of_report(document: dict[str, Any]) -> Record:
-    """What a report says of bounds; it has no lines, and its facts are not hashed."""
+    """What a report says of bounds; it has no lines, and its facts have no text of lines."""
     entries: dict[str, dict[str, Any]] = {}
     for name, value in document["entries"].items():
         formula = "" if value["parametric"] is None else str(value["parametric"]["text"])
@@ -319,7 +361,12 @@ def _of_report(document: dict[str, Any]) -> Record:
         "kernel": document["kernel"]["sha256"],
         "facts": {},
         "platform": document["platform"]["name"],
-        "version": "",
+        "version": document.get("version", ""),
+        "asked": document.get("question", {}),
+        "stated": [
+            {"source": one["source"], "text": one["fact"], "about": ""}
+            for one in document.get("fact_labels", ())
+        ],
         "entries": entries,
         "assumed": sorted({ADDRESS.sub("", text) for text in document["assumptions"]}),
         "unbounded": {name: error["message"] for name, error in document["unbounded"].items()},

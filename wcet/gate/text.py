@@ -10,11 +10,12 @@ from wcet.gate.compare import EntryChange, LineChange, RecordChange, Verdict
 __all__ = ["annotated", "headline", "line_text", "to_markdown", "to_text"]
 
 SHOWN = 12  # lines of an entry
+DIFFERENT = "compared although the questions differ"
 
 
 def to_text(found: RecordChange) -> str:
     """One row per entry, and under those that changed, what did it."""
-    rows: list[str] = []
+    rows = [f"{DIFFERENT}: {text}" for text in found.differences]
     name = max((len(e.name) for e in found.entries), default=0) + 2
     figures = [_bounds(entry) for entry in found.entries]
     old, new = (max((len(f[side]) for f in figures), default=0) for side in (0, 1))
@@ -40,7 +41,9 @@ def to_markdown(found: RecordChange) -> str:
     head = (
         "The worst-case execution time **grew**" if found.failed else "Worst-case execution times"
     )
-    rows = [f"### {head}", "", "| entry | before | now | | |", "|---|---:|---:|---:|---|"]
+    rows = [f"### {head}"]
+    rows += (row for text in found.differences for row in ("", f"**{DIFFERENT}**: {text}"))
+    rows += ["", "| entry | before | now | | |", "|---|---:|---:|---:|---|"]
     for e in found.entries:
         before, after = _bounds(e)
         verdict = f"**{_said(e)}**" if e.verdict.fails else _said(e)

@@ -13,6 +13,7 @@ def comparison_document(found: RecordChange) -> dict[str, Any]:
     """Entries with their lines, the greatest increase first, and assumptions that changed."""
     return {
         "failed": len(found.failed),
+        "differences": list(found.differences),
         "entries": [_entry(entry) for entry in found.entries],
         "new_assumptions": list(found.new_assumptions),
         "gone_assumptions": list(found.gone_assumptions),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from typing import Any
 
 from ilp.parametric import Parametric
@@ -22,6 +23,8 @@ def to_json(result: Result) -> str:
     latency = result.latency
     document = {
         "schema_version": SCHEMA_VERSION,
+        "version": version("quoll"),
+        "question": dict(result.question),
         "kernel": {
             "path": str(result.kernel),
             "sha256": result.image.sha256,

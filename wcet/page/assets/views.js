@@ -291,7 +291,7 @@ function comparisonView() {
         const runs = l.runs[0] === l.runs[1] ? "" : `${number(l.runs[0])} → ${number(l.runs[1])} runs`;
         element.append(column(signed(l.cycles), 10), `${l.function} ${l.place}  ${l.text}  `, make("span", { class: "w" }, runs));
       }, null, [["cycles", 10], ["function, line"]]))),
-    [["New assumptions", found.new_assumptions], ["No longer assumed", found.gone_assumptions]].map(([head, texts]) =>
+    [["Compared although the questions differ", found.differences], ["New assumptions", found.new_assumptions], ["No longer assumed", found.gone_assumptions]].map(([head, texts]) =>
       (texts.length ? [make("h3", {}, head), make("ul", {}, texts.map((text) => make("li", {}, text)))] : [])),
   ];
 }
