@@ -177,6 +177,8 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
         except ControlFlowError as error:
             missing.append(without(name, place_of(run.image, valued, start), error))
     worst, not_bounded, texts = bounded(preparation, name, address, valued, parts)
-    listed = tuple(text for text in valued.assumptions if not UNMASKED.matches(text))
+    places = map(run.image.place, valued.unmasking)
+    unmasked = {UNMASKED.text(entry=name, place=place) for place in places}  # regions follow it
+    listed = tuple(text for text in valued.assumptions if text not in unmasked)
     more = disturbing(name, valued, parts, ends, run.image)
     return worst, [*missing, *not_bounded], (*listed, *more, *texts)

@@ -170,3 +170,38 @@ def test_entries_that_are_not_found_do_not_stop_the_others(tmp_path: Path) -> No
     assert "main" in {region["entry"] for region in document["regions"]}
     assert "none of the symbols" in document["not_bounded"][0]["reason"]
     assert document["partial"]
+
+
+WALK = """
+struct item { struct item *next; } *first;
+unsigned main(unsigned n) {
+    unsigned flags = save();
+    for (struct item *i = first; i; i = i->next) cells[0]++;
+    restore(flags);
+    return n;
+}
+"""
+NAMES = ("--everywhere", "x, which may unmask them: no latency is given")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("command", ["--everywhere", "--entry=syscall"])
+def test_no_name_of_a_file_takes_an_assumption_away(
+    command: str, name: str, tmp_path: Path
+) -> None:
+    """Assumptions are told apart by what they are, never by words in their text."""
+    elf = preemptible(WALK)
+    line = 1 + elf.with_name("prog.c").read_text().split("i = i->next")[0].count("\n")
+    found = []
+    for file in ("plain", name):
+        stated = tmp_path / file
+        stated.write_text(f"loop prog.c:{line} at most 7\n")
+        written = tmp_path / "m.json"
+        main([
+            *("masked", str(elf), command, "--json", str(written), "--facts", str(stated)),
+            *("--no-facts", "--quiet", "--no-cache", "--platform", "kzm"),
+        ])  # fmt: skip
+        document = json.loads(written.read_text())
+        assert any(str(stated) in text for text in document["assumptions"])
+        found.append(sorted(one["kind"] for one in document["assumption_kinds"]))
+    assert found[0] == found[1]
