@@ -30,6 +30,7 @@ __all__ = [
     "add_color",
     "add_command",
     "add_facts",
+    "add_force_core",
     "add_function",
     "add_set",
     "add_sources",
@@ -81,12 +82,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="core, caches, latencies, clock, exits (default: chosen from the ELF's build "
         "attributes and printed)",
     )
-    p.add_argument(
-        "--force-core",
-        action="store_true",
-        help="bound the binary for the platform's core even if its build attributes name another "
-        "processor, architecture or profile; that is then listed as an assumption",
-    )
+    add_force_core(p)
     p.add_argument(
         "--l2",
         choices=["on", "off"],
@@ -153,6 +149,16 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         "(default: 1)",
     )
     add_cache(p)
+
+
+def add_force_core(p: argparse.ArgumentParser) -> None:
+    """Add ``--force-core``."""
+    p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
+    )
 
 
 def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> None:

@@ -70,8 +70,9 @@ from wcet.analysis.prepared import InfeasibleEdge, Prepared, PreparedPaths, Shar
 from wcet.analysis.raw_memory import starting
 from wcet.analysis.run import Run
 from wcet.platforms.platform import Platform
+from wcet.platforms.processor import Processor
 
-__all__ = ["Preparation", "Valued"]
+__all__ = ["Preparation", "Valued", "refuse_unmodelled"]
 
 WORD = 4  # bytes
 NAMED = 4  # instructions in an error, beside the first
@@ -325,13 +326,6 @@ class Preparation:
         TimingError for code that changes what is presupposed of the machine (rule 37).
         """
         run = self.run
-
-        def accept(graph: Supergraph) -> None:
-            refuse_stops(graph, run.image)
-            insns = [insn for _, insn in sorted(instructions(graph).items())]
-            refuse_lacking(insns, run.image, run.platform.processor, force=run.options.force_core)
-            refuse_control_writes(graph, run.image)
-
         found = inlined(
             program,
             address,
@@ -339,7 +333,12 @@ class Preparation:
             run.facts,
             run.regions,
             vivu=run.options.vivu,
-            accept=accept,
+            accept=partial(
+                refuse_unmodelled,
+                image=run.image,
+                processor=run.platform.processor,
+                force=run.options.force_core,
+            ),
             stage=stage,
             starts=starts,
         )
@@ -749,6 +748,27 @@ def refuse_unaligned(values: Values, image: Image) -> None:
                 where=image.place(insn.addr),
                 hint="aligned = false under [caches] of the platform file charges such accesses",
             )
+
+
+def refuse_unmodelled(
+    graph: Supergraph,
+    image: Image,
+    processor: Processor | None,
+    *,
+    force: bool,
+    stops: bool = True,
+) -> None:
+    """Raise a WcetError for what no command looks at: every command that follows paths calls this.
+
+    ControlFlowError where control may get to what is on no path (rule 33), and TimingError for code
+    that changes what is presupposed of the machine (rule 37), or that ``processor`` lacks (47).
+    Without ``stops``, a graph is a function that others call, and need not come to an end of paths.
+    """
+    if stops:
+        refuse_stops(graph, image)
+    if processor is not None:
+        refuse_lacking(instructions(graph).values(), image, processor, force=force)
+    refuse_control_writes(graph, image)
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:

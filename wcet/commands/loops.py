@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,27 @@ from quoll.preemption.segments import segments
 from quoll.spelling import did_you_mean
 from quoll.values.exception_returns import refuse_returns_to_code
 from quoll.values.inlined import inlined
+from quoll.values.status_words import check_status_words
 from quoll.values.values import Values
 from wcet.analysis.entries import ALL, find_entries, path_ends
 from wcet.analysis.interrupts import serves_interrupts
+from wcet.analysis.preparation import refuse_unmodelled
 from wcet.analysis.raw_memory import add_memory, extra, refuse_several, starting
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
 from wcet.numbers import seconds
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
-from wcet.request import add_cache, add_command, add_facts, add_proofs, add_sources, kept
+from wcet.platforms.processor import check_processor
+from wcet.request import (
+    add_cache,
+    add_command,
+    add_facts,
+    add_force_core,
+    add_proofs,
+    add_sources,
+    kept,
+)
 
 __all__ = ["add_to"]
 
@@ -69,7 +81,8 @@ examples:
   wcet loops program.elf --nest            only the nesting, without bounds: fast
 
 exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missing or failed (the
-listing is complete all the same)
+listing is complete all the same). An entry that 'wcet analyse' refuses is left out, and the status
+is that of its error
 """
 
 WIDTH = 24  # of the progress bar
@@ -142,6 +155,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="NAME|FILE.toml",
         help="names the entries and where paths end (default: by the ELF's build attributes)",
     )
+    add_force_core(p)
     add_memory(p)
     add_sources(p)
     add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
@@ -174,7 +188,14 @@ def run(options: argparse.Namespace) -> int:
         for text in (*loaded.remarks, *written.warnings):
             stages.warn(text)
     platform, entries = chosen_entries(image, options)
+    forced: tuple[Assumption, ...] = ()
     if platform is not None:
+        if options.platform:
+            force = options.force_core
+            assumed = check_processor(
+                image.attributes, platform.name, platform.processor, force=force
+            )
+            forced = assumed if force else ()
         mapped = platform.with_regions(Regions.of(facts, image))
         image = image.mapped(mapped.hierarchy.memory, platform.processor.version)
     ends = None if platform is None else path_ends(image, platform)
@@ -193,7 +214,16 @@ def run(options: argparse.Namespace) -> int:
     if options.from_reset:
         refuse_several(entries)
     listing = _Listing(
-        image, program, ends, facts, platform, bounds, stages, called, options.from_reset
+        image,
+        program,
+        ends,
+        facts,
+        platform,
+        bounds,
+        stages,
+        called,
+        options.from_reset,
+        bool(options.force_core),
     )
     analysed = list(listing.entries(entries))
     stages.done()
@@ -204,7 +234,7 @@ def run(options: argparse.Namespace) -> int:
     regions = Regions.of(facts, image)
     told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
     board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
-    known = (*board, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
+    known = (*board, *forced, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
     assumptions = listed(known)
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     document = {
@@ -236,6 +266,8 @@ def run(options: argparse.Namespace) -> int:
     graphs = [entry.graph for entry in analysed]
     for text in (*unanswered, *loops_not_found(graphs, image, facts)):
         stages.warn(text)
+    if listing.refused:
+        return listing.refused[0].exit_status
     if any(item.bound.failed for item in found):
         return SolverError.exit_status
     return UnboundedLoop.exit_status if any(item.bound.bound is None for item in found) else 0
@@ -301,6 +333,8 @@ class _Listing:
     stages: Stages
     called: bool
     from_reset: bool
+    force_core: bool
+    refused: list[WcetError] = field(default_factory=list)  # of entries that are left out
 
     def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
         """The loops of each entry, as the analysis of that entry sees them."""
@@ -311,6 +345,7 @@ class _Listing:
             except WcetError as error:
                 if len(entries) == 1:
                     raise
+                self.refused.append(error)
                 self.stages.warn(f"{name}: {error}")
 
     def _entry(self, name: str, address: int) -> AnalysedEntry:
@@ -321,11 +356,26 @@ class _Listing:
         program, options, called = self.program, self.options, self.called
         depths = find_depths(program, address, image, facts, options, called=called)
         deep = with_depths(program, address, image, depths)
-        valued = inlined(deep, address, image, facts, regions, starts=not called)
+        valued = inlined(
+            deep,
+            address,
+            image,
+            facts,
+            regions,
+            accept=partial(
+                refuse_unmodelled,
+                image=image,
+                processor=None if self.platform is None else self.platform.processor,
+                force=self.force_core,
+                stops=not called,
+            ),
+            starts=not called,
+        )
         changed = valued.read_again(image)
         if changed is not image:
             return self._with(changed, address)._entry(name, address)
         graph, values = valued.graph, valued.values
+        values.environment.used.update(check_status_words(values, image))
         refuse_returns_to_code(graph, image, values, facts, self.ends or frozenset())
         if not graph.loops:
             return AnalysedEntry(
