@@ -29,10 +29,10 @@ __all__ = [
     "LARGEST",
     "LATENCY",
     "EntryRecord",
-    "FactRecord",
     "LineRecord",
     "LoopRecord",
     "Record",
+    "StatedFact",
     "read",
     "recorded",
     "to_json",
@@ -88,7 +88,7 @@ class EntryRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FactRecord:
+class StatedFact:
     """A fact. ``about`` is its text with the text of source lines in place of their numbers.
 
     "" if that is not known, as of a report.
@@ -115,7 +115,7 @@ class Record:
     assumed: tuple[str, ...]
     unbounded: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
-    stated: tuple[FactRecord, ...] = ()
+    stated: tuple[StatedFact, ...] = ()
 
     @property
     def names(self) -> frozenset[str]:
@@ -157,7 +157,7 @@ def recorded(result: Result, sources: Path) -> Record:
         {name: str(error) for name, error in result.unbounded.items()},
         result.question,
         tuple(
-            FactRecord(_from_here(Path(fact.source)), fact.text, reader.about(fact.text))
+            StatedFact(_from_here(Path(fact.source)), fact.text, reader.about(fact.text))
             for fact in result.facts
         ),
     )

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from quoll.errors import UsageError
-from wcet.gate.record import FactRecord, Record
+from wcet.gate.record import Record, StatedFact
 
 __all__ = ["differences", "refuse_different"]
 
@@ -55,7 +55,7 @@ def _differences(old: Record, new: Record) -> Iterator[str]:
 def _of_facts(old: Record, new: Record) -> Iterator[str]:
     exact = not all(one.about for record in (old, new) for one in record.stated)
 
-    def said(fact: FactRecord) -> str:
+    def said(fact: StatedFact) -> str:
         return fact.text if exact else fact.about
 
     before, after = (Counter(map(said, record.stated)) for record in (old, new))

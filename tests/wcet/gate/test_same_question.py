@@ -11,7 +11,7 @@ import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.gate.record import FactRecord, Record
+from wcet.gate.record import Record, StatedFact
 from wcet.gate.same_question import differences
 
 SOURCE = """\
@@ -122,7 +122,7 @@ RECORD = Record("", {}, "kzm", "1", {}, (), asked={"--l2": "None"})
 
 
 def stated(*facts: tuple[str, str]) -> Record:
-    return replace(RECORD, stated=tuple(FactRecord(f"f:{i}", *f) for i, f in enumerate(facts)))
+    return replace(RECORD, stated=tuple(StatedFact(f"f:{i}", *f) for i, f in enumerate(facts)))
 
 
 def test_facts_are_told_by_what_they_say() -> None:
