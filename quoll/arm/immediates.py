@@ -1,24 +1,11 @@
-"""Constants in encodings of data processing: of ARM (A5.2.4), of Thumb (A6.2, A6.3.1 to A6.3.3).
-
-Pairs of movw and movt (A8.8.102, A8.8.106, encodings T3, A2 and T1, A1) are found in code without
-decoding it: what only looks like a pair gives a constant too many.
-"""
+"""Constants in encodings of data processing: of ARM (A5.2.4), of Thumb (A6.2, A6.3.1 to A6.3.3)."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Callable, Iterator
 
 from quoll.arm.insn import Insn
 from quoll.arm.operation import Operation
 
-__all__ = [
-    "added_constant",
-    "arm_constant",
-    "immediate_operand",
-    "upper_half",
-    "wide_constants",
-]
+__all__ = ["added_constant", "arm_constant", "immediate_operand"]
 
 WORD = 1 << 32
 WITH_CONSTANT = frozenset(
@@ -27,9 +14,6 @@ WITH_CONSTANT = frozenset(
 )  # fmt: skip
 ARM_SUBTRACTS = 2  # A5.2.3, bits 24 to 21
 MOVW, THUMB_MOVW = 0b10000, 0b00100  # bits 24 to 20 (A8.8.102)
-ARM_TOP = re.compile(rb"(?=..[\x40-\x4f].)", re.DOTALL)
-THUMB_TOP = re.compile(rb"(?=[\xc0-\xcf][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
-BEFORE = 16  # instructions between the halves of a pair
 THUMB_SUBTRACTS = (0b1101, 0b0101)  # the same bits in A6.3.1 and A6.3.3
 
 
@@ -102,50 +86,3 @@ def _modified(word: int) -> int:
     if rotation >= 8:
         return (small | 0x80) << 32 - rotation
     return small * (1, 0x00010001, 0x01000100, 0x01010101)[rotation >> 1]
-
-
-def wide_constants(code: bytes) -> Iterator[int]:
-    """The constants; ``code`` begins at a multiple of 4."""
-    for match in ARM_TOP.finditer(code):
-        if match.start() % 4 == 0:
-            yield from _pairs(code, match.start(), 4, _arm_half)
-    for match in THUMB_TOP.finditer(code):
-        if match.start() % 2 == 0:
-            yield from _pairs(code, match.start(), 2, _thumb_half)
-
-
-def upper_half(insn: Insn) -> int | None:
-    """The constant of movt, which becomes the upper half of its register; None for others."""
-    if insn.mnemonic != "movt":
-        return None
-    half = (_thumb_half if insn.thumb else _arm_half)(insn.raw)
-    return None if half is None else half[2]
-
-
-_Half = tuple[bool, int, int]  # whether it is the upper one, the register, the constant
-
-
-def _pairs(code: bytes, at: int, step: int, half: Callable[[bytes], _Half | None]) -> Iterator[int]:
-    top = half(code[at : at + 4])
-    if top is None or not top[0]:
-        return
-    for start in range(at - step, max(at - BEFORE * 4, 0) - 1, -step):
-        low = half(code[start : start + 4])
-        if low is not None and not low[0] and low[1] == top[1]:
-            yield top[2] << 16 | low[2]
-            return
-
-
-def _arm_half(raw: bytes) -> _Half | None:
-    word = int.from_bytes(raw, "little")
-    if word >> 28 == 15 or word >> 20 & 0xFB != 0x30:
-        return None
-    return bool(word & 1 << 22), word >> 12 & 15, word >> 4 & 0xF000 | word & 0xFFF
-
-
-def _thumb_half(raw: bytes) -> _Half | None:
-    first, second = int.from_bytes(raw[:2], "little"), int.from_bytes(raw[2:4], "little")
-    if first & 0xFB70 != 0xF240 or second & 1 << 15:
-        return None
-    constant = (first & 15) << 12 | (first & 1 << 10) << 1 | (second & 0x7000) >> 4 | second & 0xFF
-    return bool(first & 1 << 7), second >> 8 & 15, constant

@@ -102,6 +102,7 @@ class Unresolved:
     reason: str
     hint: str
     proposal: str | None = None  # a fact with all candidates, of which PLACE is the place
+    note: str = ""  # what the proposal leaves out, and what that assumes
     comes_back: bool = False  # it is a call: control goes on behind it
 
     @property
@@ -111,7 +112,8 @@ class Unresolved:
         An analysis can go on as if paths ended here, or as if a call did nothing.
         """
         if self.proposal is not None:
-            return Missing(self.addr, self.reason, self.proposal, self.proposal)
+            why = "; ".join(filter(None, (self.reason, self.note)))
+            return Missing(self.addr, why, self.proposal, self.proposal)
         once = SUPERVISOR.format("N")
         if once in self.hint:
             return Missing(self.addr, self.reason, once, SUPERVISOR.format(1))

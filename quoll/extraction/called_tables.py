@@ -15,6 +15,7 @@ from quoll.facts.places import resolve, resolve_code
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
+from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from quoll.indirect.loaded_from import slot_read
 from quoll.spelling import did_you_mean
 
@@ -29,7 +30,9 @@ class CalledTables:
     Raises FactsError for a class or a table that is not there, or that holds no function.
     """
 
-    def __init__(self, image: Image, vtables: Vtables, fact: CallsThrough) -> None:
+    def __init__(
+        self, image: Image, vtables: Vtables, taken: AddressTaken, fact: CallsThrough
+    ) -> None:
         self._vtables, self._fact = vtables, fact
         self._kinds: set[int] | None = set()
         words: dict[int, None] = {}
@@ -46,6 +49,9 @@ class CalledTables:
                 raise FactsError(f"{name} holds no address of a function", where=where)
             words |= dict.fromkeys(found)
         for text in fact.targets:
+            if text == ANY_TAKEN:
+                words |= dict.fromkeys(taken.functions)
+                continue
             words |= dict.fromkeys(resolve_code(image, text, fact.source))
         self._others = tuple(words)
         self._by_slot: dict[int | None, tuple[Callee, ...]] = {}

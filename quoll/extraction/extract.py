@@ -188,7 +188,7 @@ def _with_candidates(
     """What is proposed for calls, and for jumps that may leave their function as calls do."""
     if statements.only is not None:
         return {}
-    candidates = Candidates(image, statements.vtables)
+    candidates = Candidates(image, statements.vtables, statements.address_taken)
     found = {}
     for cfg in functions:
         open_blocks = [
@@ -206,8 +206,8 @@ def _with_candidates(
             proposal = candidates.proposal(cfg, into, block)
             if proposal is not None:
                 asked = unresolved[at]
-                hint = f"{_confirmed(proposal)}; or {asked.hint.removeprefix(STATE_THEM)}"
-                found[at] = replace(asked, proposal=proposal, hint=hint)
+                hint = f"{_confirmed(proposal.fact)}; or {asked.hint.removeprefix(STATE_THEM)}"
+                found[at] = replace(asked, proposal=proposal.fact, note=proposal.note, hint=hint)
     return found
 
 

@@ -41,6 +41,7 @@ from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
 from quoll.facts.places import AtPlaces, Place, find_place, resolve, resolve_code
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
+from quoll.indirect.address_taken import AddressTaken
 
 __all__ = ["STATE_SWITCH", "STATE_TARGETS", "STATE_THEM", "Statements"]
 
@@ -82,7 +83,10 @@ class Statements:
                 (self._place(site, fact), answer)
                 for fact in facts.of(CallsThrough)
                 for answer in [
-                    (stated(fact, LOADED_TABLES), CalledTables(image, self.vtables, fact))
+                    (
+                        stated(fact, LOADED_TABLES),
+                        CalledTables(image, self.vtables, self.address_taken, fact),
+                    )
                 ]
                 for site in fact.sites
             ),
@@ -124,6 +128,11 @@ class Statements:
     def vtables(self) -> Vtables:
         """Those of the image."""
         return Vtables(self._image)
+
+    @cached_property
+    def address_taken(self) -> AddressTaken:
+        """The functions whose addresses the program has."""
+        return AddressTaken(self._image)
 
     @property
     def going_on(self) -> frozenset[int]:

@@ -30,7 +30,8 @@ class CallsThrough(Fact):
     """``calls at place, ... go through table, ... or to function, ...``: one fact for many sites.
 
     ``tables`` are symbols of tables, ``vtables of CLASS`` or ``any vtable``: of vtables the slot
-    that the call reads, of other tables whichever function.
+    that the call reads, of other tables whichever function. ``targets`` are functions, or
+    ``any address-taken function``.
     """
 
     stage = Stage.EXTRACTION
@@ -100,7 +101,8 @@ COMMA = " ?, ?"
 CLASS = r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*"
 TABLE = rf"(?:any vtable|vtables of {CLASS}|{FUNCTION})"
 THROUGH = rf" through (?P<tables>{TABLE}(?:{COMMA}{TABLE})*)"
-TO = rf" to (?P<targets>{PLACE}(?:{COMMA}{PLACE})*)"
+TARGET = rf"(?:any address-taken function|{PLACE})"
+TO = rf" to (?P<targets>{TARGET}(?:{COMMA}{TARGET})*)"
 
 
 def _listed(text: str | None) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ FORMS = (
         rf"calls at (?P<sites>{PLACE}(?:{COMMA}{PLACE})*) go(?=.)(?:{THROUGH})?"
         rf"(?:(?(tables) or){TO})?",
         "calls at PLACE, ... go through TABLE, ... [or to FUNCTION, ...]; a TABLE is a symbol, "
-        "'vtables of CLASS' or 'any vtable'",
+        "'vtables of CLASS' or 'any vtable'; 'any address-taken function' may stand for FUNCTION",
         lambda s, m: CallsThrough(
             s, _listed(m["sites"]), _listed(m["tables"]), _listed(m["targets"])
         ),

@@ -2,7 +2,7 @@
 
 A table is an object of the symbol table that holds the address of a function when the program has
 been loaded, in memory that may be written or not. Vtables are not among them. What stands anywhere
-else, as in literal pools, is an address that code takes.
+else, as in literal pools and packed structures, is an address that code takes.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def function_tables(image: Image) -> FunctionTables:
             taken.setdefault(word)
         elif not is_vtable(around):
             tables.setdefault(around, {}).setdefault(word)
+    for word in _packed(image):
+        taken.setdefault(word)
     return FunctionTables(tuple((s, tuple(words)) for s, words in tables.items()), tuple(taken))
 
 
@@ -53,16 +55,34 @@ def functions_in(image: Image, low: int, high: int) -> tuple[int, ...]:
 
 
 def _pointers(image: Image) -> Iterator[tuple[int, int]]:
-    """Each word that is the address of a function, with its place."""
-    starts = {s.addr | s.thumb for s in image.symbols.symbols if s.kind == "func"}
-    others = {s.addr for s in image.symbols.symbols if s.kind == "notype"}
+    """Each aligned word that is the address of a function, with its place."""
+    starts = _starts(image)
     for segment in image.segments:
         skipped = -segment.addr % WORD
-        content = segment.data[skipped:]
-        words = array("I", content[: len(content) // WORD * WORD])
-        for index, word in enumerate(words):
-            if word in starts or (word & ~1 in others and image.is_function(word)):
+        for index, word in enumerate(_words(segment.data[skipped:])):
+            if word in starts:
                 yield segment.addr + skipped + WORD * index, word
+
+
+def _packed(image: Image) -> Iterator[int]:
+    """The addresses of functions that stand at other addresses than multiples of 4."""
+    starts = _starts(image)
+    for segment in image.segments:
+        aligned = -segment.addr % WORD
+        for skipped in {*range(WORD)} - {aligned}:
+            yield from sorted(starts.intersection(_words(segment.data[skipped:])))
+
+
+def _words(content: bytes) -> array[int]:
+    return array("I", content[: len(content) // WORD * WORD])
+
+
+def _starts(image: Image) -> frozenset[int]:
+    """The addresses of functions, with bit 0 set for Thumb code."""
+    symbols = image.symbols.symbols
+    labels = {s.addr for s in symbols if s.kind == "notype"}
+    named = (word for addr in labels for word in (addr, addr | 1) if image.is_function(word))
+    return frozenset({*(s.addr | s.thumb for s in symbols if s.kind == "func"), *named})
 
 
 def _object_around(image: Image, addr: int) -> Symbol | None:

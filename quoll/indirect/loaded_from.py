@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from quoll.arm.immediates import added_constant, immediate_operand, upper_half
+from quoll.arm.immediates import added_constant, immediate_operand
 from quoll.arm.insn import PC, SP, Cond, Flow, Insn, Shift
 from quoll.arm.operation import Operation
+from quoll.arm.wide_constants import upper_half
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import literal
 from quoll.domain.function_values import CALLEE_SAVED

@@ -74,6 +74,7 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
                 "reason": u.reason,
                 "hint": u.hint,
                 "proposal": u.proposal,
+                "note": u.note,
             }
             for u in program.unresolved
         ],

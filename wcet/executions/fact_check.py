@@ -36,6 +36,7 @@ from quoll.facts.regions import NO_REGIONS, Regions
 from quoll.image.image import Image
 from quoll.image.trace import End, Execution, Trace
 from quoll.image.vtables import Vtables
+from quoll.indirect.address_taken import AddressTaken
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.witness import MissingEdge, RefutedFact, Visit, follow
 
@@ -317,7 +318,7 @@ def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
 def other_function(image: Image, fact: CallsThrough, pcs: Sequence[int]) -> int | None:
     """The first position after one of the calls at which no function of the tables begins."""
     sites = {a for text in fact.sites for a in resolve(image, text, fact.source)}
-    functions = CalledTables(image, Vtables(image), fact).functions
+    functions = CalledTables(image, Vtables(image), AddressTaken(image), fact).functions
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in sites and then not in functions and then not in (here + 2, here + 4):
             return position
