@@ -43,7 +43,8 @@ class BoundedLoop:
 class EntryBounds:
     """The bound of one entry. ``cycles`` is None where it is a function, which ``formula`` is.
 
-    ``causes`` and ``functions`` say where the cycles of the worst path go; each adds up to it.
+    ``causes`` and ``functions`` say where the cycles of the worst path go; each adds up to it,
+    or is empty where no counts are known that reach the bound.
     """
 
     name: str

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Protocol
 
 from ilp.solvers.model import Model
 
-__all__ = ["DIRECT", "GRACE", "Answer", "Basis", "Proposal", "Solver", "Status"]
+__all__ = ["DIRECT", "GRACE", "Answer", "Basis", "Figure", "Proposal", "Solver", "Status"]
+
+Figure = float | Fraction  # a solver's; fractions where it computes exactly
 
 DIRECT = ("cbc", "highs")  # the solvers that are called without PuLP
 
@@ -37,12 +40,12 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The claim of a solver, in floating point; the model's constant is not included in it."""
+    """The claim of a solver; the model's constant is not included in it."""
 
     status: Status
-    values: tuple[float, ...] | None  # per variable; None: no solution found
+    values: tuple[Figure, ...] | None  # per variable; None: no solution found
     bound: float | None  # no solution exceeds it: the dual bound; None: nothing proved
-    duals: tuple[float, ...] | None  # per row, >= 0 on <= rows; of the relaxation only
+    duals: tuple[Figure, ...] | None  # per row, >= 0 on <= rows; of the relaxation only
     basis: Basis | None = None  # of the relaxation, if the solver tells
 
 

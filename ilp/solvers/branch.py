@@ -20,13 +20,14 @@ import heapq
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import floor, isfinite
 
-from ilp.solvers.answer import Answer, Basis, Solver, Status
+from ilp.solvers.answer import Answer, Basis, Figure, Solver, Status
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.model import Model, Row
 
-__all__ = ["INTEGRAL", "Search", "at_stake", "branch_and_bound", "exact_values"]
+__all__ = ["INTEGRAL", "Search", "at_stake", "branch_and_bound", "exact_values", "proved_empty"]
 
 INTEGRAL = 1e-5  # a count this near to an integer is tried as that integer, then checked exactly
 
@@ -47,7 +48,7 @@ class OpenSubproblem:
     bound: int
     number: int
     model: Model
-    counts: tuple[float, ...]
+    counts: tuple[Figure, ...]
     basis: Basis | None
 
     def __lt__(self, other: OpenSubproblem) -> bool:
@@ -125,44 +126,58 @@ class Tree:
         for child in (at_most(parent.model, j, low), at_least(parent.model, j, low + 1)):
             answer = self._solver.solve(child, relaxed=True, seconds=seconds, start=parent.basis)
             self.solved += 1
-            if answer.status is Status.INFEASIBLE and self._empty(child, seconds, parent.basis):
+            if answer.status is Status.INFEASIBLE and proved_empty(
+                child, self._solver, seconds, parent.basis
+            ):
                 continue
             bound = self.certified(child, answer, parent.bound)
             assert bound is not None, "a parent is certified"
             self.add(child, answer, bound)
 
-    def _empty(self, model: Model, seconds: float | None, start: Basis | None) -> bool:
-        """Whether it is certified that no counts satisfy the rows."""
-        if any(most < 0 for most in model.upper):
-            return True
-        elastic = elastic_program(model)
-        answer = self._solver.solve(elastic, relaxed=True, seconds=seconds, start=start)
-        duals = answer.duals
-        bound = None if duals is None else certified_bound(elastic, duals)
-        return bound is not None and bound < 0
+
+def proved_empty(
+    model: Model, solver: Solver, seconds: float | None, start: Basis | None = None
+) -> bool:
+    """Whether it is certified that no counts satisfy the rows."""
+    if any(most < 0 for most in model.upper):
+        return True
+    elastic = elastic_program(model)
+    duals = solver.solve(elastic, relaxed=True, seconds=seconds, start=start).duals
+    bound = None if duals is None else certified_bound(elastic, duals)
+    return bound is not None and bound < 0
 
 
-def fractional(values: Sequence[float]) -> list[int]:
+def fractional(values: Sequence[Figure]) -> list[int]:
     """The variables whose values are no integers."""
-    return [j for j, x in enumerate(values) if abs(x - round(x)) > INTEGRAL]
+    return [j for j, x in enumerate(values) if not integral(x)]
 
 
-def at_stake(values: Sequence[float], objective: Sequence[int]) -> int | None:
+def integral(x: Figure) -> bool:
+    """Whether a value is an integer; a double need only be near to one."""
+    if isinstance(x, Fraction):
+        return x.denominator == 1
+    return abs(x - round(x)) <= INTEGRAL
+
+
+def at_stake(values: Sequence[Figure], objective: Sequence[int]) -> int | None:
     """The fractional variable whose distance from an integer costs most, the first of equals.
 
     An edge inside an expensive choice decides more than one that is farther from an integer and
     costs nothing.
     """
 
-    def cycles(j: int) -> float:
-        return abs(values[j] - round(values[j])) * (1 + abs(objective[j]))
+    def cycles(j: int) -> Fraction:
+        part = Fraction(values[j])
+        return abs(part - round(part)) * (1 + abs(objective[j]))
 
     return max(fractional(values), key=cycles, default=None)
 
 
 def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
     """The values as integers if they are integral and satisfy every row exactly."""
-    if answer.values is None or not all(map(isfinite, answer.values)):
+    if answer.values is None or not all(
+        isinstance(x, Fraction) or isfinite(x) for x in answer.values
+    ):
         return None
     if fractional(answer.values):
         return None

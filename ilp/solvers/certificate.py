@@ -5,16 +5,19 @@ Any multipliers y with y_i >= 0 on the <= rows give, for every solution x of the
     c x  =  y (A x) + (c - y A) x  <=  y b + sum_j upper_j * max(0, c_j - (y A)_j)
 
 (weak duality). The solver's y is only a hint: it is rounded to fractions with denominator
-``SCALE``, and the right-hand side is computed in integers, so the bound holds whatever the solver
-did (Neumaier and Shcherbina, "Safe bounds in linear and mixed-integer linear programming", 2004).
-The objective is an integer, so the bound may be rounded down.
+``SCALE``, unless it comes as fractions, and the right-hand side is computed in integers, so the
+bound holds whatever the solver did (Neumaier and Shcherbina, "Safe bounds in linear and
+mixed-integer linear programming", 2004). The objective is an integer, so the bound
+may be rounded down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from fractions import Fraction
+from math import isfinite, lcm
 
+from ilp.solvers.answer import Figure
 from ilp.solvers.model import Model
 
 __all__ = ["certified_bound", "weak_duality"]
@@ -22,13 +25,15 @@ __all__ = ["certified_bound", "weak_duality"]
 SCALE = 720_720  # divisible by 1..16: duals of flow problems are such fractions
 
 
-def certified_bound(model: Model, duals: Sequence[float]) -> int | None:
+def certified_bound(model: Model, duals: Sequence[Figure]) -> int | None:
     """A proved maximum of the objective, constant included; None if ``duals`` are not finite."""
-    scaled = [y * SCALE for y in duals]
-    if not all(map(isfinite, scaled)):
+    exact = (y.denominator for y in duals if isinstance(y, Fraction))
+    scale = lcm(SCALE, *exact)
+    scaled = [y * scale for y in duals]
+    if not all(isinstance(y, Fraction) or isfinite(y) for y in scaled):
         return None
     whole = zip(model.rows, map(round, scaled), strict=True)
-    return weak_duality(model, [y if row.equal else max(y, 0) for row, y in whole], SCALE)
+    return weak_duality(model, [y if row.equal else max(y, 0) for row, y in whole], scale)
 
 
 def weak_duality(model: Model, multipliers: Sequence[int], scale: int) -> int:

@@ -11,18 +11,24 @@ constraints. Otherwise a certified branch and bound over relaxations follows; it
 subproblems for a few conflicts. Only if that takes too many is the integer program given to the
 solver, with gaps of 0; the bound is then the smaller of what is certified and the solver's dual
 bound rounded up.
+
+Where the user names no solver, one that refuses, crashes, contradicts itself or proves nothing is
+not the end: HiGHS is asked, then CBC, then the simplex method in exact fractions
+(``ilp.solvers.exact``), which alone is asked where a figure is no double.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 
-from ilp.solvers.answer import Answer, Proposal, Solver, Status
-from ilp.solvers.branch import branch_and_bound, exact_values
+from ilp.solvers.answer import Answer, Basis, Proposal, Solver, Status
+from ilp.solvers.branch import branch_and_bound, exact_values, proved_empty
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.certificate import weak_duality
+from ilp.solvers.exact import Exact
 from ilp.solvers.highs import Highs
 from ilp.solvers.model import Model
 from quoll.errors import InfeasibleError, SolverError
@@ -30,8 +36,11 @@ from quoll.errors import InfeasibleError, SolverError
 __all__ = ["BoundProof", "maximise", "solver_named"]
 
 CERTIFIED = "exact dual certificate"
+EVERYTHING = "every edge as often as its loops allow"
+STOPPED = "dual bound when the time limit was reached"
 SUBPROBLEMS = 100  # relaxations that the certified search may solve
 TOLERANCE = 1e-6  # absolute tolerance of the solvers' dual bounds
+REDUCED = 10**7  # one by the solvers' tolerance of reduced costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +78,84 @@ def maximise(
 ) -> BoundProof:
     """The proven maximum of ``model`` and values that reach it.
 
-    ``seconds`` limits each run of the solver and the whole search: what is proved by then is the
-    bound. Raises InfeasibleError naming a smallest set of facts that exclude every path,
-    SolverError if the solver fails or contradicts exact arithmetic.
+    ``seconds`` limits each run of a solver and the whole search of each: what is proved by then is
+    the bound. Raises InfeasibleError naming a smallest set of facts that exclude every path,
+    SolverError, naming all that were asked, if no solver answers or one contradicts exact
+    arithmetic.
     """
     proposed = None if proposal is None else certified(model, proposal)
     if proposed is not None and proposed.attained and not solver.asked_first:
         return proposed
-    too_large = model.inexact()
-    if too_large:
-        return without_solver(model, proposed, too_large)
-    deadline = None if seconds is None else time.monotonic() + seconds
     start = None if proposal is None else proposal.basis
+    found: list[BoundProof] = []
+    refused: list[SolverError] = []
+    solvers = asked_in_turn(model, solver)
+    for one in solvers:
+        try:
+            proof = searched(model, one, seconds, start, alone=len(solvers) == 1)
+        except SolverError as error:
+            refused.append(error)
+            continue
+        if proof is not None:
+            found.append(proof)
+            if proof.attained or proof.method == STOPPED:
+                break
+    if found:
+        reached = max((model.value(p.values) for p in found if p.values is not None), default=0)
+        kept = (proof for proof in found if proof.bound >= reached)  # what a search claims may err
+        best = min(kept, key=lambda proof: (proof.bound, not proof.attained))
+        return best if proposed is None or best.bound <= proposed.bound else proposed
+    too_large = model.inexact()
+    if refused and proposed is None and not too_large:
+        raise refused[0] if len(refused) == 1 else none_answers(refused)
+    why = [f"no double holds its figures: {too_large}"] if too_large else []
+    why += [error.message for error in refused]
+    if proposed is not None and (why or proposed.bound < everything(model)):
+        why = why or ["the time limit was reached"]
+        method = f"{CERTIFIED}, constraints left out; {'; '.join(why)}"
+        return proposed if proposed.attained else replace(proposed, method=method)
+    method = f"{EVERYTHING}, {'; '.join(why) or 'as the time limit was reached'}"
+    return BoundProof(everything(model), None, False, method, "none" if too_large else solver.name)
+
+
+def asked_in_turn(model: Model, solver: Solver) -> tuple[Solver, ...]:
+    """Who is asked until one answers. Where the user names a solver, it is only that one.
+
+    Figures that no double holds are left to exact arithmetic.
+    """
+    if model.inexact():
+        return (Exact(),)
+    if isinstance(solver, Highs) and not solver.asked_first:
+        return solver, Cbc(), Exact()
+    return (solver,)
+
+
+def none_answers(refused: Sequence[SolverError]) -> SolverError:
+    """The error of all solvers that were asked."""
+    return SolverError(
+        f"no solver answers: {'; '.join(error.message for error in refused)}",
+        hint="report this model (--lp FILE)",
+    )
+
+
+def unproved(solver: Solver) -> SolverError:
+    """The error of a solver that says of a program only that it has no solution."""
+    return SolverError(f"{solver.name} claims that there is no path, and does not prove it")
+
+
+def searched(
+    model: Model, solver: Solver, seconds: float | None, start: Basis | None, *, alone: bool
+) -> BoundProof | None:
+    """What one solver's answers prove; None: nothing within the time limit.
+
+    Raises as ``maximise``; a claim that nothing satisfies the rows counts if it is certified, or if
+    the solver is asked ``alone``.
+    """
+    deadline = None if seconds is None else time.monotonic() + seconds
     relaxed = solver.solve(model, relaxed=True, seconds=seconds, start=start)
     if relaxed.status is Status.INFEASIBLE:
+        if not alone and not proved_empty(model, solver, seconds):
+            raise unproved(solver)
         raise infeasible(model, solver, seconds)
     search = branch_and_bound(model, relaxed, solver, SUBPROBLEMS, deadline)
     certificate, values = None, None
@@ -97,9 +170,15 @@ def maximise(
     left = None if deadline is None else deadline - time.monotonic()
     if left is not None and left <= 0:
         return stopped(model, solver, certificate, values, None)
-    answer = solver.solve(model, relaxed=False, seconds=left)
+    try:
+        answer = solver.solve(model, relaxed=False, seconds=left)
+    except SolverError as error:
+        if certificate is None:
+            raise
+        method = f"{CERTIFIED} of the relaxation; {error.message}"
+        return BoundProof(certificate, values, False, method, solver.name)
     if answer.status is Status.INFEASIBLE:
-        raise infeasible(model, solver, seconds)
+        raise infeasible(model, solver, seconds) if alone else unproved(solver)
     return combine(model, solver, certificate, answer, values)
 
 
@@ -112,29 +191,17 @@ def certified(model: Model, proposal: Proposal) -> BoundProof:
     return BoundProof(bound, values, attained, CERTIFIED, proposal.name)
 
 
-def without_solver(model: Model, proposed: BoundProof | None, too_large: str) -> BoundProof:
-    """A bound where a figure is no double, so that solvers cannot be asked."""
-    if proposed is not None and proposed.attained:
-        return proposed
-    method = f"no solver can compute it: {too_large}"
-    if proposed is not None:
-        return replace(proposed, method=f"{CERTIFIED}, constraints left out; {method}")
-    return BoundProof(
-        everything(model), None, False, f"every edge as often as its loops allow; {method}", "none"
-    )
-
-
 def combine(
     model: Model,
     solver: Solver,
     certificate: int | None,
     answer: Answer,
     relaxed: tuple[int, ...] | None,
-) -> BoundProof:
+) -> BoundProof | None:
     """The verdict on an integer solution, or on an interrupted search."""
     candidates = [v for v in (exact_values(model, answer), relaxed) if v is not None]
     best = max(candidates, key=model.value, default=None)
-    claimed = None if answer.bound is None else model.constant + rounded_up(answer.bound)
+    claimed = None if answer.bound is None else at_most(model, answer.bound)
     if best is not None and certificate is not None and claimed is not None:
         claimed = claimed if claimed >= model.value(best) else None  # the figures were too large
     bounds = [b for b in (certificate, claimed) if b is not None]
@@ -164,23 +231,29 @@ def stopped(
     certificate: int | None,
     values: tuple[int, ...] | None,
     claimed: int | None,
-) -> BoundProof:
-    """What an interrupted search has proved, labelled."""
+) -> BoundProof | None:
+    """What an interrupted search has proved, labelled; None: nothing."""
     bounds = [b for b in (certificate, claimed) if b is not None]
-    method = "dual bound when the time limit was reached"
     if not bounds:
-        bounds = [everything(model)]
-        method = "every edge as often as its loops allow, as the time limit was reached"
+        return None
     bound = min(bounds)
-    return BoundProof(
-        bound, values, values is not None and model.value(values) == bound, method, solver.name
-    )
+    attained = values is not None and model.value(values) == bound
+    return BoundProof(bound, values, attained, STOPPED, solver.name)
 
 
 def everything(model: Model) -> int:
     """A bound that needs no solver: no count exceeds its proved maximum."""
     gains = (c * most for c, most in zip(model.objective, model.upper, strict=True) if c > 0)
     return model.constant + sum(gains)
+
+
+def at_most(model: Model, bound: float) -> int:
+    """What no counts exceed by the dual bound of a search.
+
+    A solver takes a reduced cost for 0 that is one in ``REDUCED`` cycles: of many counts that adds
+    up.
+    """
+    return model.constant + rounded_up(bound) + sum(model.upper) // REDUCED
 
 
 def rounded_up(bound: float) -> int:

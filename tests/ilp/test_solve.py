@@ -193,6 +193,13 @@ def test_a_bound_above_the_counts_is_reported_and_not_called_attained() -> None:
     assert (proof.bound, proof.values, proof.attained) == (108, (1, 1), False)
 
 
+def test_a_search_over_many_counts_is_not_believed_to_the_cycle() -> None:
+    """A reduced cost of 1e-7 is none for a solver: of 10^9 executions it is 100 cycles."""
+    many = Model(("x", "y"), (10**9, 9), (3, 3), 100, (ROW,))
+    proof = maximise(many, Scripted(NOTHING, optimal([1, 1], 6.0)))
+    assert (proof.bound, proof.values, proof.attained) == (206, (1, 1), False)
+
+
 def test_fractional_counts_are_not_rounded_into_place() -> None:
     proof = maximise(PAIR, Scripted(NOTHING, optimal([1.3, 1.0], 7.0)))
     assert (proof.bound, proof.values) == (107, None)

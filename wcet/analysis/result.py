@@ -104,7 +104,12 @@ class EntryResult:
             start = (0,) * len(Cause)
 
     def cycles_by_cause(self) -> dict[Cause, int]:
-        """Where the cycles of the bound go: counts times costs, summed over nodes and edges."""
+        """Where the cycles of the bound go: counts times costs, summed over nodes and edges.
+
+        0 each where no counts are known that reach it.
+        """
+        if not self.solution.nodes:
+            return dict.fromkeys(Cause, 0)
         total = list(self.costs.start)
         for costs, counts in (
             (self.costs.nodes, self.solution.nodes),
