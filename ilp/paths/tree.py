@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ilp.paths.solution import PathStep
 from pipeline.costs import Cause, Costs
@@ -42,23 +41,6 @@ class CallTree:
     def cycles(self) -> int:
         """All cycles of all invocations, callees included."""
         return sum(self.total)
-
-    def to_json(self) -> dict[str, Any]:
-        """The tree as JSON values: addresses hexadecimal, cycles by lower-case name of cause."""
-        return {
-            "context": self.context,
-            "function": hex(self.function),
-            "call_site": None if self.call_site is None else hex(self.call_site),
-            "invocations": self.invocations,
-            "cycles": self.cycles,
-            "own": by_cause(self.own),
-            "total": by_cause(self.total),
-            "blocks": [
-                {"address": hex(b.addr), "executions": b.executions, "cycles": by_cause(b.cycles)}
-                for b in self.blocks
-            ],
-            "callees": [callee.to_json() for callee in self.callees],
-        }
 
 
 def fold(graph: Supergraph, costs: Costs, steps: Sequence[PathStep]) -> CallTree:
@@ -114,32 +96,34 @@ def open_chain(graph: Supergraph, tallies: dict[int, Tally], context: int) -> No
                 tallies[parent].callees.append(at)
 
 
-def built(graph: Supergraph, tallies: dict[int, Tally], context: int) -> CallTree:
-    """The finished tree below ``context``."""
-    tally, at = tallies[context], graph.contexts[context]
-    callees = tuple(built(graph, tallies, callee) for callee in tally.callees)
-    blocks = tuple(
-        BlockUse(addr, executions, tuple(cycles))
-        for addr, (executions, cycles) in sorted(tally.blocks.items())
-    )
-    own = added([b.cycles for b in blocks])
-    return CallTree(
-        context=context,
-        function=at.function,
-        call_site=at.call_site,
-        invocations=tally.invocations,
-        own=own,
-        total=added([own, *(callee.total for callee in callees)]),
-        blocks=blocks,
-        callees=callees,
-    )
+def built(graph: Supergraph, tallies: Mapping[int, Tally], top: int) -> CallTree:
+    """The finished tree below the context ``top``: callees before their callers."""
+    order, pending = [], [top]
+    while pending:
+        order.append(at := pending.pop())
+        pending += tallies[at].callees
+    done: dict[int, CallTree] = {}
+    for context in reversed(order):
+        tally, at_call = tallies[context], graph.contexts[context]
+        callees = tuple(done.pop(callee) for callee in tally.callees)
+        blocks = tuple(
+            BlockUse(addr, executions, tuple(cycles))
+            for addr, (executions, cycles) in sorted(tally.blocks.items())
+        )
+        own = added([b.cycles for b in blocks])
+        done[context] = CallTree(
+            context=context,
+            function=at_call.function,
+            call_site=at_call.call_site,
+            invocations=tally.invocations,
+            own=own,
+            total=added([own, *(callee.total for callee in callees)]),
+            blocks=blocks,
+            callees=callees,
+        )
+    return done[top]
 
 
 def added(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Cycles by cause, summed."""
     return tuple(sum(part[cause] for part in parts) for cause in Cause)
-
-
-def by_cause(cycles: Sequence[int]) -> dict[str, int]:
-    """The causes that took any cycles."""
-    return {cause.name.lower(): cycles[cause] for cause in Cause if cycles[cause]}

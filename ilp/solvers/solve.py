@@ -101,8 +101,8 @@ def maximise(
             if proof.attained or proof.method == STOPPED:
                 break
     if found:
-        reached = max((model.value(p.values) for p in found if p.values is not None), default=0)
-        kept = (proof for proof in found if proof.bound >= reached)  # what a search claims may err
+        reached = [model.value(proof.values) for proof in found if proof.values is not None]
+        kept = [p for p in found if all(p.bound >= r for r in reached)]  # a search may claim less
         best = min(kept, key=lambda proof: (proof.bound, not proof.attained))
         return best if proposed is None or best.bound <= proposed.bound else proposed
     too_large = model.inexact()

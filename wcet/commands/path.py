@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from wcet.request import add_analysis, add_color, add_command, colored, requeste
 __all__ = ["add_to", "explain"]
 
 SCHEMA_VERSION = 1
+DEEPEST = 400  # levels of a JSON document: readers take 1,000 at most, a part is two
 SHOWN = 12  # changes of calls printed by --why
 
 DESCRIPTION = """\
@@ -115,14 +117,15 @@ def run(options: argparse.Namespace) -> int:
         with stages.stage("why"):
             why = explain(result, entry, options.why, wanted)
         stages.done()
-        document, lines = why_json(result, entry, why), why_text(result, entry, why, style)
+        document = partial(why_json, result, entry, why)
+        lines = why_text(result, entry, why, style)
     else:
-        document = path_json(result, entry, whole)
+        document = partial(path_json, result, entry, whole)
         lines = path_text(result, entry, whole, options, style)
     publish(
         options,
         [
-            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
+            (options.json, lambda: json.dumps(document(), indent=1) + "\n"),
             (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n"),
         ],
         lambda: "\n".join(lines) + "\n",
@@ -235,7 +238,7 @@ def why_json(result: Result, entry: EntryResult, why: Why) -> dict[str, Any]:
 def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, Any]:
     """The tree as JSON values."""
 
-    def part(at: Outline) -> dict[str, Any]:
+    def row(at: Outline) -> dict[str, Any]:
         context = entry.graph.contexts[at.stretch.context]
         is_call = at.stretch.loop is None
         return {
@@ -248,9 +251,20 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
             "rounds": None if is_call else at.rounds,
             "cycles": at.cycles,
             "own": {c.name.lower(): at.own[c] for c in Cause if at.own[c]},
-            "parts": [part(inner) for inner in at.parts],
+            "parts": [],
         }
 
+    rows: dict[Stretch, dict[str, Any]] = {}
+    for around, at in whole.walk():
+        if len(around) == DEEPEST:
+            raise UsageError(
+                f"the worst path is in more than {DEEPEST} calls and loops at once, and programs "
+                "that read JSON refuse values that are so deep inside each other",
+                hint="leave out --json: the text and --flame have any depth",
+            )
+        rows[at.stretch] = row(at)
+        if around:
+            rows[around[-1].stretch]["parts"].append(rows[at.stretch])
     return {
         "schema_version": SCHEMA_VERSION,
         "entry": entry.name,
@@ -260,7 +274,7 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         "example_cycles": entry.cycles if entry.parametric else None,
         "path_unrealisable": entry.path.unrealisable,
         "causes": {c.name.lower(): whole.total[c] for c in Cause},
-        "tree": part(whole),
+        "tree": rows[whole.stretch],
     }
 
 
