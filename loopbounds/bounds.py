@@ -23,11 +23,12 @@ from functools import partial
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.replay import GraphReplay, NoReplay, Replay
 from loopbounds.places import facts_of_loops, lists_of_loops
-from loopbounds.proof.bound import CHECKERS, LoopBound
-from loopbounds.proof.checker import Checker, any_checker
+from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
+from loopbounds.proof.checker import Checker, Smt, any_checker
 from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import (
     assumed,
+    better_proved,
     is_constant,
     judge,
     most_executed,
@@ -179,25 +180,32 @@ def _bound_part(
 ) -> tuple[LoopBound, ...]:
     stated = facts_of_loops(graph, image, facts)
     lists = lists_of_loops(graph, image, facts)
-    checker = any_checker(options.checker)
     wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
-    part = _GraphPart(
-        graph,
-        image,
-        values,
-        stacks,
-        options,
-        progress,
-        checker,
-        wanted,
-        frozenset(tightest),
-        lists,
-        called,
-        identity,
-        replay,
-    )
-    return part.counted(tightest)
+
+    def counted(checker: Checker) -> tuple[LoopBound, ...]:
+        part = _GraphPart(
+            graph,
+            image,
+            values,
+            stacks,
+            options,
+            progress,
+            checker,
+            wanted,
+            frozenset(tightest),
+            lists,
+            called,
+            identity,
+            replay,
+        )
+        return part.counted(tightest)
+
+    checker = any_checker(options.checker)
+    bounds = counted(checker)
+    if options.checker != EITHER or checker.name == SMT or all(b.final for b in bounds):
+        return bounds
+    return tuple(map(better_proved, bounds, counted(Smt())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ilp.solvers.answer import DIRECT
 from ilp.solvers.solve import solver_named
-from loopbounds.proof.bound import CHECKERS, NUSMV
+from loopbounds.proof.bound import CHECKERS, EITHER
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import UsageError
 from quoll.inlining.sharing import NEVER, Sharing
@@ -189,9 +189,9 @@ def add_proofs(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--checker",
         choices=CHECKERS,
-        default=NUSMV,
-        help="who proves the bounds of loops: the model checker NuSMV (default), or the SMT solver "
-        "that also searches for them, where there is no NuSMV",
+        default=EITHER,
+        help="who proves the bounds of loops: the model checker NuSMV, or the SMT solver that also "
+        "searches for them (default: NuSMV; where it is missing or fails, the SMT solver)",
     )
     p.add_argument(
         "--prove-stated",

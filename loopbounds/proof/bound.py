@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quoll.assumptions import LOOP_FACT, Assumption
 
 __all__ = [
     "CHECKERS",
+    "EITHER",
     "EXECUTION",
     "NUSMV",
     "PROVED",
     "SMT",
     "SOLVER_FAILED",
     "LoopBound",
+    "substituted",
 ]
 
 NUSMV, SMT = "nusmv", "smt"
 CHECKERS = (NUSMV, SMT)  # whose proofs are believed
+EITHER = ""  # the model checker; where it is missing, or fails, the SMT solver
 EXECUTION = "execution"  # the only one of the entry was followed
 PROVED = (*CHECKERS, EXECUTION)  # methods of bounds that are proved
+INSTEAD = (
+    "NuSMV is missing: the bounds of loops marked 'smt' are proved by the SMT solver, which also "
+    "searched for them; 'wcet setup' gets NuSMV"
+)
 SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
 
 
@@ -42,7 +50,7 @@ class LoopBound:
     assumes: Assumption | None = None  # a fact about data that the proof rests on
     rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     why: str = ""  # of the reason the part that names what is unknown
-    unanswered: str = ""  # of a bound: what else was asked of the solver, which failed
+    unanswered: str = ""  # of a bound: what was asked of a solver, which failed
 
     @property
     def failed(self) -> bool:
@@ -63,3 +71,9 @@ class LoopBound:
             *((self.assumes,) if self.assumes else ()),
             *self.rests,
         )
+
+
+def substituted(wanted: str, bounds: Iterable[LoopBound]) -> tuple[str, ...]:
+    """What is said where NuSMV is missing and the SMT solver proved bounds in its place."""
+    alone = wanted == EITHER and any(b.method == SMT and b.final for b in bounds)
+    return (INSTEAD,) if alone else ()

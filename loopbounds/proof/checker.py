@@ -4,7 +4,7 @@ The search for a bound asks the SMT solver, and what it finds is a guess. One qu
 model has an initial state, and the bound, with its relations, is an invariant. ``NuSmv`` asks the
 model checker. ``Smt`` asks the SMT solver again, from nothing and without the search's settings;
 its initial state is one for our own evaluator, too. Each reads answers narrowly: what is not a
-proof is none.
+proof is none. Where the user names no checker and there is no NuSMV, ``Smt`` proves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Protocol
 from loopbounds.nusmv import query as nusmv
 from loopbounds.nusmv.model import LoopModel
 from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
-from loopbounds.proof.bound import NUSMV, SMT
+from loopbounds.proof.bound import EITHER, NUSMV, SMT
 from loopbounds.proof.runs import ModelStepper
 from loopbounds.smt.induction import Induction
 from loopbounds.smt.solver import PACKAGE, Effort
@@ -97,9 +97,12 @@ def searcher() -> Version:
     return (PACKAGE, package_version(PACKAGE))
 
 
-def any_checker(name: str = NUSMV) -> Checker:
-    """The checker of a name; NuSMV may be missing, and then proves nothing."""
-    return Smt() if name == SMT else NuSmv(nusmv.any_solver())
+def any_checker(name: str = EITHER) -> Checker:
+    """The checker of a name. NuSMV, if it is named, may be missing, and then proves nothing."""
+    program = nusmv.any_solver()
+    if name == SMT or (name == EITHER and not program.is_file()):
+        return Smt()
+    return NuSmv(program)
 
 
 def find_checker(name: str = NUSMV) -> Checker:

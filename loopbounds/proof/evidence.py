@@ -21,6 +21,7 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 
 __all__ = [
     "assumed",
+    "better_proved",
     "is_constant",
     "judge",
     "most_executed",
@@ -187,6 +188,21 @@ def not_asked(loop: SuperLoop) -> LoopBound:
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
     """No bound of this loop, unless a fact states one."""
     return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
+
+
+def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
+    """The bound of a loop where the checker failed at ``first``, and another one gave ``second``.
+
+    It says that the first one failed, so that it is not kept as its answer.
+    """
+    if first.final or second.failed or (first.bound is not None and second.bound is None):
+        return first
+    proved = first.bound is not None and first.method != "fact"
+    if proved and second.bound is not None and second.bound >= (first.bound or 0):
+        return first
+    failure = (first.reason or first.unanswered).removeprefix(f"{SOLVER_FAILED}: ")
+    why = f"NuSMV failed ({failure}), so the SMT solver was asked for the proof"
+    return replace(second, unanswered=why)
 
 
 def _proved(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopbounds.nusmv.query import Limits
-from loopbounds.proof.bound import NUSMV
+from loopbounds.proof.bound import EITHER
 from loopbounds.smt.solver import Effort
 from quoll.kept.store import NOWHERE, Store
 
@@ -37,6 +37,6 @@ class BoundOptions:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # 0: in this process
     store: Store = NOWHERE  # of proofs and answers
     models: Path | None = None  # folder to write the SMV models to
-    checker: str = NUSMV  # who proves: one of ``CHECKERS``
+    checker: str = EITHER  # who proves: one of ``CHECKERS``, or that
     prove_stated: bool = False  # try a proof of loops, too, whose bounds facts state
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ilp.ipet import build_ipet
 from ilp.longest_path import longest_path
 from ilp.solvers import highs_library
 from ilp.solvers.answer import Answer, Proposal, Solver, Status
@@ -18,7 +19,7 @@ from ilp.solvers.model import Model, Row
 from ilp.solvers.solve import maximise
 from quoll.errors import InfeasibleError, SolverError
 from quoll.facts import Source
-from tests.ilp.test_longest_path import programs
+from tests.testing.ilp.programs import random_case
 
 DEFAULT = Highs(asked_first=False)
 FACT = Source("my.facts", 1, "x <= 1")
@@ -83,7 +84,8 @@ def test_all_that_were_asked_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_where_nobody_answers_the_longest_path_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the constraints: they only take paths away."""
-    ipet = programs(range(1))[0]
+    case = random_case(0)
+    ipet = build_ipet(case.graph, case.costs, case.bounds)
     proposal = longest_path(ipet)
     assert proposal is not None
     exits = tuple((j, 1) for j, name in enumerate(ipet.model.names) if name.startswith("end."))

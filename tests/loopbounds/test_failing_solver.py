@@ -17,7 +17,7 @@ import pytest
 from loopbounds.bounds import BoundOptions
 from loopbounds.nusmv import query as nusmv
 from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import NUSMV, SMT, LoopBound
 from loopbounds.proof.prove import Budget, ProofOutcome
 from loopbounds.proof.store import KeptProof
 from loopbounds.proof.workers import Limit, Work, answer_all
@@ -58,7 +58,7 @@ def test_a_failing_solver_proves_nothing(
     fake(tmp_path, monkeypatch, body)
     budget = Budget(seconds=20, query=Limits(seconds=1))
     store = Store(tmp_path / "cache")
-    options = BoundOptions(budget, workers=workers, store=store, prove_stated=True)
+    options = BoundOptions(budget, workers=workers, store=store, prove_stated=True, checker=NUSMV)
     code = function("main")
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.evidence == "my.facts:7 (assumed, not proved; the solver failed)"
@@ -99,11 +99,28 @@ def test_a_solver_that_crashes_once(
     code = function("main")
     wanted = [b.bound for b in code.bounds()]
     fake(tmp_path, monkeypatch, crashing_once(tmp_path, dying))
-    found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers))
+    found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers, checker=NUSMV))
     [failed] = [b for b in found if b.failed]
     assert failed.reason == "solver failed: killed by signal 11"
     for bound, number in zip(found, wanted, strict=True):
         assert bound is failed or bound.bound == number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dying", [1, 2])
+def test_a_crash_that_the_smt_solver_makes_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dying: int
+) -> None:
+    """Unless NuSMV is named. What is found so is no answer of NuSMV, and not kept as one."""
+    code = function("main")
+    wanted = code.bounds()
+    fake(tmp_path, monkeypatch, crashing_once(tmp_path, dying))
+    found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))
+    assert [b.bound for b in found] == [b.bound for b in wanted]
+    [proved] = [b for b in found if not b.final]
+    assert proved.method == SMT
+    assert "NuSMV failed (killed by signal 11)" in proved.unanswered
+    assert {b.method for b in found if b.bound is not None} == {NUSMV, SMT}
 
 
 SAME_LATER = """
@@ -126,7 +143,7 @@ def test_a_question_that_failed_is_asked_again_for_a_later_loop(
     code = load(build(SAME_LATER))
     assert [b.bound for b in code.bounds()] == [7, 5, 7]
     fake(tmp_path, monkeypatch, crashing_once(tmp_path, 1))
-    first, between, last = code.bounds(options=BoundOptions(workers=1))
+    first, between, last = code.bounds(options=BoundOptions(workers=1, checker=NUSMV))
     assert first.failed
     assert [between.bound, last.bound] == [5, 7]
 
@@ -178,7 +195,7 @@ sys.exit(run.returncode if run.returncode >= 0 else 1)
 def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after any part of its output, or out of memory: the same number, or 'failed'."""
     code = function("main")
-    options = BoundOptions(Budget(seconds=20), workers=0)
+    options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     wanted = [b.bound for b in code.bounds(options=options)]
     survived = failed = 0
     for seed in range(18):
@@ -220,7 +237,7 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     says too little.
     """
     code = load(build(NESTED, optimise="-O1"))
-    options = BoundOptions(Budget(seconds=20), workers=0)
+    options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     asked, real = [0], nusmv.ask
     fails_at = 0
 
@@ -257,7 +274,7 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stated bound stays, and the rest says that NuSMV is missing."""
     code = function("main")
-    options = BoundOptions(Budget(seconds=20), workers=0)
+    options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
     monkeypatch.setenv("PATH", str(tmp_path))
     missing = [b for b in code.bounds(options=options) if "NuSMV is missing" in b.reason]

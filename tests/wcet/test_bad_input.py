@@ -251,6 +251,7 @@ def test_nusmv_killed_failing_or_babbling(
     solver.chmod(0o755)
     monkeypatch.setenv("PATH", f"{solver.parent}:/usr/bin:/bin")
     arguments = ["analyse", elf, "--entry", "_start", "--no-cache", "--quiet"]
+    arguments += ["--checker", "nusmv"]
     message = fails(capsys, 8, *arguments)
     assert "solver failed" in message
     assert "program.S:5" in message
@@ -273,6 +274,7 @@ def test_nusmv_missing(
     elf = assemble(COUNTED)
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(loopbounds.nusmv.query, "LIBRARY", Path("/nonexistent/libdependencies.so"))
-    message = fails(capsys, 8, "analyse", elf, "--entry", "_start", "--no-cache", "--quiet")
+    words = (elf, "--entry", "_start", "--no-cache", "--quiet", "--checker", "nusmv")
+    message = fails(capsys, 8, "analyse", *words)
     assert "NuSMV is missing" in message
     assert "wcet setup" in message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def solver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 def analysed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     words = ["analyse", *map(str, arguments), "--entry", "main", "--no-cache", "--quiet"]
+    words += ["--checker", "nusmv"]
     status = main([*words, "--platform", "kzm"])
     said = capsys.readouterr()
     return status, said.out, said.err
@@ -87,5 +89,51 @@ def test_what_is_not_proved_is_status_6(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 def test_the_listing_says_8(capsys: pytest.CaptureFixture[str], elf: Path, solver: str) -> None:
-    assert main(["loops", str(elf), "--entry", "main", "--no-cache", "--quiet"]) == 8
+    words = ["loops", str(elf), "--entry", "main", "--no-cache", "--quiet"]
+    assert main([*words, "--checker", "nusmv"]) == 8
     assert solver in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["analyse", "loops"])
+def test_the_smt_solver_proves_in_its_place(
+    capsys: pytest.CaptureFixture[str], elf: Path, solver: str, tmp_path: Path, command: str
+) -> None:
+    """Unless NuSMV is named: each bound says who proved it, and the run why."""
+    words = [command, str(elf), "--entry", "main", "--platform", "kzm", "--quiet"]
+    document = tmp_path / "out.json"
+    for kept in (["--no-cache"], ["--cache", str(tmp_path / "kept")]):
+        for _ in kept:  # the second time it is recalled
+            assert main([*words, *kept, "--json", str(document)]) == 0
+            said = capsys.readouterr()
+            assert document.read_text().count('"method": "smt"') >= 3
+            assert document.read_text().count('"method": "nusmv"') == 0
+            if solver == "NuSMV is missing":
+                assert said.err.count(solver) == 1
+                assert "'wcet setup' gets NuSMV" in said.err
+            else:
+                assert said.err.count(f"NuSMV failed ({solver}") >= 3 or solver in said.err
+
+
+@pytest.mark.slow
+def test_what_one_proved_is_not_taken_for_the_other_ones(
+    capsys: pytest.CaptureFixture[str],
+    elf: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["loops", str(elf), "--entry", "main", "--cache", str(tmp_path), "--quiet"]
+
+    def methods() -> set[str]:
+        assert main([*words, "--json", str(tmp_path / "out.json")]) == 0
+        capsys.readouterr()
+        loops = json.loads((tmp_path / "out.json").read_text())["loops"]
+        return {loop["method"] for loop in loops}
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
+        assert methods() == {"smt"}
+    assert methods() == {"nusmv"}
+    with monkeypatch.context() as patched:
+        patched.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
+        assert methods() == {"smt"}

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ilp.constraints.constraint import Constraint, unused_constraints
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, substituted
 from loopbounds.written_loops import loops_not_found
 from quoll.arm.insn import Flow
 from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_AT_ONCE
@@ -68,7 +68,13 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in entries for paths in found.paths]
     graphs = [graph for graph, _ in bounds]
-    for text in (*unanswered(run.image, bounds), *loops_not_found(graphs, run.image, run.facts)):
+    shared = (one.paths.bounds for found in entries for one in found.shared)
+    each = (b for those in (*(b for _, b in bounds), *shared) for b in those)
+    for text in (
+        *substituted(options.bounds.checker, each),
+        *unanswered(run.image, bounds),
+        *loops_not_found(graphs, run.image, run.facts),
+    ):
         stages.warn(text)
     proved = proved_depths(run.image, run.facts, graphs)
     for unused in unused_guidance(run.facts, used):

@@ -12,7 +12,7 @@ from typing import Any
 
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.only import only_execution
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, substituted
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.written_loops import loops_not_found
@@ -66,7 +66,7 @@ method and evidence:
 
   nusmv    proved by the model checker; "exact" when an execution of the model reaches it for the
            stated initial ranges, else "not known to be tight"
-  smt      the same, proved by the SMT solver (--checker smt)
+  smt      the same, proved by the SMT solver: NuSMV is missing, or --checker smt
   fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
   pending  it does not go round while an interrupt is pending: code in it tests for one, and each
            path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
@@ -264,7 +264,8 @@ def run(options: argparse.Namespace) -> int:
         if item.bound.unanswered
     )
     graphs = [entry.graph for entry in analysed]
-    for text in (*unanswered, *loops_not_found(graphs, image, facts)):
+    marked = substituted(options.checker, (item.bound for item in found))
+    for text in (*marked, *unanswered, *loops_not_found(graphs, image, facts)):
         stages.warn(text)
     if listing.refused:
         return listing.refused[0].exit_status

@@ -51,7 +51,10 @@ def _nusmv() -> str | None:
 
 
 PARTS = (
-    Part("NuSMV", "proves the bounds of loops", _nusmv, fetch, "wcet setup, or --checker smt"),
+    Part(
+        "NuSMV", "proves the bounds of loops; without it the SMT solver does", _nusmv, fetch,
+        "wcet setup",
+    ),
     Part(
         "gcc", "replays of recordings: 'wcet replay', 'wcet check-facts'", _program("gcc"), None,
         "apt-get install gcc libc6-dev",
