@@ -213,11 +213,13 @@ class Expansion:
 
     def _return_also(self, at: OpenContext, callee: int, back: Return) -> None:
         """Return edges of a shared context, and of what it tail-calls, to one more caller."""
-        for vertex, index in enumerate(at.shape.blocks):
-            if at.shape.cfg.blocks[index].returns:
-                self._return(callee, at.base + vertex, back)
-        for tail in self.tails.get(at.index, ()):
-            self._return_also(tail, callee, back)
+        pending = [at]
+        while pending:
+            at = pending.pop()
+            for vertex, index in enumerate(at.shape.blocks):
+                if at.shape.cfg.blocks[index].returns:
+                    self._return(callee, at.base + vertex, back)
+            pending += reversed(self.tails.get(at.index, ()))
 
     def _name_calls(self) -> None:
         """Every return edge that leaves a merged part is told which call it belongs to."""

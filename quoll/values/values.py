@@ -534,20 +534,43 @@ class Values:
         assert outcome.leave is not None
         return str(self._words(describe(term, outcome.leave.state.facts), node))
 
-    def _words(self, fact: Fact, node: int) -> ValueSet:
+    def _frame_of(self, fact: Fact, node: int) -> int | None:
+        """The shared context over whose sp a fact is known, if it is over one."""
         part = self.graph.part_of(node)
-        if isinstance(fact, Anchored) and fact.base == ENTRY_SP and part != self.graph.part[0]:
-            return subtract(add(fact.offsets, self._stack(part)), ValueSet.of(BIAS))
+        over = isinstance(fact, Anchored) and fact.base == ENTRY_SP
+        return part if over and part != self.graph.part[0] else None
+
+    def _words(self, fact: Fact, node: int) -> ValueSet:
+        part = self._frame_of(fact, node)
+        if part is not None and isinstance(fact, Anchored):
+            sp = self._stacks[part] if part in self._stacks else self._stack(part)
+            return subtract(add(fact.offsets, sp), ValueSet.of(BIAS))
         return words(fact, self._domain.environment.stacks)
 
     def _stack(self, part: int) -> ValueSet:
-        """sp when a shared context is entered, over all of its callers."""
-        known = self._stacks.get(part)
-        if known is None:
-            calls = [(self.graph.edges[e].src, s) for e, s in self._calling(part)]
-            found = [self._words(state.fact(SP), node) for node, state in calls]
-            known = self._stacks[part] = reduce(join, found) if found else ANY
-        return known
+        """sp when a shared context is entered, over all of its callers.
+
+        Those of the contexts that call it are found first: calls nest to any depth.
+        """
+        pending, begun = [part], set[int]()
+        while pending:
+            at = pending[-1]
+            calls = [(self.graph.edges[e].src, s) for e, s in self._calling(at)]
+            needed = {
+                caller
+                for node, state in calls
+                if (caller := self._frame_of(state.fact(SP), node)) is not None
+                and caller not in self._stacks
+            }
+            if needed and not needed & begun:
+                begun.add(at)
+                pending += needed
+                continue
+            if at not in self._stacks:  # contexts that call each other: any word
+                found = [] if needed else [self._words(s.fact(SP), node) for node, s in calls]
+                self._stacks[at] = reduce(join, found) if found else ANY
+            begun.discard(pending.pop())
+        return self._stacks[part]
 
     def _calling(self, part: int) -> Iterator[tuple[int, State]]:
         """The edges that call a shared context, and the states in which they do."""
