@@ -116,6 +116,7 @@ class FunctionBuilder:
         self._new_inlined: list[int] = []
         self.edges: set[tuple[int, int, EdgeKind]] = set()
         self.leaders = {callee.entry}
+        self._sets = {callee.entry: callee.thumb}  # of leaders: whether they are Thumb code
         self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
         self._pending = [_Pending(callee.entry, callee.thumb, ())]
 
@@ -205,6 +206,9 @@ class FunctionBuilder:
 
     def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass inside this function from the instruction ``insn`` to ``target``."""
+        if self._sets.setdefault(target.entry, target.thumb) != target.thumb:
+            self._refuse_both_sets(target.entry)
+            return
         edge = (insn, target.entry, kind)
         if edge in self.edges:
             return
@@ -425,15 +429,19 @@ class FunctionBuilder:
     def _meet(self, known: Insn, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Control reaches an instruction again: it must be the same one."""
         if known.thumb != thumb:
-            self.refuse(
-                known.addr,
-                "control reaches this address as ARM and as Thumb code",
-                "one of the branches to it is resolved wrongly: state its targets",
-            )
+            self._refuse_both_sets(known.addr)
         elif self._it.get(known.addr, ()) != it:
             self.refuse(
                 known.addr, "a branch leads into an IT block", "that is unpredictable: rewrite it"
             )
+
+    def _refuse_both_sets(self, addr: int) -> None:
+        """Bytes that run as ARM and as Thumb code have two graphs: refuse the place."""
+        self.refuse(
+            addr,
+            "control reaches this address as ARM and as Thumb code",
+            "if one of the branches to it is resolved wrongly, state its targets",
+        )
 
     def _decode(
         self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
