@@ -87,7 +87,8 @@ def _needed(insn: Insn) -> Extension | None:
     if name[0] in "fv":
         found = _vector_extension(insn)
         return Extension.THUMB2 if insn.thumb and found is Extension.VFP2 else found
-    if name == "hvc" or insn.text.startswith("eret") or names_banked_register(insn):
+    returns = insn.text.startswith("eret") and not insn.thumb  # in Thumb: subs pc, lr, #0
+    if name == "hvc" or returns or names_banked_register(insn):
         return Extension.VIRTUALIZATION
     if name == "smc":
         return Extension.SECURITY

@@ -2,8 +2,9 @@
 
 Rules 45 and 46. In User mode ``cps`` and the control field of ``msr`` have no effect (B9.3.2,
 B9.3.11), so code that enters User mode and goes on is refused. Bit E makes data big-endian
-(A3.3.1): it is refused wherever it is set. ``msr`` does not write the execution state (B1.3.3):
-a word with bit T of the other instruction set is UNPREDICTABLE on ARMv6, and refused.
+(A3.3.1): it is refused wherever it is set. ``msr`` does not write the execution state (B9.3.11)
+from ARMv7 on; before it, a word with bit T of the other instruction set is UNPREDICTABLE, and
+refused.
 
     word = constants, a word of mrs as it was read, or one with bits set and cleared by constants
 
@@ -183,7 +184,7 @@ def _refuse(insn: Insn, word: StatusBits, fields: StatusField, image: Image) -> 
         return
     if word.known & MODE_BITS == MODE_BITS and word.value & MODE_BITS == USER:
         raise _enters_user_mode(insn, image)
-    if word.known & THUMB and bool(word.value & THUMB) != insn.thumb:
+    if image.version < 7 and word.known & THUMB and bool(word.value & THUMB) != insn.thumb:
         raise ControlFlowError(
             f"{insn.text} writes bit T of the other instruction set, which is UNPREDICTABLE",
             where=image.place(insn.addr),

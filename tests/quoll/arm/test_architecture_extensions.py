@@ -97,6 +97,12 @@ def test_extensions_of_single_instructions(word: int, needed: Extension | None) 
     assert needed_extension(arm(word)) is needed
 
 
+def test_a_return_of_thumb_needs_no_virtualization() -> None:
+    """subs pc, lr, #0 is the encoding that the Virtualization Extensions call eret (B9.3.19)."""
+    insn = decode(bytes.fromhex("def3008f"), 0x8000, True)
+    assert needed_extension(insn) is Extension.THUMB2
+
+
 def test_instructions_of_the_m_profile_are_undefined() -> None:
     for halves in ((0x4704,), (0x4784,), (0xE97F, 0xE97F), (0xE840, 0xF000)):  # bxns, blxns, sg, tt
         raw = b"".join(half.to_bytes(2, "little") for half in halves)

@@ -84,9 +84,27 @@ def test_user_mode_is_refused(code: str) -> None:
         outcome(code)
 
 
-def test_the_other_instruction_set_is_refused() -> None:
+def test_the_other_instruction_set_is_refused_before_version_7() -> None:
     with pytest.raises(ControlFlowError, match="bit T of the other"):
         outcome("orr r1, r4, #0x20; msr cpsr_c, r1")
+
+
+def test_status_writes_leave_the_instruction_set_from_version_7_on() -> None:
+    """B9.3.11: a word without bit T is plain in Thumb code (and with it in ARM code)."""
+    outcome("orr r1, r4, #0x20; msr cpsr_c, r1", "cortex-a8")
+    text = """.text
+.thumb
+.global main
+.type main, %function
+.thumb_func
+main: mov r4, lr
+    mov r3, #0xd2
+    msr cpsr_c, r3
+    mov r3, #0xd3
+    msr cpsr_c, r3
+    bx r4
+"""
+    bound(build(text, language="asm", cpu="cortex-a8", link=(CODE,)), platform="cubieboard")
 
 
 USER_BANK = """
