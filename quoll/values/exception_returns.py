@@ -14,7 +14,7 @@ from collections.abc import Callable, Set
 from quoll.arm.insn import Flow
 from quoll.arm.status import INTERRUPT_MASK, MODE_BITS
 from quoll.errors import ControlFlowError
-from quoll.facts import Facts, PathEnd
+from quoll.facts import Facts, PathEnd, ReturnsEnd
 from quoll.facts.places import resolve
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -33,9 +33,10 @@ def refuse_returns_to_code(
 ) -> None:
     """Raise ControlFlowError for an exception return to known code that may run in the kernel.
 
-    Not where facts say that the path ends. At ``exits`` the platform says so: there it is an error
-    only if the status is known, and may mask interrupts.
+    Not where a fact says that the path ends. At ``exits`` the platform says so, or a fact about
+    all of them: there it is an error only if the status is known, and may mask interrupts.
     """
+    everywhere = any(facts.of(ReturnsEnd))
     stated = {a for f in facts.of(PathEnd) for a in resolve(image, f.place, f.source)}
     for node in graph.exits:
         last = graph.nodes[node].block.last
@@ -46,7 +47,8 @@ def refuse_returns_to_code(
             continue
         target, status = found
         if _are(status, _leaves) or (
-            last.addr in exits and (status.size > STATUSES or _are(status, _unmasks))
+            (everywhere or last.addr in exits)
+            and (status.size > STATUSES or _are(status, _unmasks))
         ):
             continue
         code = [w for w in _few(target) if image.is_executable(w & ~1)]

@@ -68,6 +68,13 @@ def test_a_fact_ends_the_path(analysed: Analysed) -> None:
     assert analysed(body, "--end", "here").status == 0
 
 
+def test_a_fact_about_all_of_them_is_contradicted_by_a_known_status(analysed: Analysed) -> None:
+    facts = "path must end at every exception return\n"
+    assert analysed(RETURNS, facts=facts).status == 0
+    assert analysed(UNMASKED + RETURNS, facts=facts).status == 0
+    assert analysed(MASKED + RETURNS, facts=facts).status == REFUSED
+
+
 def test_an_exit_of_the_platform_may_unmask(analysed: Analysed) -> None:
     named = RETURNS.replace("movs", ".global exit_to_idle\nexit_to_idle: movs")
     assert analysed(UNMASKED + named).status == 0
