@@ -19,7 +19,7 @@ from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
 from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
-from quoll.arm.system_registers import changes_translation, discards_line
+from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.errors import ControlFlowError
 
 __all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
@@ -86,10 +86,11 @@ def _unknown(build: Builder, insn: Insn) -> None:
 
 def _maintain(build: Builder, insn: Insn) -> None:
     """What a write of a system register does to memory as instructions see it."""
-    if discards_line(insn):
-        register = insn.encoding >> 12 & 15
-        address = build.value(OpCode.UNKNOWN) if register == PC else general(register)
-        build.emit(OpCode.DISCARD, None, address)
+    register = insn.encoding >> 12 & 15
+    if discards_any_line(insn) or (discards_line(insn) and register == PC):
+        build.emit(OpCode.DISCARD, None, build.value(OpCode.UNKNOWN))
+    elif discards_line(insn):
+        build.emit(OpCode.DISCARD, None, general(register))
     if changes_translation(insn):
         build.emit(OpCode.RETRANSLATE, None)
 

@@ -35,6 +35,7 @@ __all__ = [
     "SystemEffect",
     "SystemWrite",
     "changes_translation",
+    "discards_any_line",
     "discards_line",
     "system_write",
 ]
@@ -283,5 +284,14 @@ def changes_translation(insn: Insn) -> bool:
 
 def discards_line(insn: Insn) -> bool:
     """Whether ``insn`` invalidates the data line at an address without writing it back."""
+    return _does(insn, SystemEffect.DISCARDS_LINE)
+
+
+def discards_any_line(insn: Insn) -> bool:
+    """Whether ``insn`` may invalidate any data line without writing it back."""
+    return _does(insn, SystemEffect.DISCARDS_ALL_LINES)
+
+
+def _does(insn: Insn, effect: SystemEffect) -> bool:
     row = system_write(insn)
-    return row is not None and SystemEffect.DISCARDS_LINE in row.effects
+    return row is not None and effect in row.effects

@@ -35,7 +35,7 @@ from quoll.arm.status import (
     state_change,
     status_written,
 )
-from quoll.arm.system_registers import changes_translation, discards_line
+from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.assumptions import F1, S1, S6, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.domain.function_values import Callees, called
@@ -133,7 +133,7 @@ def _kind(insn: Insn) -> _Kind:
 def _classified(insn: Insn) -> _Kind:
     if leaves_mode(insn):
         return _Kind.SWITCH
-    if discards_line(insn):
+    if discards_line(insn) or discards_any_line(insn):
         return _Kind.DISCARD
     if insn.memory is not None:
         return _Kind.ACCESS

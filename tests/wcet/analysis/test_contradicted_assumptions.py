@@ -241,6 +241,7 @@ def test_every_kind_is_decided() -> None:
     assert not CONTRADICTED.keys() & UNDECIDABLE.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CONTRADICTED)
 def test_a_program_that_contradicts_it_is_refused(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

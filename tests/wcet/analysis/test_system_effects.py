@@ -32,7 +32,9 @@ def analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analysed:
     return Analysed(tmp_path, capsys)
 
 
-@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize(
+    "what", [w if w == "TTBR0" else pytest.param(w, marks=pytest.mark.slow) for w in CHANGES]
+)
 def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, what: str) -> None:
     """Issue 46, 4: values took the word that was stored before for the one behind the change."""
     body = f"{STORES}{CHANGES[what]}\n{LOADS}"
@@ -40,6 +42,7 @@ def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, 
     assert analysed(body, data=FIXED).bound == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS[1:], ids=["arm", "thumb"])
 def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Board) -> None:
     body = f"{STORES}{TTBR0}{LOADS}"
@@ -49,6 +52,7 @@ def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Boar
     assert analysed(body, data=FIXED, board=board).status == NO_BOUND
 
 
+@pytest.mark.slow
 def test_a_condition_is_enough(analysed: Analysed) -> None:
     assert analysed(f"{STORES}cmp r0, #0\nmcrne p15, 0, r0, c2, c0, 0\n{LOADS}", data=MOVED).status
 
@@ -60,6 +64,7 @@ def test_constants_are_others_too(analysed: Analysed) -> None:
     assert analysed(body).bound == 5
 
 
+@pytest.mark.slow
 def test_a_callee_changes_them(analysed: Analysed) -> None:
     other = f".type flush, %function\nflush: {TTBR0}bx lr\n"
     body = f"{STORES}bl flush\n{LOADS}"
@@ -67,6 +72,7 @@ def test_a_callee_changes_them(analysed: Analysed) -> None:
     assert analysed(body, other=other).bound == 5
 
 
+@pytest.mark.slow
 def test_a_change_at_the_end_of_an_iteration_comes_before_the_next(analysed: Analysed) -> None:
     body = f"{STORES}1: ldr r3, [r4]\nsubs r3, r3, #1\nstr r3, [r4]\nCHANGE\nbne 1b\n{RETURNS}"
     assert analysed(body.replace("CHANGE", TTBR0), data=MOVED).status == NO_BOUND
@@ -74,6 +80,7 @@ def test_a_change_at_the_end_of_an_iteration_comes_before_the_next(analysed: Ana
     assert analysed(body.replace("CHANGE", TTBR0)).bound == 5
 
 
+@pytest.mark.slow
 def test_a_table_of_jumps_is_another_one(analysed: Analysed) -> None:
     body = f"{TTBR0}and r0, r0, #1\nldr r1, =table\nldr pc, [r1, r0, lsl #2]\n"
     other = "first: mov r0, #1\nbx lr\nsecond: bx lr\n"
@@ -81,6 +88,7 @@ def test_a_table_of_jumps_is_another_one(analysed: Analysed) -> None:
     assert analysed(body, other=other).status == 0
 
 
+@pytest.mark.slow
 def test_memory_as_loaded_is_only_so_before(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\n{TTBR0}ldr r4, =value\n{LOADS}"
     assert analysed(body, "--from-reset", data=MOVED).status == NO_BOUND
@@ -104,6 +112,7 @@ def test_code_that_may_be_other_code_is_refused(analysed: Analysed) -> None:
     assert analysed(body, text="0x10000", facts=FIXED_CODE).bound == 5
 
 
+@pytest.mark.slow
 def test_code_is_refused_wherever_control_goes_behind(analysed: Analysed) -> None:
     """The callee is not fixed: the change and what follows it at once are."""
     link = '.section .far,"ax"\n.type far, %function\nfar: bx lr\n.text\n'
@@ -111,6 +120,7 @@ def test_code_is_refused_wherever_control_goes_behind(analysed: Analysed) -> Non
     assert analysed(body, other=link).status == 0  # .far follows .text
 
 
+@pytest.mark.slow
 def test_a_path_may_end_at_the_change(analysed: Analysed) -> None:
     body = f"mov r3, #5\n{COUNTS}here: {TTBR0}bx lr\n"
     assert analysed(body, "--end", "here", text="0x10000").bound == 5
@@ -127,6 +137,7 @@ def test_a_stack_of_known_place_is_refused(analysed: Analysed) -> None:
     assert analysed(body, facts=facts).bound == 5
 
 
+@pytest.mark.slow
 def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\nmov r1, #5\npush {{r1}}\n{TTBR0}pop {{r3}}\n{COUNTS}{RETURNS}"
     found = analysed(body)
@@ -138,6 +149,7 @@ def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analys
     assert not any(text.startswith("S6: ") for text in found.assumptions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["r4", "r4, #4", "r4, #0x3c"])
 def test_an_invalidated_line_loses_its_stores(analysed: Analysed, where: str) -> None:
     """Issue 46, 9: a dirty line that is invalidated is not what was stored."""
@@ -153,6 +165,7 @@ def test_the_line_is_the_one_around_the_address(analysed: Analysed) -> None:
     assert analysed(body.replace("AWAY", "0x40")).bound == 5
 
 
+@pytest.mark.slow
 def test_an_unknown_line_may_be_any(analysed: Analysed) -> None:
     found = analysed(f"{STORES}mcr p15, 0, r0, c7, c6, 1\n{LOADS}")
     assert found.status == NO_BOUND
@@ -169,11 +182,39 @@ def test_a_line_of_the_stack_loses_the_return_address(analysed: Analysed) -> Non
     assert "invalidated" in refused.error
 
 
+@pytest.mark.slow
 def test_constants_in_an_invalidated_line_are_not_known(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\nldr r4, =constant\n{INVALIDATES}{LOADS}"
     assert analysed(body).status == NO_BOUND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crm", [10, 14], ids=["clean", "clean and invalidate"])
 def test_what_is_written_back_is_kept(analysed: Analysed, crm: int) -> None:
     assert analysed(f"{STORES}mcr p15, 0, r4, c7, c{crm}, 1\n{LOADS}").bound == 5
+
+
+FRAME = (
+    "sub sp, sp, #256\nmov r1, #10\nstr r1, [sp]\n1: ldr r3, [sp]\nsubs r3, r3, #1\n"
+    "str r3, [sp]\nadd r2, sp, #{}\nmcr p15, 0, r2, c7, c6, 1\ncmp r3, #0\nbne 1b\n"
+    "add sp, sp, #256\nbx lr\n"
+)
+RANGE = (
+    STORES + "add r2, r4, #{}\nadd r0, r4, #{}\n2: mcr p15, 0, r2, c7, c6, 1\n"
+    "add r2, r2, #32\ncmp r2, r0\nblo 2b\n" + LOADS
+)
+
+
+@pytest.mark.slow
+def test_lines_of_frames_are_told_apart(analysed: Analysed) -> None:
+    assert analysed(FRAME.format(128)).bound == 10
+    assert analysed(FRAME.format(32)).status == NO_BOUND
+
+
+@pytest.mark.slow
+def test_a_loop_over_lines_loses_what_is_in_them(analysed: Analysed) -> None:
+    def written(first: int, last: int) -> str:
+        return RANGE.replace("#{}", f"#{first}", 1).replace("#{}", f"#{last}", 1)
+
+    assert analysed(written(0, 128)).status == NO_BOUND
+    assert analysed(written(128, 256)).status == 0
