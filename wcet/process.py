@@ -117,6 +117,12 @@ def resource_error(error: BaseException) -> ResourceError | None:
     """What ``error`` says is short; None if it is about something else."""
     if isinstance(error, MemoryError):
         return _short(SHORTAGES[errno.ENOMEM])
+    if isinstance(error, RecursionError):
+        return ResourceError(
+            f"the input nests deeper than this program follows: {sys.getrecursionlimit():,} frames",
+            hint="shorter chains of calls or expressions; please report it with the input: "
+            "WCET_DEBUG=1 shows where",
+        )
     if isinstance(error, OSError) and error.errno in SHORTAGES:
         return _short(SHORTAGES[error.errno])
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):

@@ -1,0 +1,169 @@
+"""Functions that call themselves: each is on a list, with why it cannot go too deep.
+
+Calls and loops of a program nest to any depth, and Python's frames do not. So walks over them keep
+their own stack. What is found is what a function or method calls by its name, in its own module,
+through ``self`` or through another object with a method of the same name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+Name = tuple[str, ...]  # of classes and functions, from the outermost
+
+HANDS_ON = "it asks another object, whose class is another one"
+ONCE = "the second call has other arguments, which it answers at once"
+TYPES = "as deep as types of the project are inside each other, and terms, whose size is limited"
+ROOM = "followed with room for a million frames: loopbounds.bounds"
+TABLES = "as deep as tables of a TOML file, which the reader of these limits"
+ALLOWED: dict[str, tuple[str, ...]] = {
+    HANDS_ON: (
+        "cache/must.py: Known.covered_by, Known.renamed, Residency.join, MustStep.build",
+        "ilp/constraints/flowfacts.py: Counts.entries",
+        "loopbounds/execution/machine.py: Machine.execute",
+        "quoll/extraction/functions.py: Functions.cfg",
+        "quoll/facts/regions.py: Regions.of",
+        "quoll/image/image.py: Image.physical",
+        "quoll/preemption/pending.py: _Cases.start",
+        "wcet/analysis/masked.py: MaskedAnswer.status",
+        "wcet/analysis/preparation.py: Preparation.valued",
+        "wcet/analysis/result.py: Result.assumptions",
+        "wcet/gate/record.py: _Sources.line",
+        "wcet/reports/missing.py: MissingFact.why",
+        "wcet/reports/path_text.py: _File.cycles",
+        "quoll/image/memory_map.py: MemoryMap.fixed, MemoryMap.physical",
+        "wcet/commands/analyse.py: page_text, run",
+    ),
+    ONCE: (
+        "quoll/arm/semantics.py: _of_form, lifted",
+        "quoll/domain/terms.py: _joined, union",
+        "quoll/values/values.py: Values._stack, Values._words",
+    ),
+    TYPES: (
+        "quoll/kept/archive.py: _Writer._all, _Writer._tuple, _Writer._written, _Writer.part",
+        "quoll/kept/identity.py: _Walk._whole, _Walk.part",
+        "wcet/gate/record.py: _made, _typed",
+    ),
+    TABLES: (
+        "wcet/platforms/commented.py: _copied, _section, _sections, _table, _toml, value_rows",
+        "wcet/platforms/keys.py: _misfits",
+    ),
+    "a condition is of the flags of one instruction; those of predicated ones are joined": (
+        "quoll/domain/condition.py: _restrict, assume, decide, negation, restricted, symbols",
+    ),
+    "as deep as folders": ("quoll/kept/store.py: _make",),
+    "as deep as the causes of an error": ("wcet/process.py: resource_error",),
+    "statements that nest too deep are refused": (
+        "quoll/source/statements.py: _Reader._group, _Reader._simple, _Reader._statement, "
+        "_Reader.declarations",
+    ),
+    ROOM: (
+        "loopbounds/reduction/lists.py: _Walk._behind, _Walk._rank",
+        "loopbounds/slicing/gated_ssa.py: Scope._find, Scope._guards, Scope._instance, "
+        "Scope._join, Scope._reached, Scope._taken, Scope.after, Scope.along, Scope.at, "
+        "Scope.instance, Scope.joined, Scope.leaving, Scope.taken",
+        "loopbounds/slicing/slice.py: _Slicer._entry, _Slicer._global_address",
+        "loopbounds/slicing/stack_taint.py: Taint._of_mixed, Taint._of_symbol, Taint.of_term",
+        "loopbounds/terms/bit_vectors.py: _bitwise, _conjoin, _eq_constant, "
+        "_not_less_and_not_equal, _of_equal_sides, _signed_less, both, either, eq, extract, ite, "
+        "operation, ult, zext",
+    ),
+}
+
+
+def functions(tree: ast.AST) -> Iterator[tuple[Name, Name, ast.AST]]:
+    """Each function with the class around it, if there is one, and its code."""
+    pending: list[tuple[ast.AST, Name, Name]] = [(tree, (), ())]
+    while pending:
+        node, inside, around = pending.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                pending.append((child, (*inside, child.name), (*inside, child.name)))
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield (*inside, child.name), around, child
+                pending.append((child, (*inside, child.name), around))
+            else:
+                pending.append((child, inside, around))
+
+
+def calls(tree: ast.AST) -> dict[Name, set[Name]]:
+    """The functions of a module, and those of them that each one names."""
+    found = {name: (around, code) for name, around, code in functions(tree)}
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    named: dict[Name, set[Name]] = {}
+    for name, (around, code) in found.items():
+        named[name] = set()
+        for node in ast.walk(code):
+            of: Name | None = None
+            if isinstance(node, ast.Name):
+                outer = (name[:k] for k in range(len(name), -1, -1))
+                of = next(((*o, node.id) for o in outer if (*o, node.id) in found), None)
+                if of is not None and len(of) > 1 and of[:-1] == found[of][0]:
+                    of = None  # a method is not reached by its name alone
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and around:
+                if node.value.id in ("self", "cls", around[-1]):
+                    of = (*around, node.attr)
+                elif node.attr == name[-1] and node.value.id not in imported:
+                    of = name
+            if of in found:
+                named[name].add(of)
+    return named
+
+
+def recursive(called: Mapping[Name, set[Name]]) -> set[str]:
+    """The functions that reach themselves."""
+    found = set()
+    for name in called:
+        seen, pending = set[Name](), list(called[name])
+        while pending:
+            at = pending.pop()
+            if at not in seen:
+                seen.add(at)
+                pending += called[at]
+        if name in seen:
+            found.add(".".join(name))
+    return found
+
+
+def test_every_recursion_is_bounded_and_says_how() -> None:
+    """``CallTree.to_json`` and the walk that made the tree died of 1,000 calls in a row."""
+    listed: dict[str, set[str]] = {}
+    for lines in ALLOWED.values():
+        for line in lines:
+            file, _, text = line.partition(": ")
+            listed.setdefault(file, set()).update(text.split(", "))
+    files = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in files
+        if (names := recursive(calls(ast.parse(path.read_text()))))
+    }
+    assert found == listed
+
+
+def test_recursion_is_seen() -> None:
+    text = """
+def odd(n): return even(n - 1)
+def even(n): return odd(n - 1)
+def once(n): return odd(n)
+def outer(n):
+    def inner(m): return inner(m - 1)
+    return inner(n)
+class Tree:
+    def depth(self): return max(part.depth() for part in self.parts)
+    def left(self): return self.right()
+    def right(self): return self.left()
+    def even(self): return even(3)
+"""
+    assert recursive(calls(ast.parse(text))) == {
+        "odd", "even", "outer.inner", "Tree.depth", "Tree.left", "Tree.right",
+    }  # fmt: skip
