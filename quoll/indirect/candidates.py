@@ -1,16 +1,17 @@
 """What an indirect call that is not resolved may call, as a fact to be confirmed.
 
-A proposal holds every function that the analysis cannot exclude (rule 50). A call whose target is
-loaded from a table of known place, in memory that is not written, goes to a function of that table.
-Any other call may go to each function whose address the program has: in tables, by code, and, if it
-may be a virtual call, in vtables. That it may be one adds their functions and replaces no others.
-What is left out all the same is said, with what that assumes. A proposal is no part of any result
-until a user states it.
+A proposal holds every function that the analysis cannot exclude (rule 50): each function whose
+address the program has, in tables or by code, and, if the call may be a virtual one, those of
+vtables. That it may be one adds their functions and replaces no others. Where a target seems to be
+loaded from a table of known place, that is no reason to leave others out: compilers fold indices
+into addresses, so that the place may be that of a table beside it. What would be enough if more is
+known of the call is said beside the proposal, and what is left out, with what that assumes. A
+proposal is no part of any result until a user states it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,6 +27,7 @@ __all__ = ["Candidates", "Proposal"]
 
 MOST_NAMED = 256  # tables and functions of a proposal; of more it names none
 LARGEST_TABLE = 1 << 16  # bytes without a symbol
+NEAR = 8  # functions of a section that are named
 VIRTUAL = "if it is a virtual call, 'through any vtable' is enough"
 NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
@@ -41,15 +43,6 @@ class Proposal:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Where a target is loaded from that is in no memory that may be written."""
-
-    tables: Mapping[Symbol, None]
-    functions: Mapping[int, None]
-    note: str
-
-
 class Candidates:
     """Proposals for the calls of one image."""
 
@@ -62,19 +55,14 @@ class Candidates:
         """The fact about the transfer that ends ``block``; None without any candidate."""
         found = origins(cfg, into, block, self._image, across=True) or ()
         ways = {_from_memory(origin) for origin in found} or {Origin((0,), Root.UNKNOWN)}
-        known = [self._place(way) for way in ways]
-        tables = {t: None for one in known if one for t in one.tables}
-        functions = {f: None for one in known if one for f in one.functions}
-        notes = dict.fromkeys(one.note for one in known if one)
-        if all(known):
-            return self._proposal(tables, functions, notes, vtables=False)
         spilled = any(map(_may_be_spilled, found or (Origin((0,), Root.UNKNOWN),)))
         twice = {way.offsets[1] for way in ways if way.levels >= 2}
         slot = twice.pop() if len(twice) == 1 and not spilled else None
         virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
         vtables = virtual and bool(self._vtables.functions(None, slot))
-        tables |= {symbol: None for symbol, _ in self._taken.tables.tables}
-        functions |= dict.fromkeys(self._taken.by_code)
+        tables = [symbol for symbol, _ in self._taken.tables.tables]
+        functions = self._taken.by_code
+        notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
         if vtables and (tables or functions):
             notes.setdefault(VIRTUAL)
         elif self._vtables and not virtual:
@@ -85,34 +73,30 @@ class Candidates:
     def _holding(self) -> frozenset[Symbol]:
         return frozenset(symbol for symbol, _ in self._taken.tables.tables)
 
-    def _place(self, way: Origin) -> _Known | None:
-        """Where the target is loaded from, if that is a place whose words are known."""
+    def _near(self, way: Origin) -> str:
+        """What would be enough, if the target is loaded from near a known place only; else ""."""
         if way.levels != 1 or way.root is not Root.CONSTANT:
-            return None
+            return ""
         addr = (way.constant + (way.offsets[1] or 0)) & 0xFFFFFFFF
         around = self._image.symbol_at(addr) or self._image.symbol_at(way.constant)
-        constant = self._image.constant(addr & ~3, 4) is not None
-        if around is not None and around[0] in self._holding and constant:
+        if around is not None and around[0] in self._holding:
             name = self._name(around[0].addr, around[0].name)
-            return _Known({around[0]: None}, {}, f"this assumes an index inside of {name}")
-        if around is None or around[0].kind == "notype":
-            return self._in_section(addr, constant=constant)
-        return None
-
-    def _in_section(self, addr: int, *, constant: bool) -> _Known | None:
-        """The functions of a section of pointers, such as those of constructors."""
+            return f"if it is loaded from {name} only, 'through {name}' is enough"
+        if around is not None and around[0].kind != "notype":
+            return ""
         section = self._image.section_at(addr)
         if section is None or section.executable or section.size > LARGEST_TABLE:
-            return None
+            return ""
         found = functions_in(self._image, section.addr, section.addr + section.size)
-        stored = "" if constant else " and that nothing is stored there"
-        note = f"this assumes an index inside of the section {section.name}{stored}"
-        return _Known({}, dict.fromkeys(found), note) if found else None
+        if not 0 < len(found) <= NEAR:
+            return ""
+        names = ", ".join(sorted(map(self._function, found)))
+        return f"if it is loaded from {section.name} only, 'to {names}' is enough"
 
     def _proposal(
         self,
-        tables: Collection[Symbol],
-        functions: Collection[int],
+        tables: Sequence[Symbol],
+        functions: Sequence[int],
         notes: Iterable[str],
         *,
         vtables: bool,

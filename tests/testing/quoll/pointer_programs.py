@@ -52,6 +52,11 @@ void __si_class_type_info::id() {}
 void __vmi_class_type_info::id() {}
 }
 #endif
+#ifdef __cplusplus
+#define C_LINKAGE extern "C"
+#else
+#define C_LINKAGE extern
+#endif
 #define N __attribute__((noinline))
 typedef int (*function)(int);
 volatile int sink, choice = 1;
@@ -324,8 +329,35 @@ def _member(p: _Program) -> None:
     p.runs.append(f"x += apply_{one}([](int y) {{ sink = y; return y + 9; }}, x);")
 
 
+def _folded(p: _Program) -> None:
+    """Tables beside each other, and indices that compilers fold into their addresses."""
+    tables = [p.name("near") for _ in range(3)]
+    const = p.random.choice(["const ", "const ", ""])
+    for table in tables:
+        names = [p.function() for _ in range(3)]
+        p.text.append(f"static int (*{const}{table}[3])(int) = {{{', '.join(names)}}};")
+    first, second, third = tables
+    sum_of_all = f"{second}[i - 1](x) + {third}[i - 3](x) + {first}[i & 1](x)"
+    p.text.append(f"N int {first}_use(int i, int x) {{ return {sum_of_all}; }}")
+    p.text.append(f"N int {first}_walk(int x) {{ for (unsigned i = 0; i < 3; i++) "
+                  f"x += {third}[i](x) + {second}[2 - i](x); return x; }}")  # fmt: skip
+    p.runs.append(f"x += {first}_use(3, x) + {first}_walk(x);")
+
+
+def _section(p: _Program) -> None:
+    """Pointers that the linker puts together, as those of constructors and initial calls."""
+    names, calls = p.functions(), p.name("calls")
+    for name in names:
+        p.text.append(
+            f'__attribute__((section("{calls}"), used)) int (*{calls}_{name})(int) = {name};'
+        )
+    p.text.append(f"C_LINKAGE function __start_{calls}[], __stop_{calls}[];")
+    p.runs.append(f"for (function *at = __start_{calls}; at < __stop_{calls}; at++) x += (*at)(x);")
+
+
 SHAPES: tuple[Callable[[_Program], None], ...] = (
     _array, _operations, _timers, _handed_on, _tail, _from_table, _copied, _number, _on_stack,
+    _folded, _section,
 )  # fmt: skip
 PLUS: tuple[Callable[[_Program], None], ...] = (_virtual, _member)
 
