@@ -113,7 +113,7 @@ def bound_loops(
             progress,
             only,
             known,
-            replay or GraphReplay(graph, image, values, called),
+            replay or GraphReplay(graph, image, values),
             called=called,
         )
     found: dict[int, LoopBound] = {}
@@ -152,7 +152,8 @@ def bounds_by_counting(
     for loop, stated in zip(graph.loops, facts_of_loops(graph, image, facts), strict=True):
         executed = execution.most[loop.index]
         for fact in stated:
-            refute_by_execution(fact, executed + graph.apart(loop) if executed else 0)
+            whole = executed + graph.apart(loop) if executed else 0
+            refute_by_execution(fact, whole, execution.rests)
         around = loop.parent
         product = 0 if around is None else execution.most[around] * executed
         less = around is not None and execution.totals[loop.index] < product

@@ -8,21 +8,21 @@ is executed, whatever comes after.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from loopbounds.execution.activations import deepest
 from loopbounds.execution.only import executed_most
 from loopbounds.slicing.code import KnownValues
-from quoll.arm.insn import LR, PC, SP
+from quoll.arm.insn import PC
 from quoll.assumptions import Assumption, kind_of
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["GraphReplay", "LoopExecution", "NoReplay", "RecursionReplay", "Replay"]
+__all__ = ["GraphReplay", "LoopExecution", "NoReplay", "RecursionReplay", "Replay", "if_they_hold"]
 
 STEPS = 400_000  # instructions of one execution
 
@@ -40,9 +40,16 @@ class LoopExecution:
     rests: tuple[Assumption, ...]
 
     def __str__(self) -> str:
-        assumed = ", ".join(kind_of(text).name for text in self.rests)
-        under = f", if {assumed} hold{'s' * (len(self.rests) == 1)}" if assumed else ""
-        return f"an execution of {self.instructions:,} instructions from the entry shows it{under}"
+        return (
+            f"an execution of {self.instructions:,} instructions from the entry shows it"
+            f"{if_they_hold(self.rests)}"
+        )
+
+
+def if_they_hold(rests: Sequence[Assumption]) -> str:
+    """What follows a claim that assumes something."""
+    assumed = ", ".join(kind_of(text).name for text in rests)
+    return f", if {assumed} hold{'s' * (len(rests) == 1)}" if assumed else ""
 
 
 class Replay(Protocol):
@@ -64,36 +71,25 @@ class NoReplay:
 
 @dataclass(frozen=True, slots=True)
 class GraphReplay:
-    """Executions of ``graph`` from its entry.
-
-    ``called``: callers decide what registers hold, so that none is chosen.
-    """
+    """Executions of ``graph`` from its entry; the other registers hold any word."""
 
     graph: Supergraph
     image: Image
     values: KnownValues
-    called: bool
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
-        """With any words in the other registers, else with chosen ones that they may hold."""
-        for start in self._starts(registers):
-            try:
-                found = executed_most(self.graph, self.image, self.values, start, loop, STEPS)
-            except ControlFlowError:  # an instruction without semantics
-                return None
-            if found is not None and found.executions >= least:
-                return LoopExecution(found.executions, found.instructions, found.ended, found.rests)
-        return None
-
-    def _starts(self, registers: Mapping[int, int]) -> Iterator[Sequence[int | None]]:
+        """One that no word of the other registers, and none of unknown memory, can change."""
         held = [self.values.register(self.graph.entry, r) for r in range(PC)]
         if any(word not in held[r] for r, word in registers.items()):
-            return
-        yield [registers.get(r, held[r].exact) for r in range(PC)]
-        if not self.called:
-            for chosen in ([one.low for one in held], [one.high for one in held]):
-                words = [registers.get(r, chosen[r]) for r in range(PC)]
-                yield [held[r].exact if r in (SP, LR) else words[r] for r in range(PC)]
+            return None
+        start = [registers.get(r, held[r].exact) for r in range(PC)]
+        try:
+            found = executed_most(self.graph, self.image, self.values, start, loop, STEPS)
+        except ControlFlowError:  # an instruction without semantics
+            return None
+        if found is None or found.executions < least:
+            return None
+        return LoopExecution(found.executions, found.instructions, found.ended, found.rests)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.replay import LoopExecution, Replay
+from loopbounds.execution.replay import LoopExecution, Replay, if_they_hold
 from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest
@@ -13,7 +13,7 @@ from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.slice import Slice
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from quoll.assumptions import kind_of, stated
+from quoll.assumptions import Assumption, kind_of, stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image.image import Image
@@ -83,12 +83,12 @@ def of_execution(loop: SuperLoop, found: OnlyExecution, around: int | None) -> L
     return bound if around is None else with_total(bound, found.totals[loop.index], around)
 
 
-def refute_by_execution(fact: LoopFact, executions: int) -> None:
-    """Raise FactsError if the only execution exceeds the fact."""
+def refute_by_execution(fact: LoopFact, executions: int, rests: tuple[Assumption, ...]) -> None:
+    """Raise FactsError if the only execution exceeds the fact; ``rests``: what it assumes."""
     if executions > fact.bound:
         raise FactsError(
             f"{fact.place} is executed {executions} times in the only execution of its entry, "
-            f"not at most {fact.bound}",
+            f"not at most {fact.bound}{if_they_hold(rests)}",
             where=str(fact.source),
             hint=f"state at least {executions}, or remove the fact",
         )

@@ -102,7 +102,7 @@ def test_an_execution_that_enters_the_loop_refutes(name: str) -> None:
 def test_the_replay_agrees_with_the_twin(name: str) -> None:
     """It executes each loop as often as the interpreter does, from the same registers."""
     code = program(ENTERED[name])
-    replay = GraphReplay(code.graph, code.image, code.values, called=False)
+    replay = GraphReplay(code.graph, code.image, code.values)
     for argument in (0, 5, 123456):
         counts = code.counts((argument,))
         for loop in code.graph.loops:
