@@ -8,9 +8,12 @@ from pathlib import Path
 
 from campaigns.adversary.program import Program
 
-__all__ = ["TEXT", "assemble"]
+__all__ = ["LOW", "OTHER", "TEXT", "assemble"]
 
 TEXT, DATA = 0xF001_0000, 0xF040_0000
+# Memory whose translation no platform fixes, and what the second address space has there.
+LOW = {".low": 0x0010_0000, ".lowdata": 0x0014_0000}
+OTHER = {".other": 0x0020_0000, ".otherdata": 0x0024_0000}
 HEAD = ".syntax unified\n.fpu {fpu}\n"
 FPU = {"arm1136jf-s": "vfpv2", "cortex-a8": "neon"}
 
@@ -25,6 +28,7 @@ def assemble(programs: Sequence[Program], folder: Path) -> Path:
     command = ["arm-none-eabi-gcc", f"-mcpu={cpu}", "-nostdlib", "-Wl,--build-id=none"]
     command += ["-Wa,-mimplicit-it=always", "-mfloat-abi=softfp", f"-Wl,-Ttext={TEXT:#x}"]
     command += [f"-Wl,-Tdata={DATA:#x}", "-Wl,-e,p0", "-Wl,--no-warn-rwx-segments", "-w"]
+    command += [f"-Wl,--section-start={name}={at:#x}" for name, at in {**LOW, **OTHER}.items()]
     done = subprocess.run(
         [*command, str(source), "-o", str(elf)], capture_output=True, text=True, timeout=120
     )

@@ -15,7 +15,7 @@ from campaigns.adversary.executor import Executor
 from campaigns.adversary.families import draw, family_of
 from campaigns.adversary.judge import Finding, Judge, Verdict
 from campaigns.adversary.product import Product, remembered_answers
-from campaigns.adversary.program import ARM, THUMB, Program
+from campaigns.adversary.program import BOARDS, Program
 
 __all__ = ["Found", "Tally", "batch", "judge_all", "judge_one", "minimised"]
 
@@ -98,7 +98,7 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
     """The programs of a seed with these indices, of one family or of all in turn."""
     tally = Tally()
     drawn = [(index, draw(family or family_of(index), seed, index)) for index in indices]
-    for board in (ARM, THUMB):
+    for board in BOARDS:
         of_board = [(index, program) for index, program in drawn if program.board is board]
         if not of_board:
             continue
@@ -109,6 +109,7 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
             counts.update(verdict.counts)
             counts.update(f"excused: {name}" for name in verdict.excused)
             counts.update(f"FOUND {kind}" for kind in verdict.kinds())
+            counts[f"form: {program.form}"] += bool(program.form)
             if verdict.findings:
                 tally.found.append(Found(program.family, seed, index, tuple(verdict.findings)))
     return tally

@@ -22,6 +22,7 @@ from unicorn import (
     UC_HOOK_INTR,
     UC_HOOK_MEM_READ,
     UC_HOOK_MEM_WRITE,
+    UC_MEM_WRITE,
     UC_MODE_ARM,
     UC_MODE_THUMB,
     Uc,
@@ -38,18 +39,22 @@ from unicorn.arm_const import (
     UC_CPU_ARM_CORTEX_A8,
 )
 
+from campaigns.adversary.address_spaces import FIRST, SECOND, switched_on
 from campaigns.adversary.interrupts import ACK
-from campaigns.adversary.program import DATA_WORDS, Board, Input
+from campaigns.adversary.program import DATA_WORDS, Board, Input, Memory
+from campaigns.adversary.write_back import DirtyLines, Maintenance, maintenance
 
 __all__ = ["BELOW", "RETURN", "STEPS", "Arrival", "End", "Executor", "Run"]
 
 RAM, SIZE = 0xF000_0000, 0x80_0000
+LOW, LOW_SIZE = 0x0010_0000, 0x20_0000
 BELOW = 0x1000_0000  # a second address of the same memory is so much lower
 STACK, IRQ_STACK = 0xF070_0000, 0xF071_0000
 RETURN = 0xF07F_0000
+SETUP = 0xF07E_0000  # code of the executor
 STEPS = 2500
 SVC, IRQ, USER, MASKED, THUMB_BIT = 0x13, 0x12, 0x10, 0xC0, 0x20
-I_BIT = 0x80
+I_BIT, MODE = 0x80, 0x1F
 IT_BITS = 0x0600FC00
 NEVER = 1 << 60
 
@@ -81,6 +86,7 @@ class Run:
     accesses: dict[int, int] = field(default_factory=dict)  # instruction -> lowest address
     reads: list[int] = field(default_factory=list)  # instructions that read a pending register
     unmasked: list[int] = field(default_factory=list)  # instructions before which I is clear
+    user: list[int] = field(default_factory=list)  # instructions in User mode
     end: End = End.STEPS
     arrived: int | None = None  # instruction before which, or in which, it arrived
     unaligned: bool = False
@@ -96,17 +102,18 @@ class Executor:
 
     def __init__(self, elf: Path, board: Board) -> None:
         self.board = board
-        self._buffer = ctypes.create_string_buffer(SIZE + 4096)
+        self._buffer = ctypes.create_string_buffer(SIZE + LOW_SIZE + 4096)
         self._base = (ctypes.addressof(self._buffer) + 4095) & ~4095
-        self.symbols, text, self._data = read(elf)
+        self.symbols, self._text, self._data = read(elf)
         self._uc = uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB if board.thumb else UC_MODE_ARM)
-        uc.ctl_set_cpu_model(UC_CPU_ARM_CORTEX_A8 if board.thumb else UC_CPU_ARM_1136)
+        uc.ctl_set_cpu_model(UC_CPU_ARM_CORTEX_A8 if board.armv7 else UC_CPU_ARM_1136)
         for window in (RAM, RAM - BELOW):
             uc.mem_map_ptr(window, SIZE, 7, ctypes.c_void_p(self._base))
+        uc.mem_map_ptr(LOW, LOW_SIZE, 7, ctypes.c_void_p(self._base + SIZE))
         page = board.controller & ~0xFFF
         uc.mmio_map(page, 0x1000, self._device_read, page, self._device_write, page)
-        for addr, content in text:
-            ctypes.memmove(self._base + addr - RAM, content, len(content))
+        for addr, content in self._text:
+            self._put(addr, content)
         uc.hook_add(UC_HOOK_CODE, self._on_code)
         uc.hook_add(UC_HOOK_MEM_READ | UC_HOOK_MEM_WRITE, self._on_access)
         uc.hook_add(UC_HOOK_INTR, self._on_exception)
@@ -114,6 +121,7 @@ class Executor:
         uc.reg_write_batch([(UC_ARM_REG_CPSR, SVC | MASKED)])
         self._enable_fpu()
         self._start = uc.context_save()
+        self._paged = False  # ever, so that there are translations to forget
         self.run = Run()
         self._arrival = Arrival()
         self._pending = self._watch = False
@@ -121,8 +129,24 @@ class Executor:
         self._in_it: tuple[int, ...] = ()
         self._blocks: dict[int, tuple[int, ...]] = {}
         self._masks: dict[int, bool] = {}
-        self._unmasked = self._changed = False
+        self._unmasked = self._user = self._changed = False
         self._touched = False  # memory, by the instruction before
+        self._dirty: DirtyLines | None = None
+        self._operations: dict[int, Maintenance | None] = {}
+
+    def _place(self, address: int) -> int:
+        """Where the executor keeps the byte of memory at a physical address; 0 if it has none."""
+        if RAM <= address < RAM + SIZE:
+            return self._base + address - RAM
+        if LOW <= address < LOW + LOW_SIZE:
+            return self._base + SIZE + address - LOW
+        return 0
+
+    def _put(self, address: int, content: bytes) -> None:
+        ctypes.memmove(self._place(address), content, len(content))
+
+    def _get(self, address: int, size: int) -> bytes:
+        return ctypes.string_at(self._place(address), size)
 
     def _enable_fpu(self) -> None:
         from unicorn.arm_const import UC_ARM_REG_C1_C0_2, UC_ARM_REG_FPEXC
@@ -170,8 +194,11 @@ class Executor:
         if run.arrived is None and len(run.pcs) >= self._arrival.step:
             self._arrive(len(run.pcs))
         if self._changed:
-            self._unmasked = not uc.reg_read(UC_ARM_REG_CPSR) & I_BIT
+            state = uc.reg_read(UC_ARM_REG_CPSR)
+            self._unmasked, self._user = not state & I_BIT, state & MODE == USER
             self._changed = False
+        if self._user:
+            run.user.append(len(run.pcs))
         if self._unmasked and self._watch:
             run.unmasked.append(len(run.pcs))
             if self._pending:
@@ -179,6 +206,8 @@ class Executor:
                 uc.emu_stop()
                 return
         run.pcs.append(address)
+        if self._dirty is not None:
+            self._maintain(address)
         if self._watch:
             self._changed = self._may_unmask(address)
         if self.board.thumb and not self._in_it:
@@ -222,7 +251,7 @@ class Executor:
         return known
 
     def _may_unmask(self, address: int) -> bool:
-        """Whether the instruction there is none of those that surely leave the masks alone."""
+        """Whether the instruction there is none of those that surely leave mode and masks alone."""
         known = self._masks.get(address)
         if known is None:
             first, second = self._half(address), self._half(address + 2)
@@ -232,12 +261,33 @@ class Executor:
             else:
                 code = second << 16 | first
                 known = second >> 12 == 0xF or code & 0x0FB00000 in (0x01200000, 0x03200000)
-                known = known or code & 0x0010F000 == 0x0010F000
+                known = known or code & 0x0010F000 == 0x0010F000 or code & 0x0E508000 == 0x08508000
             self._masks[address] = known
         return known
 
+    def _maintain(self, address: int) -> None:
+        """Do to memory what an operation of maintenance does: for Unicorn it is a NOP."""
+        if address not in self._operations:
+            first, second = self._half(address), self._half(address + 2)
+            code = first << 16 | second if self.board.thumb else second << 16 | first
+            self._operations[address] = maintenance(code, self.board)
+        operation = self._operations[address]
+        if operation is None or self._dirty is None:
+            return
+        if not self.board.thumb and not self._passes(self._half(address + 2) >> 12):
+            return
+        operands = (self._uc.reg_read(UC_ARM_REG_R0 + number) for number in operation.operands)
+        self._dirty.maintain(operation, tuple(operands))
+
+    def _passes(self, condition: int) -> bool:
+        """Whether an ARM instruction of this condition is executed."""
+        n, z, c, v = (bool(self._uc.reg_read(UC_ARM_REG_CPSR) >> bit & 1) for bit in (31, 30, 29, 28))
+        holds = (z, c, n, v, c and not z, n == v, not z and n == v, True)[condition >> 1]
+        return holds != bool(condition & 1) or condition == 15
+
     def _half(self, address: int) -> int:
-        return int(ctypes.c_uint16.from_address(self._base + address - RAM).value)
+        place = self._place(address)
+        return int(ctypes.c_uint16.from_address(place).value) if place else 0
 
     def _on_access(self, uc: Uc, kind: int, addr: int, size: int, value: int, _: object) -> None:
         run = self.run
@@ -245,6 +295,8 @@ class Executor:
         self._touched = self.board.thumb
         if addr & (size - 1):
             run.unaligned = True
+        if self._dirty is not None and kind == UC_MEM_WRITE and self._place(addr):
+            self._dirty.stored(addr, size)
         before = run.accesses.get(at)
         if before is None or addr < before:
             run.accesses[at] = addr
@@ -255,8 +307,8 @@ class Executor:
 
     def fresh(self, program: str, chance: Random | None) -> None:
         """The data as in the ELF, but for the words of ``program``, which hold anything."""
-        for addr, content in self._data:
-            ctypes.memmove(self._base + addr - RAM, content, len(content))
+        for addr, content in (*self._text, *self._data):
+            self._put(addr, content)
         ctypes.memset(self._base + STACK - 0x1000 - RAM, 0x5A, 0x2000)
         if chance is not None:
             place = self.symbols["d" + program]
@@ -268,9 +320,17 @@ class Executor:
         program: str,
         given: Input,
         arrival: Arrival | None,
+        memory: Memory = Memory.FLAT,
+        *,
+        lost: bool = False,
     ) -> Run:
-        """One execution of the entry of ``program``, interrupts watched if one may arrive."""
-        uc = self._begin(arrival)
+        """One execution of the entry of ``program``, interrupts watched if one may arrive.
+
+        ``lost``: stores stay in a cache until their line is cleaned.
+        """
+        uc = self._begin(arrival, memory)
+        if memory is Memory.CACHED and lost:
+            self._dirty = DirtyLines(self.board, self._get, self._put)
         registers: dict[int, int] = dict.fromkeys(range(13), 0x1234)
         for name, value in given:
             registers[int(name[1:])] = self._value(program, value)
@@ -294,14 +354,31 @@ class Executor:
         self._pending = pending
         return self._go("h" + program)
 
-    def _begin(self, arrival: Arrival | None) -> Uc:
+    def _begin(self, arrival: Arrival | None, memory: Memory = Memory.FLAT) -> Uc:
         self.run = Run()
+        self._dirty = None
         self._arrival = arrival or Arrival()
         self._watch = arrival is not None
         self._pending, self._quiet, self._in_it = False, 0, ()
-        self._unmasked = self._changed = self._touched = False
+        self._unmasked = self._user = self._changed = self._touched = False
         self._uc.context_restore(self._start)
+        if memory is Memory.PAGED:
+            self._paged = True
+            for space in (FIRST, SECOND):
+                self._put(space.base, space.table())
+            self._prepare(switched_on(FIRST))
+        elif self._paged:
+            self._prepare(switched_on(None))
         return self._uc
+
+    def _prepare(self, code: bytes) -> None:
+        """Execute code that is none of the program."""
+        self._put(SETUP, code)
+        words = code[:-4] if len(code) > 4 else code
+        self._uc.reg_write(UC_ARM_REG_CPSR, SVC | MASKED)
+        self._uc.ctl_remove_cache(SETUP, SETUP + len(code))
+        self._uc.emu_start(SETUP, SETUP + len(words))
+        self.run = Run()
 
     def _go(self, symbol: str) -> Run:
         uc, run = self._uc, self.run

@@ -6,16 +6,26 @@ from collections.abc import Callable
 from random import Random
 
 from campaigns.adversary import (
+    banks,
+    based_tables,
+    contradictions,
+    dirty_lines,
+    endianness,
     frames,
     interrupts,
     maintenance,
     mappings,
     modes,
+    overlaps,
+    returns,
+    status_fields,
     stores,
     tables,
+    translations,
     unmodelled,
+    versions,
 )
-from campaigns.adversary.program import ARM, THUMB, Program, Writer
+from campaigns.adversary.program import ARM, BOARDS, THUMB, Program, Writer
 
 __all__ = ["FAMILIES", "draw", "family_of"]
 
@@ -29,11 +39,24 @@ FAMILIES: dict[str, Callable[[Writer], Program]] = {
     "maintenance": maintenance.generate,
     "preempted": interrupts.nested,
     "unmodelled": unmodelled.generate,
+    "banks": banks.generate,
+    "based_tables": based_tables.generate,
+    "contradictions": contradictions.generate,
+    "dirty_lines": dirty_lines.generate,
+    "endianness": endianness.generate,
+    "overlaps": overlaps.generate,
+    "returns": returns.generate,
+    "status_fields": status_fields.generate,
+    "translations": translations.generate,
+    "versions": versions.generate,
 }
+EFFECTS = frozenset(list(FAMILIES)[9:])  # drawn for ARM code of both cores
 
 SHARES = {
     "frames": 4, "stores": 3, "modes": 3, "interrupts": 2, "tables": 3, "mappings": 2,
     "maintenance": 1, "preempted": 1, "unmodelled": 1,
+    "banks": 3, "based_tables": 2, "contradictions": 2, "dirty_lines": 2, "endianness": 2,
+    "overlaps": 4, "returns": 3, "status_fields": 2, "translations": 2, "versions": 2,
 }  # fmt: skip
 TURN = tuple(name for name, share in SHARES.items() for _ in range(share))
 
@@ -45,5 +68,8 @@ def family_of(index: int) -> str:
 
 def draw(family: str, seed: int, index: int) -> Program:
     """Program ``index`` of a family: two thirds are ARM code, the others Thumb code."""
-    board = THUMB if index % 3 == 2 else ARM
+    if family in EFFECTS:
+        board = BOARDS[index % 3]
+    else:
+        board = THUMB if index % 3 == 2 else ARM
     return FAMILIES[family](Writer(Random(f"{family} {seed} {index}"), board))

@@ -1,6 +1,8 @@
 """Claims against executions: what is found if a bound is wrong, or a path is missing.
 
 - ``edge``: an executed step is no step of the graph, though a bound was printed;
+- ``return``: the same at an exception return that is said to leave the kernel, though its target
+  and status are constants that say something else;
 - ``end``: an execution ends where no path may end;
 - ``loop``: a loop runs more often than its bound;
 - ``exact``: a bound is called exact, and no input reaches it, though every one was tried;
@@ -15,12 +17,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from random import Random
 
 from campaigns.adversary.executor import NEVER, Arrival, End, Executor, Run
 from campaigns.adversary.product import Claims, Product
-from campaigns.adversary.program import Program
+from campaigns.adversary.program import Memory, Program
 from campaigns.adversary.timing import Clock, floor
 from quoll.errors import WcetError
 from wcet.analysis.result import Result
@@ -86,11 +88,12 @@ class Judge:
         most: dict[int, int] = {}
         longest: Run | None = None
         access = claims.result.platform.timing.memory.access
-        for given in program.inputs:
+        extremes = (False, True) if program.memory is Memory.CACHED else (False,)
+        for given, lost in product(program.inputs, extremes):
             self.executor.fresh(number, chance)
-            run = self.executor.execute(number, given, None)
+            run = self.executor.execute(number, given, Arrival(), program.memory, lost=lost)
             verdict.counts["runs"] += 1
-            found = list(self.steps(claims, run, verdict))
+            found = list(self.steps(program, claims, run, verdict))
             for header, count in turns(claims, run).items():
                 most[header] = max(most.get(header, 0), count)
                 if count > claims.loops[header][0]:
@@ -106,10 +109,10 @@ class Judge:
             verdict.findings += found
             if not found and (longest is None or run.steps > longest.steps):
                 longest = run
-        slow = program.board.thumb and chance.random() < 0.7  # its machine is not compiled
+        slow = program.board.armv7 and chance.random() < 0.7  # its machine is not compiled
         if longest is not None and longest.end is not End.FAULT and not slow:
             self._replay(claims, longest, verdict, chance)
-        if program.apart and claims.assumes(program.apart):
+        if any(map(claims.assumes, program.apart.split())):
             return  # what is called exact rests on it, too
         if program.enumerated and not verdict.findings:
             for header, (bound, exact, _) in claims.loops.items():
@@ -131,47 +134,45 @@ class Judge:
             text = f"the concrete machine takes {cycles} cycles, bound {claims.cycles}"
             verdict.findings.append(Finding("time", text))
 
-    def steps(self, claims: Claims, run: Run, verdict: Verdict) -> Iterator[Finding]:
+    def steps(
+        self, program: Program, claims: Claims, run: Run, verdict: Verdict
+    ) -> Iterator[Finding]:
         """Steps of ``run`` that are not in the graph, the first one only.
 
         A path may end where interrupts are unmasked, and at an exception return of which the
-        report lists that it leaves the kernel. Where it lists by its place that a return may have
-        been changed by a store, an execution in which that happens violates what is listed.
+        report lists that it leaves the kernel, unless target and status are constants that say
+        something else. Where it lists by its place that a return may have been changed by a store,
+        an execution in which that happens violates what is listed.
         """
         if not run.pcs:
             return
-        for before, after in pairwise(run.pcs):
+        unmasked = set(run.unmasked)
+        for at, (before, after) in enumerate(pairwise(run.pcs), 1):
             if (before, after) not in claims.steps:
-                if before in claims.ends and self.unmasks(before):
+                if before in claims.ends and at in unmasked:
                     return
-                if before in claims.ends and claims.lists(f"exception return at {before:#x}"):
-                    verdict.excused.append("returns")
-                    return
+                kind = "edge"
+                if before in claims.ends and claims.leaves_kernel(before):
+                    if at in run.user or not program.constant_returns:
+                        verdict.excused.append("returns")
+                        return
+                    kind = "return"
                 if claims.leaves_open(before):
                     verdict.excused.append("changed return")
                     return
                 place = self.product.image.place
-                yield Finding("edge", f"from {place(before)} to {place(after)}")
+                yield Finding(kind, f"from {place(before)} to {place(after)}")
                 return
         if run.end is End.RETURNED and run.pcs[-1] not in claims.ends:
             yield Finding("end", f"at {self.product.image.place(run.pcs[-1])}")
-
-    def unmasks(self, address: int) -> bool:
-        """Whether the instruction there may clear the mask: cps, msr."""
-        insn = self.product.image.read(address, 4)
-        assert insn is not None
-        code = int.from_bytes(insn, "little")
-        if self.executor.board.thumb:
-            return code & 0xFFE8 == 0xB660 or code & 0xFFE0 == 0xF380
-        return code & 0xFFF00000 in (0xF1000000, 0xE1200000, 0xE3200000)
 
     def excused(self, program: Program, run: Run, claims: Claims, verdict: Verdict) -> bool:
         """Whether the execution violates an assumption that the report lists."""
         if run.unaligned and claims.assumes("aligned"):
             verdict.excused.append("aligned")
             return True
-        if program.apart and claims.assumes(program.apart):
-            verdict.excused.append(program.apart)
+        for name in filter(claims.assumes, program.apart.split()):
+            verdict.excused.append(name)
             return True
         return False
 
@@ -226,7 +227,7 @@ class Interrupted:
         for arrival in self.arrivals(quiet):
             self.arrives(arrival)
         self.in_handler()
-        if self.program.board.thumb and self.chance.random() < 0.7:
+        if self.program.board.armv7 and self.chance.random() < 0.7:
             return  # its machine is not compiled: slow
         for kind, (_, runs, begin, bound) in self.longest.items():
             self.replay(kind, runs, begin, bound)
@@ -307,7 +308,7 @@ class Interrupted:
         claims = self.claims.get(entry)
         if claims is None:
             return
-        self.verdict.findings += self.judge.steps(claims, run, self.verdict)
+        self.verdict.findings += self.judge.steps(self.program, claims, run, self.verdict)
         for header, count in turns(claims, run).items():
             if count > claims.loops[header][0]:
                 text = f"{header:#x} runs {count} times, bound {claims.loops[header][0]}"

@@ -131,9 +131,12 @@ class Claims:
             ": pending: " in text for text in self.result.entries[self.name].assumptions
         )
 
-    def lists(self, text: str) -> bool:
-        """Whether an assumption of the report contains ``text``."""
-        return any(text in assumption for assumption in self.result.assumptions)
+    def leaves_kernel(self, address: int) -> bool:
+        """Whether the report lists that the exception return there does."""
+        return any(
+            "exception return" in text and f" at {address:#010x} " in text
+            for text in self.result.assumptions
+        )
 
     def leaves_open(self, address: int) -> bool:
         """Whether the report lists that it does not know where the instruction there goes."""
@@ -187,7 +190,7 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
 """
             text = f"{before}[entries]\n{entries}\n{rest}"
         if program.windows == 2:
-            text += SECOND.format(physical="0x40000000" if board.thumb else "0x80000000")
+            text += SECOND.format(physical="0x40000000" if board.armv7 else "0x80000000")
         path = self._folder / f"{board.platform}-{bool(program.handler):d}-{program.windows}.toml"
         path.write_text(text)
         return str(path)

@@ -8,10 +8,22 @@ Every program is written in the unified syntax, so most of them are ARM and Thum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from random import Random
 
-__all__ = ["ARM", "DATA_WORDS", "THUMB", "Board", "Input", "Program", "Writer"]
+__all__ = [
+    "ARM",
+    "ARM_V7",
+    "BOARDS",
+    "DATA_WORDS",
+    "THUMB",
+    "Board",
+    "Input",
+    "Memory",
+    "Program",
+    "Writer",
+]
 
 DATA_WORDS = 64
 Input = tuple[tuple[str, object], ...]  # register -> number, or text such as "d+8" (its data)
@@ -33,17 +45,32 @@ class Board:
         """Of the pending registers from the base."""
         return tuple(register - self.controller for register in self.pending)
 
+    @property
+    def armv7(self) -> bool:
+        """Whether it is the Cortex-A8, an ARMv7 core; else it is the ARM1136, an ARMv6 core."""
+        return self.cpu == "cortex-a8"
+
 
 ARM = Board("arm1136", "kzm", "arm1136jf-s", False, (0xF800_0058, 0xF800_005C), 0xF800_0000)
 THUMB = Board("cortex-a8", "cubieboard", "cortex-a8", True, (0xF802_0400,), 0xF802_0000)
+ARM_V7 = replace(THUMB, name="cortex-a8-arm", thumb=False)
+BOARDS = (ARM, THUMB, ARM_V7)
+
+
+class Memory(Enum):
+    """What the executor models of memory beside its words."""
+
+    FLAT = "no translation, no cache"
+    PAGED = "the MMU is on; ``.low`` and ``.other`` trade places in the second address space"
+    CACHED = "stores may stay in a write-back cache until a line is cleaned, or be lost with it"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """One program. ``enumerated``: ``inputs`` are all that its control flow depends on.
 
-    ``apart`` names the assumption that its executions may violate: what they refute then counts
-    apart, if the report lists that assumption.
+    ``apart`` names the assumptions that its executions may violate, with spaces between them: what
+    they refute then counts apart, if the report lists one of those.
     """
 
     family: str
@@ -54,6 +81,9 @@ class Program:
     enumerated: bool = False
     windows: int = 1  # 2: the platform maps the data a second time, 256 MiB below
     apart: str = ""
+    memory: Memory = Memory.FLAT
+    form: str = ""  # of what the program tries, counted by the campaign
+    constant_returns: bool = False  # targets and status of all exception returns are constants
 
     def text(self, number: str) -> str:
         """What the assembler reads."""
@@ -141,9 +171,22 @@ class Writer:
                 self.spin("r3", self.count())
             self.add("add r5, r5, #1", f"{other}:", "nop")
 
+    def bits(self, register: str, *positions: int) -> None:
+        """Branches that depend on single bits: a value that is wrong in one of them is found."""
+        for position in positions or self.draw.sample(range(8), 3):
+            other = self.label("bit")
+            self.add(f"tst {register}, #{1 << position:#x}", f"{self.one_of('beq', 'bne')} {other}")
+            self.add("nop", f"{other}:")
+
     def count(self) -> int:
         """Turns of a loop, of a few numbers: what is asked twice is answered once."""
         return self.draw.choice([3, 8, 60])
+
+    def low(self, section: str, *lines: str) -> None:
+        """Text of another section, behind the program."""
+        flags = "aw" if "data" in section else "ax"
+        code = ".thumb" if self.board.thumb else ".arm"
+        self.after += [f'.section {section}, "{flags}"', ".balign 4", code, *lines, ".text"]
 
     def done(self, family: str, **more: object) -> Program:
         """The program written so far."""

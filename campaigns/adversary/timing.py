@@ -34,7 +34,7 @@ DATA, FETCH = 1 << 2, 1 << 12  # bits of SCTLR
 
 def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], access: int) -> int:
     """Cycles that instructions from ``begin`` on take on any core; ``words``: address -> code."""
-    line = 64 if board.thumb else 32
+    line = 64 if board.armv7 else 32
     fetched: set[int] = set()
     loaded: set[int] = set()
     control = DATA | FETCH
@@ -55,7 +55,7 @@ def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], acces
         change = switched(run, at, words, board)
         control = control if change is None else change
     count = run.steps - begin
-    return max(bus, -(-count // 2) if board.thumb else count)
+    return max(bus, -(-count // 2) if board.armv7 else count)
 
 
 def is_load(code: int, board: Board) -> bool:

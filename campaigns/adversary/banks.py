@@ -1,0 +1,163 @@
+"""Registers that modes share or have for themselves, and what User mode may not change."""
+
+from __future__ import annotations
+
+from campaigns.adversary.program import Program, Writer
+
+__all__ = ["change_mode", "generate"]
+
+USER, FIQ, IRQ, SVC, ABT, UND, SYS = 0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F
+PRIVILEGED = (FIQ, IRQ, SVC, ABT, UND, SYS)
+VALUES = (1, 2, 5, 12, 30, 77)
+
+
+def generate(w: Writer) -> Program:
+    """A walk through modes that writes banked registers, and then reads one of them."""
+    walk = Walk(w)
+    w.add("mov r6, lr", "ldr r5, =d~")
+    for _ in range(w.draw.randint(1, 3)):
+        walk.write()
+    for _ in range(w.draw.randint(1, 5)):
+        if w.chance(0.5):
+            walk.move()
+        walk.write()
+    form = walk.read()
+    w.add("bx r6")
+    inputs = tuple((("r0", i),) for i in range(2))
+    return w.done("banks", inputs=inputs, enumerated=True, form=form,
+                  constant_returns=True)  # fmt: skip
+
+
+def change_mode(w: Writer, mode: int) -> None:
+    """Masked, by any of the instructions for it; r3 may change."""
+    kind = w.draw.randrange(4)
+    if kind == 0:
+        w.add(f"cps #{mode:#x}")
+    elif kind == 1 and not w.board.thumb:
+        w.add(f"msr cpsr_c, #{mode | 0xC0:#x}")
+    elif kind == 2:
+        w.add(f"cpsid if, #{mode:#x}")
+    else:
+        w.add(f"mov r3, #{mode | 0xC0:#x}", "msr cpsr_c, r3")
+
+
+class Walk:
+    """The mode at each place, as far as the writer knows it: a condition leaves it open."""
+
+    def __init__(self, w: Writer) -> None:
+        self.w = w
+        self.mode = SVC
+        self.known = True
+
+    def move(self) -> None:
+        """To any mode; out of User mode nothing leads, though the instructions are tried."""
+        w = self.w
+        mode = w.draw.choice([*PRIVILEGED, SYS, SYS, USER])
+        kind = w.draw.randrange(8)
+        if kind == 0 and not w.board.thumb:  # perhaps
+            mode = w.draw.choice(PRIVILEGED)
+            w.add("cmp r0, #0", f"msr{w.one_of('eq', 'ne')} cpsr_c, #{mode | 0xC0:#x}")
+            self.known = self.mode in (mode, USER)
+            return
+        if kind == 1 and self.known and self.mode not in (USER, SYS):
+            on = w.label("on")
+            target = f"{on}+1" if w.board.thumb else on
+            state = mode | 0xC0 | (0x20 if w.board.thumb else 0)
+            w.add(f"mov r3, #{state:#x}", "msr spsr_cxsf, r3", f"ldr lr, ={target}")
+            w.add("subs pc, lr, #0" if w.board.thumb else "movs pc, lr", f"{on}:")
+        elif kind == 2 and not w.board.thumb and self.known and self.mode not in (USER, SYS):
+            on = w.label("on")
+            w.add(f"ldr r2, ={on}", f"mov r3, #{mode | 0xC0:#x}", "add r4, r5, #128")
+            w.add("stm r4, {r2, r3}", "rfeia r4", f"{on}:")
+        else:
+            change_mode(w, mode)
+            self.known = True
+        if self.mode != USER:
+            self.mode = mode
+
+    def write(self) -> None:
+        """One of the banked registers, of this mode or by ``ldm ^`` of User mode."""
+        w = self.w
+        value = w.draw.choice(VALUES)
+        kind = w.draw.randrange(8)
+        if kind < 3:
+            w.add(f"mov r1, #{value}", f"mov {w.one_of('sp', 'lr', 'lr')}, r1")
+        elif kind == 3:
+            w.add(f"mov r{w.draw.randint(8, 12)}, #{value}")
+        elif kind == 4 and not w.board.thumb and self.known and self.mode not in (USER, SYS):
+            self.load_user()
+        elif kind == 5 and not w.board.thumb and self.known and self.mode not in (USER, SYS):
+            registers = w.one_of("sp, lr", "lr", "r8-r12", "r4, sp", "r0-r14")
+            w.add(f"add r4, r5, #{4 * w.draw.randrange(16)}", f"stm r4, {{{registers}}}^")
+        elif kind == 6 and not w.board.thumb:
+            w.add(f"mov r1, #{value}", f"add {w.one_of('sp', 'lr')}, r1, #{w.draw.randrange(4)}")
+        elif kind == 7:
+            w.add(w.one_of("cpsid i", "cpsid if", "mov r1, sp", "mov r1, lr"))
+        else:
+            w.add(f"mov r1, #{value}", "mov lr, r1")
+
+    def load_user(self) -> None:
+        """``ldm ^`` without pc: registers of User mode, from words that are known."""
+        w = self.w
+        registers = w.draw.choice([("sp", "lr"), ("lr",), ("sp",), ("r8", "lr"), ("r1", "sp", "lr"),
+                                   ("r8", "r9", "r12"), ("r3", "r4", "lr")])  # fmt: skip
+        place = 4 * w.draw.randrange(16)
+        for i, _ in enumerate(registers):
+            w.add(f"mov r2, #{w.draw.choice(VALUES)}", f"str r2, [r5, #{place + 4 * i}]")
+        form, at = w.draw.choice([("ia", 0), ("ib", -4), ("db", 4 * len(registers))])
+        w.add(f"add r2, r5, #{place}", f"add r2, r2, #{at}" if at >= 0 else f"sub r2, r2, #{-at}")
+        w.add(f"ldm{form} r2, {{{', '.join(registers)}}}^", "nop")
+
+    def read(self) -> str:
+        """What decides: a banked register, or where it branches to."""
+        w = self.w
+        kind = w.draw.randrange(5)
+        if kind == 0:
+            self.branch()
+            return "branch"
+        if kind == 1:
+            change_mode(w, w.draw.choice([*PRIVILEGED, USER]))
+            w.add(f"mov r0, r{w.draw.randint(8, 12)}")
+            w.bits("r0")
+            return "FIQ"
+        if kind == 2 and not w.board.thumb and self.known and self.mode not in (USER, SYS):
+            w.add("add r4, r5, #64", "stm r4, {sp, lr}^", f"ldr r0, [r4, #{w.one_of('0', '4')}]")
+            w.bits("r0", 0, 1, 2)
+            return "stm"
+        if w.chance(0.6):
+            mode = w.draw.choice([SYS, SYS, SVC, IRQ, USER])
+            change_mode(w, mode)
+        w.add(f"mov r0, {w.one_of('sp', 'lr')}")
+        w.bits("r0")
+        return "value"
+
+    def branch(self) -> None:
+        """Two words of two modes are addresses; one of them is branched to."""
+        w = self.w
+        one, two = w.label("one"), w.label("two")
+        bit = "+1" if w.board.thumb else ""
+        w.add(f"ldr r1, ={one}{bit}", f"ldr r2, ={two}{bit}")
+        self.go(w.draw.choice([SVC, IRQ, SYS, SYS, SYS]))
+        w.add("mov lr, r1")
+        self.go(w.draw.choice([SVC, IRQ, SYS]))
+        if w.board.thumb or w.chance(0.4) or self.mode in (USER, SYS) or not self.known:
+            w.add("mov lr, r2")
+        else:
+            w.add(f"add r4, r5, #{4 * w.draw.randrange(8)}", "str r2, [r4]", "ldm r4, {lr}^", "nop")
+        self.go(w.draw.choice([SVC, SYS, SYS, USER, USER]))
+        if w.chance(0.4):
+            self.go(w.draw.choice(PRIVILEGED))
+        if w.chance(0.3):
+            w.add("mov r1, lr", "bx r1")
+        else:
+            w.add(w.one_of("bx lr", "mov pc, lr"))
+        w.add("nop", f"{one}:")
+        w.spin("r1", w.count())
+        w.add(f"{two}:")
+
+    def go(self, mode: int) -> None:
+        """By an instruction that out of User mode leads nowhere; r3 may change."""
+        change_mode(self.w, mode)
+        self.known = True
+        if self.mode != USER:
+            self.mode = mode

@@ -1,0 +1,106 @@
+"""Programs that contradict what analyses assume of stores: to constants, into frames."""
+
+from __future__ import annotations
+
+from campaigns.adversary.program import Program, Writer
+
+__all__ = ["generate"]
+
+
+def generate(w: Writer) -> Program:
+    """A store that surely hits what an assumption says it does not hit, or only may."""
+    if w.chance(0.5):
+        return constants(w)
+    return frame(w)
+
+
+def constants(w: Writer) -> Program:
+    """A store into read-only memory, and loads of it: all of its addresses, or some of them."""
+    w.add("mov r6, lr", "ldr r5, =d~", "ldr r4, =c~", "and r0, r0, #3", "and r1, r1, #3")
+    words = [w.draw.randint(1, 30) for _ in range(8)]
+    w.after += [".balign 4", "c~:", *(f"    .word {n}" for n in words)]
+    value, place = w.draw.choice([1, 3, 9, 25, 31]), 4 * w.draw.randrange(4)
+    sure = w.chance(0.7)
+    if not sure:  # r0 decides between the two
+        w.add("cmp r0, #2", "movhs r4, r5")
+    w.add(f"mov r2, #{value}")
+    form = store(w, "r4", place)
+    w.add("ldr r4, =c~", f"ldr r3, [r4, #{place + 4 * w.draw.randrange(2)}]")
+    if w.chance(0.3):
+        w.count_down("r3", "add r12, r12, #1")
+    else:
+        w.bits("r3", 0, 1, 2, 3)
+    w.add("bx r6")
+    inputs = tuple((("r0", i), ("r1", j)) for i in range(4) for j in range(4))
+    sure = sure and form != "loop"  # which an analysis may not follow to its end
+    return w.done("contradictions", inputs=inputs, apart="" if sure else "S2",
+                  form=f"{form} to constants{'' if sure else ' perhaps'}")  # fmt: skip
+
+
+def store(w: Writer, base: str, place: int) -> str:
+    """r2 to ``base``, at ``place`` or within four words from there."""
+    again = w.label("again")
+    forms = {
+        "str": (f"str r2, [{base}, #{place}]",),
+        "str, index": (f"add {base}, {base}, #{place}", f"str r2, [{base}, r1, lsl #2]"),
+        "str, masked index": ("and r3, r1, #1", f"add {base}, {base}, #{place}",
+                              f"str r2, [{base}, r3, lsl #2]"),
+        "strb, index": (f"add {base}, {base}, #{place}", f"strb r2, [{base}, r1]"),
+        "strh": (f"strh r2, [{base}, #{place}]",),
+        "stm": (f"add {base}, {base}, #{place}", "mov r3, r2", f"stm {base}, {{r2, r3}}"),
+        "strd": (f"add {base}, {base}, #{place}", f"bic {base}, {base}, #7", "mov r3, r2",
+                 f"strd r2, r3, [{base}]"),
+        "strex": (f"add {base}, {base}, #{place}", f"ldrex r3, [{base}]", f"strex r3, r2, [{base}]"),
+        "loop": (f"add {base}, {base}, #{place}", "add r3, r0, #1", f"{again}:",
+                 f"str r2, [{base}], #4", "subs r3, r3, #1", f"bne {again}"),
+        "under a condition": ("cmp r1, #2", f"strlo r2, [{base}, #{place}]"),
+        "under a condition, index": (f"add {base}, {base}, #{place}", "cmp r1, #2",
+                                     f"strlo r2, [{base}, r1, lsl #2]"),
+    }  # fmt: skip
+    if not w.board.thumb:
+        forms["swp"] = (f"add {base}, {base}, #{place}", f"swp r3, r2, [{base}]")
+    name = w.draw.choice(sorted(forms))
+    w.add(*forms[name])
+    return name
+
+
+def frame(w: Writer) -> Program:
+    """A stack at a known address, and a store through a pointer whose addresses are all in it."""
+    w.add("mov r6, lr", "mov r5, sp", "ldr r4, =d~+64", "and r0, r0, #3", "and r1, r1, #3")
+    other, on = w.label("other"), w.label("on")
+    bit = "+1" if w.board.thumb else ""
+    kind = w.draw.randrange(3)
+    switched = w.chance(0.6)
+    w.add("ldr sp, =d~+128") if switched else w.add("sub r4, sp, #64")
+    small, large = w.draw.sample([1, 2, 7, 12], 2)
+    if kind == 0:  # a word of the frame
+        w.add(f"mov r2, #{small}", "sub sp, sp, #48", "mov r3, r2", *(
+            f"str r2, [sp, #{4 * i}]" for i in range(12)), f"mov r2, #{large}")  # fmt: skip
+        form = store(w, "r4", 4 * w.draw.randrange(4))
+        w.add(f"ldr r3, [sp, #{4 * w.draw.randrange(12)}]", "add sp, sp, #48")
+        w.bits("r3", 0, 1, 2, 3)
+    else:  # the return address, or a saved register, of a callee
+        depth = w.draw.choice([32, 40, 48, 56])
+        name, lines = written(w, "r4")
+        callee = w.callee(
+            "hit", f"push {{r3, {'r7, ' * (kind - 1)}lr}}", "nop", f"sub sp, sp, #{depth}",
+            f"ldr r2, ={other}{bit}" if kind == 1 else f"mov r2, #{large}",
+            *lines, f"add sp, sp, #{depth}", f"pop {{r3, {'r7, ' * (kind - 1)}pc}}",
+        )  # fmt: skip
+        form = f"{name} in a callee"
+        w.add(f"mov r7, #{small}", f"bl {callee}", f"b {on}", f"{other}:")
+        w.spin("r1", w.count())
+        w.add(f"{on}:")
+        w.bits("r7", 0, 1, 2, 3)
+    w.add("mov sp, r5", "bx r6")
+    inputs = tuple((("r0", i), ("r1", j)) for i in range(4) for j in range(4))
+    sure = switched and "loop" not in form
+    return w.done("contradictions", inputs=inputs, apart="" if sure else "F1 S1",
+                  form=f"{form}, to a frame{', stack known' if switched else ''}")  # fmt: skip
+
+
+def written(w: Writer, base: str) -> tuple[str, list[str]]:
+    """The store as lines for a callee, with its name."""
+    inside = Writer(w.draw, w.board, labels=500)
+    name = store(inside, base, 4 * w.draw.randrange(16))
+    return name, [line.strip() for line in inside.lines]

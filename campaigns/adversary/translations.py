@@ -1,0 +1,98 @@
+"""Address spaces that are switched: real tables, and an MMU that is on (address_spaces.py)."""
+
+from __future__ import annotations
+
+from campaigns.adversary.address_spaces import FIRST, SECOND
+from campaigns.adversary.program import Memory, Program, Writer
+
+__all__ = ["generate"]
+
+FLUSH = ("mcr p15, 0, r2, c8, c7, 0", "mcr p15, 0, r2, c8, c6, 0", "mcr p15, 0, r12, c8, c7, 1",
+         "mcr p15, 0, r12, c8, c6, 1")  # fmt: skip
+OTHERS = (
+    "mcr p15, 0, r2, c8, c5, 0", "mcr p15, 0, r2, c7, c5, 4", "mcr p15, 0, r2, c7, c10, 4",
+    "mcr p15, 0, r2, c7, c5, 0", "mrc p15, 0, r3, c2, c0, 0", "nop",
+)  # fmt: skip
+
+
+def generate(w: Writer) -> Program:
+    """Words and code at addresses that no platform fixes, before and after a switch."""
+    w.add("push {r4-r7, lr}", "ldr r5, =u~", "ldr r7, =d~", "and r0, r0, #1")
+    one, two = w.draw.sample([1, 2, 5, 9, 14, 30], 2)
+    place = 4 * w.draw.randrange(4)
+    writable = w.chance(0.7)
+    for section, first in ((".low", one), (".other", two)):
+        words = [first if 4 * i == place else first + i + 1 for i in range(4)]
+        label = "u~" if section == ".low" else "v~"
+        w.low(section + "data" if writable else section, f"{label}:",
+              *(f"    .word {n}" for n in words))  # fmt: skip
+    known = w.draw.choice([3, 7, 11])
+    if w.chance(0.5) and writable:
+        w.add(f"mov r4, #{known}", f"str r4, [r5, #{place}]")
+    elif w.chance(0.3):
+        w.add(f"ldr r4, [r5, #{place}]", f"str r4, [r7, #{place}]")
+    if w.chance(0.3):
+        w.add("cmp r0, #0", f"beq .L~skip", *switch(w), ".L~skip:")
+        form = "perhaps"
+    else:
+        lines = switch(w)
+        w.add(*lines)
+        form = next((line.split("r0, ")[-1].split("r2, ")[-1] for line in lines if "c2" in line), "")
+    kind = w.draw.randrange(6)
+    if kind == 0 and writable:
+        w.add(f"mov r4, #{known + 1}", f"str r4, [r5, #{(place + 4) % 16}]")
+    if kind == 1:  # back again: what was stored is there
+        w.add(*to(w, FIRST))
+    if kind == 2:  # code
+        for section, count in ((".low", one), (".other", two)):
+            name = "ulow~" if section == ".low" else "vlow~"
+            head = [f".type {name}, %function", *([".thumb_func"] if w.board.thumb else [])]
+            w.low(section, *head, f"{name}:", f"movs r1, #{count}", "1:", "subs r1, r1, #1",
+                  "bne 1b", "bx lr" if section == ".low" or w.chance(0.5) else "bx lr")  # fmt: skip
+        w.add("ldr r3, =ulow~", "blx r3", "pop {r4-r7, pc}")
+        return done(w, f"code after {form}")
+    w.add(f"ldr r4, [{w.one_of('r5', 'r5', 'r5', 'r7')}, #{place}]")
+    if w.chance(0.3):
+        w.add("and r4, r4, #15")
+        w.count_down("r4", "add r1, r1, #1")
+    else:
+        w.bits("r4", 0, 1, 2, 3)
+    w.add("pop {r4-r7, pc}")
+    return done(w, f"data after {form}")
+
+
+def done(w: Writer, form: str) -> Program:
+    """The program."""
+    inputs = tuple((("r0", i),) for i in range(2))
+    return w.done("translations", inputs=inputs, memory=Memory.PAGED, form=form)
+
+
+def switch(w: Writer) -> list[str]:
+    """Another table, or another entry in the table; then what makes it take effect."""
+    lines = ["mov r2, #0", "mov r12, r5"]
+    if w.chance(0.25):
+        lines += ["mov r3, #1"]
+    kind = w.draw.randrange(6)
+    if kind == 0:  # a store into the table: only the flush shows it
+        lines += [f"ldr r0, ={FIRST.entry:#x}", f"ldr r1, ={SECOND.descriptor:#x}", "str r1, [r0]"]
+        lines += [w.draw.choice(FLUSH)]
+    else:
+        lines += to(w, SECOND)
+    if w.chance(0.4):
+        lines.append(w.draw.choice(OTHERS))
+    return lines
+
+
+def to(w: Writer, space: object) -> list[str]:
+    """Table base and what makes it take effect."""
+    assert space in (FIRST, SECOND)
+    base = space.base  # type: ignore[attr-defined]
+    lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={base:#x}", "mcr p15, 0, r0, c2, c0, 0"]
+    effect = w.draw.randrange(6)
+    if effect == 0:
+        lines += [f"mov r3, #{w.draw.randint(1, 200)}", "mcr p15, 0, r3, c13, c0, 1"]
+    elif effect == 1:
+        lines += ["mov r3, #3", "mcr p15, 0, r3, c3, c0, 0", w.draw.choice(FLUSH)]
+    else:
+        lines += [w.draw.choice(FLUSH)]
+    return lines
