@@ -91,13 +91,14 @@ def show(found: Found, shown: Counter[tuple[str, str]], *, source: bool) -> None
 def report(tally: Tally, seconds: float) -> None:
     """The table at the end."""
     columns = ("programs", "bounded", "runs", "replays")
-    print("| family |", " | ".join(columns), "| refused | apart | found |")
+    print("| family |", " | ".join(columns), "| forms | refused | apart | found |")
     for family, counts in sorted(tally.counts.items()):
         refused = sum(n for name, n in counts.items() if name.startswith("refused"))
         apart = sum(n for name, n in counts.items() if name.startswith("excused"))
         kinds = ", ".join(f"{k[6:]} {n}" for k, n in sorted(counts.items()) if k[:5] == "FOUND")
+        forms = sum(name.startswith("form: ") for name in counts)
         numbers = " | ".join(f"{counts[c]:,}" for c in columns)
-        print(f"| {family} | {numbers} | {refused:,} | {apart:,} | {kinds or '0'} |")
+        print(f"| {family} | {numbers} | {forms:,} | {refused:,} | {apart:,} | {kinds or '0'} |")
     programs = sum(counts["programs"] for counts in tally.counts.values())
     print(f"{programs:,} programs, {len(tally.found):,} with findings, {seconds:.0f} s", end="")
     print(f", {programs / seconds:.1f} a second")

@@ -101,11 +101,18 @@ class Walk:
         w = self.w
         registers = w.draw.choice([("sp", "lr"), ("lr",), ("sp",), ("r8", "lr"), ("r1", "sp", "lr"),
                                    ("r8", "r9", "r12"), ("r3", "r4", "lr")])  # fmt: skip
-        place = 4 * w.draw.randrange(16)
-        for i, _ in enumerate(registers):
-            w.add(f"mov r2, #{w.draw.choice(VALUES)}", f"str r2, [r5, #{place + 4 * i}]")
         form, at = w.draw.choice([("ia", 0), ("ib", -4), ("db", 4 * len(registers))])
-        w.add(f"add r2, r5, #{place}", f"add r2, r2, #{at}" if at >= 0 else f"sub r2, r2, #{-at}")
+        values = [w.draw.choice(VALUES) for _ in registers]
+        if w.chance(0.5):
+            label = w.label("words")
+            w.after += [".balign 4", f"{label}:", *(f"    .word {value}" for value in values)]
+            w.add(f"ldr r2, ={label}")
+        else:
+            place = 4 * w.draw.randrange(16)
+            for i, value in enumerate(values):
+                w.add(f"mov r2, #{value}", f"str r2, [r5, #{place + 4 * i}]")
+            w.add(f"add r2, r5, #{place}")
+        w.add(f"add r2, r2, #{at}" if at >= 0 else f"sub r2, r2, #{-at}")
         w.add(f"ldm{form} r2, {{{', '.join(registers)}}}^", "nop")
 
     def read(self) -> str:
@@ -142,6 +149,9 @@ class Walk:
         self.go(w.draw.choice([SVC, IRQ, SYS]))
         if w.board.thumb or w.chance(0.4) or self.mode in (USER, SYS) or not self.known:
             w.add("mov lr, r2")
+        elif w.chance(0.5):
+            w.after += [".balign 4", "c~:", f"    .word {two}{bit}"]
+            w.add("ldr r4, =c~", "ldm r4, {lr}^", "nop")
         else:
             w.add(f"add r4, r5, #{4 * w.draw.randrange(8)}", "str r2, [r4]", "ldm r4, {lr}^", "nop")
         self.go(w.draw.choice([SVC, SYS, SYS, USER, USER]))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from campaigns.adversary.program import Program, Writer
 
 __all__ = ["generate"]
+
+Kind = Callable[[Writer, str, str, int], None]  # registers of base and index, number of cases
 
 
 def generate(w: Writer) -> Program:
@@ -15,14 +19,13 @@ def generate(w: Writer) -> Program:
     base, index = w.draw.sample(["r1", "r2", "r3", "r4"], 2)
     apart = w.chance(0.3)  # each in a function of its own
     forms = [kind]
-    shared = w.chance(0.2)
     for part in range(2):
         if part and w.chance(0.2):
             kind = w.draw.choice(sorted(kinds))
             forms.append(kind)
         count = w.draw.choice([2, 3, 4])
         sub = Writer(w.draw, w.board, labels=100 * (part + 1)) if apart else w
-        kinds[kind](sub, base, index, count, part, shared and not apart)
+        kinds[kind](sub, base, index, count)
         if apart:
             name = w.callee(f"part{part}", "push {r4, lr}", *(x.strip() for x in sub.lines),
                             "pop {r4, pc}", ".ltorg")  # fmt: skip
@@ -30,7 +33,7 @@ def generate(w: Writer) -> Program:
             w.add(f"bl {name}")
     w.add("pop {r4-r7, pc}")
     inputs = tuple((("r0", i),) for i in range(5))
-    return w.done("based_tables", inputs=inputs, form=", ".join(dict.fromkeys(forms)))
+    return w.done("based_tables", inputs=inputs, form="; ".join(dict.fromkeys(forms)))
 
 
 def checked(w: Writer, index: str, count: int) -> tuple[str, list[str], str]:
@@ -54,10 +57,10 @@ def cases(w: Writer, labels: list[str], out: str) -> None:
     w.add(f"{out}:")
 
 
-def offsets(unit: str) -> object:
+def offsets(unit: str) -> Kind:
     """``tbb`` or ``tbh`` with a base register."""
 
-    def kind(w: Writer, base: str, index: str, count: int, part: int, shared: bool) -> None:
+    def kind(w: Writer, base: str, index: str, count: int) -> None:
         out, labels, table = checked(w, index, count)
         here = w.label("here")
         w.add(w.one_of(f"ldr {base}, ={table}", f"ldr {base}, ={table}"))
@@ -72,10 +75,10 @@ def offsets(unit: str) -> object:
     return kind
 
 
-def addresses(load: str) -> object:
+def addresses(load: str) -> Kind:
     """Addresses in a table; ``load`` is the way to the pc."""
 
-    def kind(w: Writer, base: str, index: str, count: int, part: int, shared: bool) -> None:
+    def kind(w: Writer, base: str, index: str, count: int) -> None:
         out, labels, table = checked(w, index, count)
         w.add(f"ldr {base}, ={table}")
         if load == "ldr":
@@ -100,10 +103,10 @@ def addresses(load: str) -> object:
     return kind
 
 
-def steps(base_pc: str) -> object:
+def steps(base_pc: str) -> Kind:
     """Branches one after another, and an offset into them: ``add pc``."""
 
-    def kind(w: Writer, base: str, index: str, count: int, part: int, shared: bool) -> None:
+    def kind(w: Writer, base: str, index: str, count: int) -> None:
         out, labels, _ = checked(w, index, count)
         first = w.label("first")
         if base_pc == "pc":
@@ -123,19 +126,52 @@ def steps(base_pc: str) -> object:
     return kind
 
 
-def thumb_kinds() -> dict[str, object]:
+def one_table(w: Writer, base: str, index: str, count: int) -> None:
+    """The same offsets for two ``tbb``: each is from its own place."""
+    table, end = w.label("table"), w.label("end")
+    w.add(f"cmp r0, #{count - 1}", f"bhi {end}", f"mov {index}, r0", f"ldr {base}, ={table}")
+    for _ in range(2):
+        out = w.label("next")
+        w.add(f"tbb [{base}, {index}]")
+        for case in range(count):
+            w.add(f"adds r5, r5, #{case}", f"b.n {out}")
+        w.add(f"{out}:")
+        w.spin("r7", 3) if w.chance(0.4) else w.add("nop")
+    w.add(f"{end}:")
+    w.after += [".balign 4", f"{table}:", *(f".byte {2 * case}" for case in range(count)),
+                ".balign 4"]  # fmt: skip
+
+
+def one_base(w: Writer, base: str, index: str, count: int) -> None:
+    """Two tables behind one another, found by one register that moves on."""
+    table, words = w.label("table"), list[str]()
+    w.add(f"and {index}, r0, #{1 if count < 4 else 3}", f"ldr {base}, ={table}")
+    for part in range(2):
+        out, labels = w.label("out"), [w.label("case") for _ in range(count)]
+        if part:
+            w.add(f"add {base}, {base}, #{4 * count}")
+        w.add(f"ldr pc, [{base}, {index}, lsl #2]")
+        cases(w, labels, out)
+        words += labels
+    bit = "+1" if w.board.thumb else ""
+    w.after += [".balign 4", f"{table}:", *(f".word {x}{bit}" for x in words)]
+
+
+def thumb_kinds() -> dict[str, Kind]:
     """By name."""
     return {
         "tbb": offsets("byte"), "tbh": offsets("half"), "ldr pc": addresses("ldr"),
         "ldr, bx": addresses("bx"), "add, ldr pc": addresses("add"),
+        "tbb, one table": one_table, "ldr pc, one base": one_base,
     }  # fmt: skip
 
 
-def arm_kinds() -> dict[str, object]:
+def arm_kinds() -> dict[str, Kind]:
     """By name."""
     return {
         "ldr pc": addresses("ldr"), "ldr, bx": addresses("bx"), "ldr, mov pc": addresses("mov"),
         "add, ldr pc": addresses("add"), "post-indexed": addresses("post"),
         "ldm": addresses("ldm"), "add pc, pc": steps("pc"), "add pc, base": steps("twice"),
         "add pc, from the end": steps("sub"), "add, mov pc": steps("mov"),
+        "ldr pc, one base": one_base,
     }  # fmt: skip

@@ -109,7 +109,7 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
             counts.update(verdict.counts)
             counts.update(f"excused: {name}" for name in verdict.excused)
             counts.update(f"FOUND {kind}" for kind in verdict.kinds())
-            counts[f"form: {program.form}"] += bool(program.form)
+            counts.update(f"form: {form}" for form in program.form.split("; ") if form)
             if verdict.findings:
                 tally.found.append(Found(program.family, seed, index, tuple(verdict.findings)))
     return tally

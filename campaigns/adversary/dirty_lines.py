@@ -1,4 +1,4 @@
-"""Maintenance of lines that stores have made dirty: what is invalidated before it is cleaned is lost.
+"""Maintenance of dirty lines: a line that is invalidated before it is cleaned loses its stores.
 
 The executor models a write-back cache (write_back.py), at both of its extremes.
 """
@@ -16,9 +16,8 @@ def generate(w: Writer) -> Program:
     line = 64 if w.board.armv7 else 32
     place = 4 * w.draw.randrange(line // 4)
     one, two = w.draw.sample([1, 2, 6, 9, 21, 30], 2)
-    clean_first = w.chance(0.6)
     w.add(f"mov r4, #{one}", f"str r4, [r5, #{place}]")
-    if clean_first:  # so that memory has it
+    if w.chance(0.6):  # so that memory has it
         w.add(f"add r3, r5, #{place}", *one_line(w, clean=True, invalidate=w.chance(0.3)))
     store(w, place, two)
     forms = []

@@ -18,8 +18,12 @@ def generate(w: Writer) -> Program:
     w.add(f"ldr r1, ={one:#x}", f"ldr r2, ={two:#x}")
     first = w.chance(0.3)
     form = switch(w) if first else ""
-    w.add(f"add r3, r5, #{place}", w.one_of("strd r1, r2, [r3]" if False else "stm r3, {r1, r2}",
-                                            f"str r1, [r5, #{place}]"))  # fmt: skip
+    if w.chance(0.5):  # constants, which nothing else can change
+        words = [w.draw.choice(WORDS) for _ in range(18)]
+        w.after += [".balign 8", "c~:", *(f"    .word {n:#x}" for n in words)]
+        w.add("ldr r5, =c~")
+    else:
+        w.add(f"add r3, r5, #{place}", w.one_of("stm r3, {r1, r2}", f"str r1, [r5, #{place}]"))
     if not first:
         form = switch(w)
     if w.chance(0.4):
@@ -57,12 +61,12 @@ def switch(w: Writer) -> str:
     on = w.label("on")
     target = f"{on}+1" if w.board.thumb else on
     if kind in (4, 5):
-        fields = w.draw.choice([("cxsf",), ("fsc", "x"), ("x", "fsc")])
-        for part in fields:
+        parts = w.draw.choice([("cxsf",), ("fsc", "x"), ("x", "fsc")])
+        for part in parts:
             w.add(f"ldr r4, ={state:#x}", f"msr spsr_{part}, r4")
         w.add(f"ldr lr, ={target}", "subs pc, lr, #0" if w.board.thumb else "movs pc, lr", f"{on}:")
-        return f"spsr_{','.join(fields)}"
-    w.add(f"ldr r3, ={on}", f"ldr r4, ={state:#x}", "add r12, r5, #128", "str r3, [r12]",
+        return f"spsr_{','.join(parts)}"
+    w.add(f"ldr r3, ={on}", f"ldr r4, ={state:#x}", "ldr r12, =d~+128", "str r3, [r12]",
           "str r4, [r12, #4]", "rfeia r12", f"{on}:")  # fmt: skip
     return "rfe"
 

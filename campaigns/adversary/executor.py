@@ -281,7 +281,9 @@ class Executor:
 
     def _passes(self, condition: int) -> bool:
         """Whether an ARM instruction of this condition is executed."""
-        n, z, c, v = (bool(self._uc.reg_read(UC_ARM_REG_CPSR) >> bit & 1) for bit in (31, 30, 29, 28))
+        n, z, c, v = (
+            bool(self._uc.reg_read(UC_ARM_REG_CPSR) >> bit & 1) for bit in (31, 30, 29, 28)
+        )
         holds = (z, c, n, v, c and not z, n == v, not z and n == v, True)[condition >> 1]
         return holds != bool(condition & 1) or condition == 15
 

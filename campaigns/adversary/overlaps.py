@@ -72,10 +72,10 @@ FORMS = (
     Form("ldmdb {n}, {{r1, r2, r3, r4}}", "n", base="n"),
     Form("ldmib {n}, {{r0, r2, r4}}", "n", base="n", state="arm"),
     Form("ldmda {n}, {{r0, r1, r4}}", "n", base="n", state="arm"),
-    Form("ldm {n}!, {{r5, r12}}", "n", base="n"),
+    Form("ldm {n}!, {{r5, r8}}", "n", base="n"),
     Form("stm {n}, {{r0, r1, r2, r3}}", "n", base="n"),
     Form("stmib {n}, {{r1, r3, r4}}", "n", base="n", state="arm"),
-    Form("stmdb {n}!, {{r5, r12}}", "n", base="n"),
+    Form("stmdb {n}!, {{r5, r8}}", "n", base="n"),
     Form("swp {d}, {m}, [{n}]", "dmn", apart("dn", "mn"), base="n", state="arm"),
     Form("swpb {d}, {m}, [{n}]", "dmn", apart("dn", "mn"), base="n", state="arm"),
     Form("str {d}, [{n}, {m}, lsl #2]", "dnm", apart("nm"), base="n", index="m"),
@@ -132,37 +132,47 @@ def possible(form: Form, w: Writer) -> bool:
 
 
 def generate(w: Writer) -> Program:
-    """Known words and registers, one instruction, and branches by the bits of what it left."""
+    """Known words, and six instructions with branches by the bits of what they left."""
+    w.add("mov r6, lr", "and r12, r0, #3", "ldr r7, =d~")
+    for i in range(6):  # small words, and addresses of such words
+        small, near = w.draw.randrange(256), 64 + 8 * w.draw.randrange(3)
+        w.add(f"mov r5, #{small}" if w.chance(0.5) else f"add r5, r7, #{near}")
+        w.add(f"str r5, [r7, #{64 + 4 * i}]")
+    forms = [one(w) for _ in range(6)]
+    w.add("bx r6")
+    inputs: tuple[Input, ...] = tuple((("r0", i),) for i in range(4))
+    return w.done("overlaps", inputs=inputs, enumerated=True, form="; ".join(forms))
+
+
+def one(w: Writer) -> str:
+    """An instruction, mostly with operands that are one register; its form."""
     form = w.draw.choice([form for form in FORMS if possible(form, w)])
     registers = assigned(w, form)
-    w.add("mov r6, lr", "and r0, r0, #3", "ldr r7, =d~")
-    for i in range(6):  # small words, addresses of words among them
-        w.add(f"mov r5, #{w.draw.randrange(256)}" if w.chance(0.6) else "add r5, r7, #8")
-        w.add(f"str r5, [r7, #{64 + 4 * i}]")
-    moved = w.chance(0.5)  # r0 is the input, or a number, too
+    if len(set(registers.values())) == len(registers):
+        registers = assigned(w, form)
+    given = w.draw.randrange(12)  # one of the registers may be the input
     for number in range(5):
-        if number == 0 and not moved:
-            continue
-        w.add(f"mov r{number}, #{w.draw.randrange(64)}")
+        w.add(
+            f"mov r{number}, r12" if number == given else f"mov r{number}, #{w.draw.randrange(64)}"
+        )
     for letter in form.index:
         w.add(f"mov r{registers[letter]}, #{4 * w.draw.randrange(2)}")
     for letter in form.base:
         w.add(f"add r{registers[letter]}, r7, #{64 + 8 * w.draw.randrange(2)}")
     if "strex" in form.text:
-        w.add("ldrex r12, [r7]" if "strexd" not in form.text else "ldrexd r8, r9, [r7]")
+        w.add("ldrexd r8, r9, [r7]" if "strexd" in form.text else "ldrex r8, [r7]")
     text = form.text.format(**{letter: f"r{n}" for letter, n in registers.items()})
     text, *more = text.split("|")
     if not more and not w.board.thumb and w.chance(0.15):
-        w.add("cmp r0, #1")
+        w.add("cmp r12, #1")
         text = conditional(text, w.one_of("eq", "ne"))
     w.add(text, *more)
-    for number in sorted({*registers.values(), w.draw.randrange(5)}):
+    for number in sorted(set(registers.values())):
         w.bits(f"r{number}", *w.draw.sample(range(7), 3))
-    w.add(f"ldr r5, [r7, #{64 + 4 * w.draw.randrange(4)}]")
-    w.bits("r5", *w.draw.sample(range(6), 2))
-    w.add("bx r6")
-    inputs: tuple[Input, ...] = tuple((("r0", i),) for i in range(4))
-    return w.done("overlaps", inputs=inputs, enumerated=True, form=named(form, registers))
+    if form.base:
+        w.add(f"ldr r5, [r7, #{64 + 4 * w.draw.randrange(4)}]")
+        w.bits("r5", *w.draw.sample(range(6), 2))
+    return named(form, registers)
 
 
 def conditional(text: str, condition: str) -> str:

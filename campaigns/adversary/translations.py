@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from campaigns.adversary.address_spaces import FIRST, SECOND
+from campaigns.adversary.address_spaces import FIRST, SECOND, AddressSpace
 from campaigns.adversary.program import Memory, Program, Writer
 
 __all__ = ["generate"]
@@ -32,23 +32,31 @@ def generate(w: Writer) -> Program:
     elif w.chance(0.3):
         w.add(f"ldr r4, [r5, #{place}]", f"str r4, [r7, #{place}]")
     if w.chance(0.3):
-        w.add("cmp r0, #0", f"beq .L~skip", *switch(w), ".L~skip:")
-        form = "perhaps"
+        lines, form = switch(w)
+        w.add("cmp r0, #0", "beq .L~skip", *lines, ".L~skip:")
+        form += ", under a condition"
     else:
-        lines = switch(w)
+        lines, form = switch(w)
         w.add(*lines)
-        form = next((line.split("r0, ")[-1].split("r2, ")[-1] for line in lines if "c2" in line), "")
     kind = w.draw.randrange(6)
     if kind == 0 and writable:
         w.add(f"mov r4, #{known + 1}", f"str r4, [r5, #{(place + 4) % 16}]")
     if kind == 1:  # back again: what was stored is there
-        w.add(*to(w, FIRST))
+        w.add(*to(w, FIRST)[0])
     if kind == 2:  # code
         for section, count in ((".low", one), (".other", two)):
             name = "ulow~" if section == ".low" else "vlow~"
             head = [f".type {name}, %function", *([".thumb_func"] if w.board.thumb else [])]
-            w.low(section, *head, f"{name}:", f"movs r1, #{count}", "1:", "subs r1, r1, #1",
-                  "bne 1b", "bx lr" if section == ".low" or w.chance(0.5) else "bx lr")  # fmt: skip
+            w.low(
+                section,
+                *head,
+                f"{name}:",
+                f"movs r1, #{count}",
+                "1:",
+                "subs r1, r1, #1",
+                "bne 1b",
+                "bx lr",
+            )
         w.add("ldr r3, =ulow~", "blx r3", "pop {r4-r7, pc}")
         return done(w, f"code after {form}")
     w.add(f"ldr r4, [{w.one_of('r5', 'r5', 'r5', 'r7')}, #{place}]")
@@ -67,32 +75,26 @@ def done(w: Writer, form: str) -> Program:
     return w.done("translations", inputs=inputs, memory=Memory.PAGED, form=form)
 
 
-def switch(w: Writer) -> list[str]:
+def switch(w: Writer) -> tuple[list[str], str]:
     """Another table, or another entry in the table; then what makes it take effect."""
-    lines = ["mov r2, #0", "mov r12, r5"]
-    if w.chance(0.25):
-        lines += ["mov r3, #1"]
-    kind = w.draw.randrange(6)
-    if kind == 0:  # a store into the table: only the flush shows it
-        lines += [f"ldr r0, ={FIRST.entry:#x}", f"ldr r1, ={SECOND.descriptor:#x}", "str r1, [r0]"]
-        lines += [w.draw.choice(FLUSH)]
+    if w.chance(0.2):  # a store into the table: only the flush shows it
+        lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={FIRST.entry:#x}"]
+        lines += [f"ldr r1, ={SECOND.descriptor:#x}", "str r1, [r0]", w.draw.choice(FLUSH)]
+        form = "a store into the table"
     else:
-        lines += to(w, SECOND)
+        lines, form = to(w, SECOND)
     if w.chance(0.4):
         lines.append(w.draw.choice(OTHERS))
-    return lines
+    return lines, form
 
 
-def to(w: Writer, space: object) -> list[str]:
-    """Table base and what makes it take effect."""
-    assert space in (FIRST, SECOND)
-    base = space.base  # type: ignore[attr-defined]
-    lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={base:#x}", "mcr p15, 0, r0, c2, c0, 0"]
-    effect = w.draw.randrange(6)
+def to(w: Writer, space: AddressSpace) -> tuple[list[str], str]:
+    """Table base and what makes it take effect: in QEMU's core a flush, or what includes one."""
+    lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={space.base:#x}", "mcr p15, 0, r0, c2, c0, 0"]
+    effect = w.draw.randrange(4)
     if effect == 0:
-        lines += [f"mov r3, #{w.draw.randint(1, 200)}", "mcr p15, 0, r3, c13, c0, 1"]
-    elif effect == 1:
-        lines += ["mov r3, #3", "mcr p15, 0, r3, c3, c0, 0", w.draw.choice(FLUSH)]
-    else:
-        lines += [w.draw.choice(FLUSH)]
-    return lines
+        number = w.draw.randint(1, 200)
+        return [*lines, f"mov r3, #{number}", "mcr p15, 0, r3, c13, c0, 1"], "TTBR0, CONTEXTIDR"
+    if effect == 1:
+        return [*lines, "mov r3, #3", "mcr p15, 0, r3, c3, c0, 0"], "TTBR0, DACR"
+    return [*lines, w.draw.choice(FLUSH)], "TTBR0, flush"
