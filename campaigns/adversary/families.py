@@ -27,18 +27,10 @@ from campaigns.adversary import (
 )
 from campaigns.adversary.program import ARM, BOARDS, THUMB, Program, Writer
 
-__all__ = ["FAMILIES", "draw", "family_of"]
+__all__ = ["EFFECTS", "FAMILIES", "TURN", "draw", "family_of"]
 
-FAMILIES: dict[str, Callable[[Writer], Program]] = {
-    "frames": frames.generate,
-    "stores": stores.generate,
-    "modes": modes.generate,
-    "interrupts": interrupts.generate,
-    "tables": tables.generate,
-    "mappings": mappings.generate,
-    "maintenance": maintenance.generate,
-    "preempted": interrupts.nested,
-    "unmodelled": unmodelled.generate,
+# What instructions do beside computing; drawn for ARM code of both cores.
+EFFECTS: dict[str, Callable[[Writer], Program]] = {
     "banks": banks.generate,
     "based_tables": based_tables.generate,
     "contradictions": contradictions.generate,
@@ -50,7 +42,18 @@ FAMILIES: dict[str, Callable[[Writer], Program]] = {
     "translations": translations.generate,
     "versions": versions.generate,
 }
-EFFECTS = frozenset(list(FAMILIES)[9:])  # drawn for ARM code of both cores
+FAMILIES: dict[str, Callable[[Writer], Program]] = {
+    "frames": frames.generate,
+    "stores": stores.generate,
+    "modes": modes.generate,
+    "interrupts": interrupts.generate,
+    "tables": tables.generate,
+    "mappings": mappings.generate,
+    "maintenance": maintenance.generate,
+    "preempted": interrupts.nested,
+    "unmodelled": unmodelled.generate,
+    **EFFECTS,
+}
 
 SHARES = {
     "frames": 4, "stores": 3, "modes": 3, "interrupts": 2, "tables": 3, "mappings": 2,

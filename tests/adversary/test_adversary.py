@@ -16,14 +16,19 @@ import pytest
 from campaigns.adversary.assemble import assemble
 from campaigns.adversary.campaign import batch, can_go, judge_one
 from campaigns.adversary.executor import Arrival, End, Executor
-from campaigns.adversary.families import FAMILIES, draw, family_of
+from campaigns.adversary.families import EFFECTS, FAMILIES, TURN, draw, family_of
 from campaigns.adversary.judge import Judge
 from campaigns.adversary.product import Claims, Product
-from campaigns.adversary.program import ARM, THUMB, Board, Program, Writer
+from campaigns.adversary.program import ARM, BOARDS, THUMB, Board, Program, Writer
 from campaigns.adversary_reverts import PATCHES, ROOT
 from wcet.analysis.prepared import PreparedPaths
 
 PROGRAMS, BATCH = 500, 100
+# Families whose defects are not all fixed: they are drawn and judged, and may find something.
+OPEN = frozenset({
+    "banks", "based_tables", "contradictions", "dirty_lines", "endianness", "overlaps", "returns",
+    "status_fields", "translations", "versions",
+})  # fmt: skip
 
 
 @pytest.mark.slow
@@ -31,7 +36,8 @@ PROGRAMS, BATCH = 500, 100
 def test_nothing_contradicts_a_bound(first: int) -> None:
     """Each of the defects that are fixed was found so (campaigns/adversary_reverts.py)."""
     tally = batch(1, range(first, first + BATCH), None)
-    assert not [(f.family, f.index, f.findings[0]) for f in tally.found]
+    found = [(f.family, f.index, f.findings[0]) for f in tally.found]
+    assert not [finding for finding in found if finding[0] not in OPEN]
     assert sum(counts["programs"] for counts in tally.counts.values()) == BATCH
     assert sum(counts["bounded"] for counts in tally.counts.values()) > BATCH // 4
 
@@ -45,7 +51,18 @@ def test_a_reverting_patch_applies(patch: Path) -> None:
 
 
 def test_all_families_take_turns() -> None:
-    assert Counter(map(family_of, range(20))).keys() == FAMILIES.keys()
+    assert Counter(map(family_of, range(44))).keys() == FAMILIES.keys()
+
+
+def test_all_families_are_drawn_for_all_their_boards() -> None:
+    drawn = {(draw(family, 1, i).board.name, family) for family in EFFECTS for i in range(3)}
+    assert drawn == {(board.name, family) for board in BOARDS for family in EFFECTS}
+
+
+@pytest.mark.parametrize("board", range(len(BOARDS)), ids=lambda number: BOARDS[number].name)
+def test_what_is_drawn_can_be_assembled(board: int, tmp_path: Path) -> None:
+    drawn = [draw(family, 1, 3 * i + board) for family in EFFECTS for i in range(40)]
+    assert assemble(drawn, tmp_path).exists()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -84,7 +101,7 @@ def test_instructions_that_an_it_block_skips_are_noted(tmp_path: Path) -> None:
 
 
 def test_an_it_block_ends_behind_an_access_to_memory(tmp_path: Path) -> None:
-    drawn = [draw(family_of(index), 1, index) for index in range(9120, 9156)]
+    drawn = [draw(TURN[index * 7 % 20], 1, index) for index in range(9120, 9156)]
     programs = [program for program in drawn if program.board is THUMB]
     running, number = Executor(assemble(programs, tmp_path), THUMB), str(len(programs) - 1)
     running.fresh(number, None)  # where its code lies matters
@@ -132,6 +149,20 @@ def test_a_bound_in_cycles_that_is_too_small_is_found(
 ) -> None:
     monkeypatch.setattr(Claims, "cycles", property(lambda claims: 30))
     assert judge(plain(ARM, *LOOP), tmp_path) == {"time"}
+
+
+def test_a_constant_return_into_the_kernel_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = ("mov r6, lr", "mov r4, #0xd3", "msr spsr_cxsf, r4", "ldr lr, =.L~on", "movs pc, lr",
+            ".L~on:", "bx r6")  # fmt: skip
+    monkeypatch.setattr(Claims, "leaves_kernel", lambda claims, address: True)
+    steps = Claims.steps.func  # type: ignore[attr-defined]
+    monkeypatch.setattr(Claims, "steps", property(lambda c: frozenset(sorted(steps(c))[:4])))
+    monkeypatch.setattr(Claims, "ends", property(lambda c: {min(c.insns) + 16}))
+    program = plain(ARM, *code)
+    assert judge(program, tmp_path) == set()
+    assert judge(replace(program, constant_returns=True), tmp_path) == {"return"}
 
 
 @pytest.mark.parametrize(("bound", "kind"), [(7, "loop"), (9, "exact")])
