@@ -9,6 +9,7 @@
 - ``time``: an execution takes longer than the bound, by our own model or the concrete machine;
 - ``latency``: from the arrival of an interrupt to the end of its handler passes more than printed;
 - ``wait``: an execution waits for an interrupt on a path with a bound;
+- ``meaning``: a bound is printed though an instruction has no meaning on the core;
 - ``crash``: the analysis ends with something that is no error of its own.
 """
 
@@ -74,6 +75,9 @@ class Judge:
             verdict.findings.append(Finding("crash", f"{type(error).__name__}: {error}"))
             return verdict
         verdict.counts["bounded"] += 1
+        if program.meaningless:
+            verdict.findings.append(Finding("meaning", f"{program.form}: has a bound"))
+            return verdict
         chance = Random(f"{program.family} {program.lines}")
         if program.handler:
             Interrupted(self, program, number, result, verdict, chance).check()

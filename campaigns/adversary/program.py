@@ -83,6 +83,7 @@ class Program:
     apart: str = ""
     memory: Memory = Memory.FLAT
     form: str = ""  # of what the program tries, counted by the campaign
+    meaningless: bool = False  # something in it has no meaning on its core: there is no bound
     constant_returns: bool = False  # targets and status of all exception returns are constants
 
     def text(self, number: str) -> str:

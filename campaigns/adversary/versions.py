@@ -1,4 +1,4 @@
-"""What a write to the pc, or an access that is not aligned, does in ARMv6 and in ARMv7."""
+"""What differs between ARMv6 and ARMv7: writes to the pc, unaligned accesses, instructions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ def generate(w: Writer) -> Program:
     """A transfer whose state depends on the architecture, or a word that is not aligned."""
     if w.chance(0.15):
         return unaligned(w)
+    if w.chance(0.1):
+        return refused(w)
     return transfer(w)
 
 
@@ -93,3 +95,35 @@ def unaligned(w: Writer) -> Program:
     w.bits("r4", *w.draw.sample(range(12), 4))
     w.add("bx r6")
     return w.done("versions", form=f"{form} at an odd place")
+
+
+V7_ONLY = {
+    0xE7C40111: "bfi", 0xE7C2009F: "bfc", 0xE7E20151: "ubfx", 0xE7A20151: "sbfx",
+    0xE3010234: "movw", 0xE3400001: "movt", 0xE0603291: "mls", 0xE6FF0F31: "rbit",
+    0xF57FF05F: "dmb", 0xF57FF04F: "dsb", 0xF57FF06F: "isb",
+}  # fmt: skip
+LATER = {0xE710F211: "sdiv", 0xE730F211: "udiv", 0xE1910C9F: "lda"}
+LATER_THUMB = {0xFB91F0F2: "sdiv", 0xFBB1F0F2: "udiv"}
+UNPREDICTABLE = {
+    0xE01F0391: "muls pc", 0xE4900004: "ldr r0, [r0], #4", 0xE8B00003: "ldm r0!, {r0, r1}",
+    0xE0800192: "umull r0, r0", 0xE1000090: "swp r0, r0, [r0]", 0xE1801F91: "strex r1, r1",
+    0x014FF000: "mrseq pc", 0xE1C010D0: "ldrd r1",
+}  # fmt: skip
+UNPREDICTABLE_THUMB = {
+    0xF8500B04: "ldr r0, [r0], #4", 0xE8B00003: "ldm r0!, {r0, r1}", 0xFBA10002: "umull r0, r0",
+}  # fmt: skip
+
+
+def refused(w: Writer) -> Program:
+    """An instruction that the core lacks, or whose form the manual gives no meaning."""
+    if w.board.thumb:
+        forms = LATER_THUMB | UNPREDICTABLE_THUMB
+    elif w.board.armv7:
+        forms = LATER | UNPREDICTABLE
+    else:
+        forms = LATER | V7_ONLY | UNPREDICTABLE
+    code = w.draw.choice(sorted(forms))
+    out = w.label("out")
+    w.add("ldr r1, =d~", "cmp r0, #0", f"beq {out}")
+    w.add(f".inst{'.w' if w.board.thumb else ''} {code:#x}", f"{out}:", "bx lr")
+    return w.done("versions", form=f"refused: {forms[code]}", meaningless=True)
