@@ -94,12 +94,14 @@ FOUND_BY = {
         "tests/wcet/test_hostile_input.py", "tests/wcet/test_bad_input.py",
         "tests/quoll/kept/test_store.py",
     )),
-    "42": FoundBy(("based_tables",), ()),
-    "43": FoundBy(("overlaps",), ()),
+    "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
+    "43": FoundBy(("overlaps",), ("tests/quoll/arm/test_semantics.py",)),
     "44": FoundBy(("translations",), ()),
     "45": FoundBy(("banks",), ()),
     "46": FoundBy(("status_fields", "endianness"), ()),
-    "47": FoundBy(("versions",), ()),
+    "47": FoundBy(("versions",), (
+        "tests/quoll/arm/test_unpredictable.py", "tests/wcet/analysis/test_executable.py",
+    )),
     "48": FoundBy(("dirty_lines",), ()),
     "49": FoundBy(("contradictions", "returns"), ()),
     "40": FoundBy((), (
