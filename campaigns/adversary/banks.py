@@ -91,6 +91,8 @@ class Walk:
             w.add(f"add r4, r5, #{4 * w.draw.randrange(16)}", f"stm r4, {{{registers}}}^")
         elif kind == 6 and not w.board.thumb:
             w.add(f"mov r1, #{value}", f"add {w.one_of('sp', 'lr')}, r1, #{w.draw.randrange(4)}")
+        elif kind == 7 and self.mode == USER and self.known:
+            w.add(w.one_of("cpsie i", "cpsie if", "cpsid i"))  # without effect
         elif kind == 7:
             w.add(w.one_of("cpsid i", "cpsid if", "mov r1, sp", "mov r1, lr"))
         else:
@@ -118,10 +120,13 @@ class Walk:
     def read(self) -> str:
         """What decides: a banked register, or where it branches to."""
         w = self.w
-        kind = w.draw.randrange(5)
+        kind = w.draw.randrange(6)
         if kind == 0:
             self.branch()
             return "branch"
+        if kind == 5 and self.known and self.mode not in (USER, SYS):
+            self.saved()
+            return "srs"
         if kind == 1:
             change_mode(w, w.draw.choice([*PRIVILEGED, USER]))
             w.add(f"mov r0, r{w.draw.randint(8, 12)}")
@@ -164,6 +169,20 @@ class Walk:
         w.add("nop", f"{one}:")
         w.spin("r1", w.count())
         w.add(f"{two}:")
+
+    def saved(self) -> None:
+        """``srs`` on the stack of another mode, which is where the data is."""
+        w = self.w
+        mode = w.draw.choice([IRQ, SVC, ABT, UND, SYS])
+        back = w.draw.choice([IRQ, SVC, ABT])
+        value = w.draw.choice(VALUES)
+        self.go(mode)
+        w.add("add r4, r5, #64", "mov sp, r4")
+        self.go(back)
+        w.add(f"mov r1, #{value}", "mov lr, r1", "mov r2, #0xd3", "msr spsr_cxsf, r2")
+        w.add(f"srsdb sp!, #{mode:#x}" if w.chance(0.6) else f"srsia sp, #{mode:#x}")
+        w.add(f"ldr r0, [r5, #{w.draw.choice([56, 64])}]")
+        w.bits("r0")
 
     def go(self, mode: int) -> None:
         """By an instruction that out of User mode leads nowhere; r3 may change."""

@@ -103,6 +103,22 @@ def addresses(load: str) -> Kind:
     return kind
 
 
+def scaled(w: Writer, base: str, index: str, count: int) -> None:
+    """A byte or a halfword of a table, added to the pc."""
+    out, labels, table = checked(w, index, count)
+    here, narrow = w.label("here"), w.chance(0.5)
+    w.add(f"ldr {base}, ={table}")
+    if narrow:
+        w.add(f"ldrb r12, [{base}, {index}]")
+    else:
+        w.add(f"add {index}, {index}, {index}", f"ldrh r12, [{base}, {index}]")
+    w.add("add pc, pc, r12, lsl #2", "nop", f"{here}:")
+    cases(w, labels, out)
+    w.after += [".balign 4", f"{table}:", *(
+        f"{'.byte' if narrow else '.hword'} ({x}-{here})/4" for x in labels), ".balign 4",
+    ]  # fmt: skip
+
+
 def steps(base_pc: str) -> Kind:
     """Branches one after another, and an offset into them: ``add pc``."""
 
@@ -174,4 +190,5 @@ def arm_kinds() -> dict[str, Kind]:
         "ldm": addresses("ldm"), "add pc, pc": steps("pc"), "add pc, base": steps("twice"),
         "add pc, from the end": steps("sub"), "add, mov pc": steps("mov"),
         "ldr pc, one base": one_base,
+        "ldrb, add pc": scaled,
     }  # fmt: skip

@@ -12,6 +12,8 @@ __all__ = ["generate"]
 
 def generate(w: Writer) -> Program:
     """A word with a known content, a store over it, maintenance, a load."""
+    if w.chance(0.2):
+        return counter(w) if w.chance(0.5) else stacked(w)
     w.add("mov r6, lr", "ldr r5, =d~", "and r0, r0, #1")
     line = 64 if w.board.armv7 else 32
     place = 4 * w.draw.randrange(line // 4)
@@ -37,6 +39,35 @@ def generate(w: Writer) -> Program:
     w.add("bx r6")
     inputs = tuple((("r0", i),) for i in range(2))
     return w.done("dirty_lines", inputs=inputs, memory=Memory.CACHED, form=", ".join(forms))
+
+
+def counter(w: Writer) -> Program:
+    """A counter in memory, which maintenance in its loop may set back."""
+    line = 64 if w.board.armv7 else 32
+    again, place = w.label("again"), 4 * w.draw.randrange(8)
+    w.add("mov r6, lr", "ldr r5, =d~", f"mov r4, #{w.draw.randint(2, 9)}")
+    w.add(f"str r4, [r5, #{place}]", f"add r3, r5, #{place}")
+    w.add(*one_line(w, clean=True, invalidate=False))
+    lines, form = operation(w, place, line)
+    w.add("mov r0, #0", f"{again}:", f"ldr r4, [r5, #{place}]", "subs r4, r4, #1")
+    w.add(f"str r4, [r5, #{place}]", *lines, f"ldr r4, [r5, #{place}]", "cmp r4, #0")
+    w.add(f"bgt {again}", "bx r6")
+    return w.done("dirty_lines", memory=Memory.CACHED, form=f"a counter, {form}")
+
+
+def stacked(w: Writer) -> Program:
+    """A return address that is lost with its line: an older one is in memory."""
+    line = 64 if w.board.armv7 else 32
+    on, other = w.label("on"), w.label("other")
+    bit = "+1" if w.board.thumb else ""
+    lines, form = operation(w, 0, line)
+    callee = w.callee("lose", "push {r4, lr}", *lines, "pop {r4, pc}")
+    w.add("mov r6, lr", "ldr r5, =d~", f"ldr r4, ={other}{bit}", "str r4, [r5, #28]", "mov r3, r5")
+    w.add(*one_line(w, clean=True, invalidate=False), "mov r0, #0", "mov r12, sp", "mov r8, r6")
+    w.add("add r4, r5, #32", "mov sp, r4", f"bl {callee}", f"b {on}", f"{other}:", "nop")
+    w.spin("r1", w.count())
+    w.add(f"{on}:", "mov sp, r12", "bx r8")
+    return w.done("dirty_lines", memory=Memory.CACHED, form=f"a stack, {form}")
 
 
 def store(w: Writer, place: int, value: int) -> None:

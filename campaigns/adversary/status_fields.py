@@ -56,7 +56,10 @@ def write(w: Writer, register: str, fields: str, value: int, condition: str = ""
     if single and fields in "fc" and w.chance(0.5):
         w.add(f"msr{condition} {register}_{fields}, #{value & 0xFFFFFFFF:#x}")
         return
-    w.add(f"ldr r2, ={(value | noise(w, fields)) & 0xFFFFFFFF:#x}")
+    value |= noise(w, fields)
+    if w.board.armv7 and register == "cpsr" and w.chance(0.3):  # which msr leaves alone there
+        value |= w.draw.choice([0x20, 0x0100_0000, 0x0600_FC00, 0x0700_FC20])
+    w.add(f"ldr r2, ={value & 0xFFFFFFFF:#x}")
     w.add(f"msr{condition} {register}_{fields}, r2")
 
 

@@ -17,6 +17,8 @@ OTHERS = (
 
 def generate(w: Writer) -> Program:
     """Words and code at addresses that no platform fixes, before and after a switch."""
+    if w.chance(0.25):
+        return stacked(w) if w.chance(0.4) else again(w)
     w.add("push {r4-r7, lr}", "ldr r5, =u~", "ldr r7, =d~", "and r0, r0, #1")
     one, two = w.draw.sample([1, 2, 5, 9, 14, 30], 2)
     place = 4 * w.draw.randrange(4)
@@ -67,6 +69,37 @@ def generate(w: Writer) -> Program:
         w.bits("r4", 0, 1, 2, 3)
     w.add("pop {r4-r7, pc}")
     return done(w, f"data after {form}")
+
+
+def stacked(w: Writer) -> Program:
+    """A return address on a stack that the switch exchanges."""
+    on, other = w.label("on"), w.label("other")
+    bit = "+1" if w.board.thumb else ""
+    w.low(".lowdata", "u~:", ".word 1, 2, 3, 4")
+    w.low(".otherdata", "v~:", f".word 1, 2, 3, {other}{bit}")
+    lines, form = switch(w)
+    callee = w.callee("switch", "push {r3, lr}", *lines, "pop {r3, pc}")
+    w.add("mov r6, lr", "mov r5, sp", "ldr r4, =u~+16", "mov sp, r4", "mov r7, #3")
+    w.add(f"bl {callee}", f"b {on}", f"{other}:", "nop")
+    w.spin("r1", w.count())
+    w.add(f"{on}:", "mov sp, r5", "bx r6")
+    return w.done("translations", memory=Memory.PAGED, form=f"stack after {form}")
+
+
+def again(w: Writer) -> Program:
+    """A loop that switches, so that each of its loads is of another space."""
+    one, two = w.draw.sample([1, 2, 5, 9, 14, 30], 2)
+    w.low(".lowdata", "u~:", f".word {one}")
+    w.low(".otherdata", "v~:", f".word {two}")
+    w.add("push {r4-r7, lr}", "ldr r5, =u~", f"mov r7, #{w.draw.randint(2, 3)}")
+    if w.chance(0.5):
+        w.add("mov r4, #3", "str r4, [r5]")
+    label = w.label("again")
+    lines, form = switch(w)
+    w.add(f"{label}:", "ldr r4, [r5]")
+    w.bits("r4", 0, 1, 2, 3)
+    w.add(*lines, "subs r7, r7, #1", f"bne {label}", "pop {r4-r7, pc}")
+    return w.done("translations", memory=Memory.PAGED, form=f"a loop with {form}")
 
 
 def done(w: Writer, form: str) -> Program:
