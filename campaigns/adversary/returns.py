@@ -67,7 +67,7 @@ def leave(w: Writer) -> str:
                       "ldm r12, {r2, pc}^"),
             "ldm sp!, ^": ("msr spsr_cxsf, r4", "push {r0, r1, r3}", "ldm sp!, {r0, r1, pc}^"),
             "rfeib": ("add r12, r5, #128", "str r3, [r12, #4]", "str r4, [r12, #8]", "rfeib r12"),
-            "movnes pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "cmp r6, #0", "movsne pc, lr",
+            "movnes pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "cmp r12, #0", "movsne pc, lr",
                               "bx r6"),
             "spsr by the other mode": ("cps #0x12", "mov lr, r3", "msr spsr_cxsf, r4", "cps #0x13",
                                        "mov r12, #0xd3", "msr spsr_cxsf, r12", "cps #0x12",
