@@ -147,3 +147,23 @@ def test_counts_and_coefficients_of_many_digits(solver: Highs | Cbc, power: int)
     assert maximise(free, solver, 60.0, Proposal((0, 0, n), (0,), "a guess")).bound == (
         n * max(7, 5, 3 * n) + 11
     )
+
+
+@pytest.mark.parametrize("power", [9, 12, 14, 15])
+def test_coefficients_that_doubles_hold_and_solvers_do_not(power: int) -> None:
+    """HiGHS refuses figures above 10^15; below, a half is lost in the tolerances of all solvers."""
+    n = 4 * 10**power
+    rows = (
+        Row("loop", "loop bound", ((1, 1), (0, 1 - n)), False, 0),
+        Row("entry", "flow", ((0, 1),), True, 1),
+        Row("conflict", "my.facts:1", ((1, 1), (2, n)), False, n, FACT),
+        Row("half", "my.facts:2", ((1, 2), (2, 1)), False, 2 * n - 1, FACT),
+    )
+    model = Model(("entry", "back", "once"), (1, n, 1), (1, 2, n), 0, rows)
+    best = 1 + 2 * (n - 1)
+    assert not model.inexact()
+    proof = maximise(model, DEFAULT, 20.0)
+    assert (proof.bound, proof.attained) == (best, True)
+    if power == 15:
+        with pytest.raises(SolverError, match="HiGHS refuses the model"):
+            maximise(model, Highs(), 20.0)
