@@ -1,8 +1,9 @@
-"""Constants that pairs of movw and movt make, wherever they stand in code.
+"""Constants that code makes: by pairs of movw and movt, and as sums with pc, wherever they stand.
 
-Encodings: movw and movt, A8.8.102 and A8.8.106 of the ARM Architecture Reference Manual, T3, A2 and
-T1, A1. Code is looked through without being decoded: what only looks like a pair gives a constant
-too many.
+Encodings in the ARM Architecture Reference Manual: movw and movt, A8.8.102 and A8.8.106, T3, A2 and
+T1, A1; ADR, A8.8.12, T1 to T3, A1, A2; ADD (register) with pc, A8.8.7, T2, A1, after LDR (literal),
+A8.8.64, T1, T2, A1, or after a pair. Code is looked through without being decoded: what only looks
+like one of these gives a constant too many.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ from collections.abc import Callable, Iterator
 
 from quoll.arm.insn import Insn
 
-__all__ = ["constant_before", "upper_half", "wide_constants"]
+__all__ = ["relative_addresses", "upper_half", "wide_constants"]
 
 ARM_TOP = re.compile(rb"(?=..[\x40-\x4f].)", re.DOTALL)
 THUMB_TOP = re.compile(rb"(?=[\xc0-\xcf][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
-BEFORE = 64  # instructions between the two halves
+ARM_IMMEDIATE = re.compile(rb"(?=..[\x4f\x8f].)", re.DOTALL)
+ARM_SUM = re.compile(rb"(?=..[\x80-\x8f].)", re.DOTALL)
+THUMB_ADR = re.compile(rb"(?=.[\xa0-\xa7])", re.DOTALL)
+THUMB_WIDE_ADR = re.compile(rb"(?=[\xaf\x0f][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
+THUMB_SUM = re.compile(rb"(?=[\x78-\x7f\xf8-\xff]\x44)", re.DOTALL)
+BEFORE = 64  # instructions between two that make a constant together
+WORD = 0xFFFFFFFF
 
 
 def wide_constants(code: bytes) -> Iterator[int]:
@@ -29,14 +36,24 @@ def wide_constants(code: bytes) -> Iterator[int]:
             yield from _pairs(code, match.start(), 2, _thumb_half)
 
 
-def constant_before(code: bytes, at: int, register: int, *, thumb: bool) -> Iterator[int]:
-    """What the nearest pair before ``at`` puts into ``register``, if there is one."""
-    step, half = (2, _thumb_half) if thumb else (4, _arm_half)
-    for start in range(at - step, max(at - BEFORE * 4, 0) - 1, -step):
-        top = half(code[start : start + 4])
-        if top is not None and top[0] and top[1] == register:
-            yield from _pairs(code, start, step, half)
-            return
+def relative_addresses(code: bytes, start: int) -> Iterator[int]:
+    """The addresses, of which bit 0 may be set; ``code`` begins at ``start``, a multiple of 4."""
+    for match in ARM_IMMEDIATE.finditer(code):
+        if match.start() % 4 == 0:
+            yield from _arm_adr(code, match.start(), start)
+    for match in ARM_SUM.finditer(code):
+        if match.start() % 4 == 0:
+            yield from _arm_sum(code, match.start(), start)
+    for match in THUMB_ADR.finditer(code):
+        at = match.start()
+        if at % 2 == 0:
+            yield (start + at + 4 & ~3) + 4 * code[at]
+    for match in THUMB_WIDE_ADR.finditer(code):
+        if match.start() % 2 == 0:
+            yield from _thumb_adr(code, match.start(), start)
+    for match in THUMB_SUM.finditer(code):
+        if match.start() % 2 == 0:
+            yield from _thumb_sum(code, match.start(), start)
 
 
 def upper_half(insn: Insn) -> int | None:
@@ -74,3 +91,70 @@ def _thumb_half(raw: bytes) -> _Half | None:
         return None
     constant = (first & 15) << 12 | (first & 1 << 10) << 1 | (second & 0x7000) >> 4 | second & 0xFF
     return bool(first & 1 << 7), second >> 8 & 15, constant
+
+
+def _constant_before(code: bytes, at: int, register: int, *, thumb: bool) -> Iterator[int]:
+    """What the nearest pair before ``at`` puts into ``register``, if there is one."""
+    step, half = (2, _thumb_half) if thumb else (4, _arm_half)
+    for start in range(at - step, max(at - BEFORE * 4, 0) - 1, -step):
+        top = half(code[start : start + 4])
+        if top is not None and top[0] and top[1] == register:
+            yield from _pairs(code, start, step, half)
+            return
+
+
+def _word(code: bytes, at: int, size: int = 4) -> int:
+    return int.from_bytes(code[at : at + size], "little") if at >= 0 else 0
+
+
+def _arm_adr(code: bytes, at: int, start: int) -> Iterator[int]:
+    word = _word(code, at)
+    if word >> 28 == 15 or word >> 16 & 0xFFF not in (0x28F, 0x24F):
+        return
+    turned = word >> 7 & 30
+    constant = ((word & 0xFF) << 32 | word & 0xFF) >> turned & WORD
+    down = word >> 16 & 0xFFF == 0x24F
+    yield start + at + 8 + (-constant if down else constant) & WORD
+
+
+def _arm_sum(code: bytes, at: int, start: int) -> Iterator[int]:
+    word = _word(code, at)
+    if word >> 28 == 15 or word >> 20 & 0xFE != 0x08 or word & 0xFF0:
+        return
+    registers = word >> 16 & 15, word & 15
+    if 15 not in registers:
+        return
+    register = registers[0] if registers[1] == 15 else registers[1]
+    for before in range(at - 4, max(at - 4 * BEFORE, 0) - 1, -4):
+        load = _word(code, before)
+        if load >> 16 & 0xF7F == 0x51F and load >> 12 & 15 == register:
+            distance = load & 0xFFF if load & 1 << 23 else -(load & 0xFFF)
+            yield start + at + 8 + _word(code, before + 8 + distance) & WORD
+            break
+    for constant in _constant_before(code, at, register, thumb=False):
+        yield start + at + 8 + constant & WORD
+
+
+def _thumb_adr(code: bytes, at: int, start: int) -> Iterator[int]:
+    first, second = _word(code, at, 2), _word(code, at + 2, 2)
+    if first & 0xFBFF not in (0xF20F, 0xF2AF):
+        return
+    constant = (first & 1 << 10) << 1 | (second & 0x7000) >> 4 | second & 0xFF
+    down = first & 0xFBFF == 0xF2AF
+    yield (start + at + 4 & ~3) + (-constant if down else constant) & WORD
+
+
+def _thumb_sum(code: bytes, at: int, start: int) -> Iterator[int]:
+    register = code[at] & 7 | (code[at] & 0x80) >> 4
+    for before in range(at - 2, max(at - 2 * BEFORE, 0) - 1, -2):
+        first, second = _word(code, before, 2), _word(code, before + 2, 2)
+        base = before + 4 & ~3
+        if first >> 8 == 0x48 | register and register < 8:
+            yield start + at + 4 + _word(code, base + 4 * (first & 0xFF)) & WORD
+            break
+        if first & 0xFF7F == 0xF85F and second >> 12 == register:
+            distance = second & 0xFFF if first & 1 << 7 else -(second & 0xFFF)
+            yield start + at + 4 + _word(code, base + distance) & WORD
+            break
+    for constant in _constant_before(code, at, register, thumb=True):
+        yield start + at + 4 + constant & WORD

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from quoll.arm.relative_addresses import relative_addresses
-from quoll.arm.wide_constants import wide_constants
+from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.image.function_tables import FunctionTables, function_tables
 from quoll.image.image import Image
 

@@ -23,7 +23,7 @@ from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from quoll.indirect.loaded_from import Origin, Root, may_be_virtual, origins
 
-__all__ = ["Candidates", "Proposal"]
+__all__ = ["Candidates", "ProposedFact"]
 
 MOST_NAMED = 256  # tables and functions of a proposal; of more it names none
 LARGEST_TABLE = 1 << 16  # bytes without a symbol
@@ -36,7 +36,7 @@ NOT_VIRTUAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedFact:
     """``fact``: with PLACE for the call. ``note``: what it leaves out, or what would do."""
 
     fact: str
@@ -51,7 +51,7 @@ class Candidates:
 
     def proposal(
         self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block
-    ) -> Proposal | None:
+    ) -> ProposedFact | None:
         """The fact about the transfer that ends ``block``; None without any candidate."""
         found = origins(cfg, into, block, self._image, across=True) or ()
         ways = {_from_memory(origin) for origin in found} or {Origin((0,), Root.UNKNOWN)}
@@ -100,7 +100,7 @@ class Candidates:
         notes: Iterable[str],
         *,
         vtables: bool,
-    ) -> Proposal | None:
+    ) -> ProposedFact | None:
         through = ["any vtable"] if vtables else []
         if len(tables) + len(functions) > MOST_NAMED:
             to = [ANY_TAKEN]
@@ -112,7 +112,7 @@ class Candidates:
         text = f" through {', '.join(through)}" if through else ""
         both = " or" if through and to else ""
         fact = f"calls at PLACE go{text}" + (f"{both} to {', '.join(to)}" if to else "")
-        return Proposal(fact, "; ".join(notes))
+        return ProposedFact(fact, "; ".join(notes))
 
     def _name(self, addr: int, name: str) -> str:
         """A symbol that is no other's name, else the address."""

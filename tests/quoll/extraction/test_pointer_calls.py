@@ -9,7 +9,7 @@ import pytest
 
 from campaigns.pointer_calls import examine
 from campaigns.virtual_calls import follow, proposed
-from quoll.arm.relative_addresses import relative_addresses
+from quoll.arm.wide_constants import relative_addresses
 from quoll.extraction.extract import extract
 from quoll.facts import parse
 from quoll.image.image import Image
