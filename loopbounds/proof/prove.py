@@ -28,11 +28,12 @@ from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.distance import USEFUL, distances, longer_runs
 from loopbounds.proof.explicit import listed, states_of
 from loopbounds.proof.options import Budget
+from loopbounds.proof.phases import in_phases, phases_of
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest, runs_near
 from loopbounds.proof.session import OutOfTime, Session, SolverFailed
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen, easy, without_large
-from loopbounds.reduction.control import control_of
+from loopbounds.reduction.control import control_of, with_demanded_bits
 from loopbounds.reduction.simplify import influential, simplified
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
@@ -47,6 +48,7 @@ __all__ = [
     "Question",
     "conjunction",
     "long_runs",
+    "plain",
     "prove",
     "prove_listed",
     "prove_simple",
@@ -165,13 +167,16 @@ class Question:
 
     def lifted(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
         """The answer for the whole model, from the one for the simple model."""
-        if outcome.failed or self.simple == canonical(self.exact):
+        alike = self.simple == canonical(self.exact)
+        if outcome.failed or (alike and (outcome.bound is not None or outcome.endless)):
             return outcome
         start, before = time.perf_counter(), outcome.seconds
-        # with inputs no run shows that the bound is exact (rule 22)
-        reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
-        known = outcome.reached if self.exact.inputs else reached
-        outcome = replace(outcome, reached=reached)
+        known = outcome.reached
+        if not alike:
+            # with inputs no run shows that the bound is exact (rule 22)
+            reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
+            known = outcome.reached if self.exact.inputs else reached
+            outcome = replace(outcome, reached=reached)
         detail = self.detailed != self.whole and known < MAX_STEPS and outcome.bound is None
         # of a loop that goes on longer than runs are followed no run tells what is loose
         near = LOOSE * known if known < MAX_STEPS else MAX_STEPS
@@ -239,6 +244,10 @@ def prove_simple(
         aside = Session(model, _for_distances(budget), checker)
         if not (endless or _is_large(seen) or (twice is not None and seen.reached == TWICE)):
             found, kept = _tight(session, seen)
+        if found is None and not endless and seen.reached < MAX_STEPS:
+            found = _by_phases(session, seen.model, MAX_STEPS)
+            if found is None and seen.reached >= FAR:
+                found, session = _plainly(seen, budget, checker) or (None, session)
         if found is None and not endless:
             longer = _lengthened(aside, seen)
             seen, kept = longer, kept if longer is seen else None
@@ -258,6 +267,9 @@ def prove_simple(
                     continue
                 if session is not aside or not _may_be_less(seen, found.bound):
                     break
+            if found is None and reached >= MAX_STEPS:
+                session = Session(model, budget, checker)
+                found = _by_phases(session, model, USEFUL)
     except SolverFailed as failure:
         failed = str(failure)
     except (OutOfTime, _Empty):
@@ -273,10 +285,13 @@ def prove_simple(
 
 
 def prove_listed(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
-    """The bound by the states of what controls a model, if these are few."""
+    """The bound by the states of a model, or of what controls it, if these are few."""
     start = time.perf_counter()
-    control = control_of(model)
+    control: LoopModel | None = with_demanded_bits(replace(model, hints=(), exits=()))
     states = states_of(control) if control is not None else None
+    if not states:
+        control = control_of(model)
+        states = states_of(control) if control is not None else None
     if control is None or not states:
         return ProofOutcome(None, 1, (), 0, "", "", time.perf_counter() - start)
     session, failed = Session(control, budget, checker), ""
@@ -401,6 +416,27 @@ def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | N
     return None, left
 
 
+def _by_phases(session: Session, model: LoopModel, most: int) -> _Found | None:
+    """The length of the only run, if that has few phases and no more than ``most`` executions."""
+    phases = phases_of(model, most)
+    if not phases:
+        return None
+    session.turn_to(model)
+    found = _Found(phases[-1].last, (in_phases(model, phases),), DEPTH)
+    return found if session.proved(found.claim, found.depth) else None
+
+
+def _plainly(seen: _Seen, budget: Budget, checker: Checker) -> tuple[_Found, Session] | None:
+    """The length of the longest run of a long loop, if that is proved soon."""
+    session, guesses = Session(seen.model, _a_part(budget), checker), plain(seen.guesses)
+    with suppress(OutOfTime):
+        kept, inductive = weed(session, seen.model, guesses, at_most(seen.reached))
+        found = _Found(seen.reached, tuple(kept), DEPTH)
+        if inductive and session.proved(found.claim, found.depth):
+            return found, session
+    return None
+
+
 def _equalities(guesses: Sequence[Term]) -> list[Term]:
     """The equations among ``guesses``: enough to bound a counter, and soon checked.
 
@@ -408,6 +444,14 @@ def _equalities(guesses: Sequence[Term]) -> list[Term]:
     """
     found = [g for g in guesses if g.op == "eq"]
     return found if COUNT in rewrite.symbols(found) else []
+
+
+def plain(guesses: Sequence[Term]) -> list[Term]:
+    """The equations among ``guesses``, and what is not about the number of executions.
+
+    Often enough for long loops, of which the other guesses take long to check.
+    """
+    return [g for g in guesses if g.op == "eq" or COUNT not in rewrite.symbols([g])]
 
 
 def _by_parts(

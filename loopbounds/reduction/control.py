@@ -17,7 +17,7 @@ from loopbounds.reduction.simplify import influential, replaced
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, conjuncts, const, mask, operation, sym
 
-__all__ = ["control_of", "demanded"]
+__all__ = ["control_of", "demanded", "demanded_of", "with_demanded_bits"]
 
 LARGE = 60  # terms in a value, beyond which it is too large to go through
 JOINING = frozenset({"and", "or", "xor", "not", "ite"})
@@ -32,7 +32,7 @@ def control_of(model: LoopModel) -> LoopModel | None:
         inputs = _inputs(model, unknown, cut)
         cut += len(inputs)
         model = influential(_with_inputs(model, inputs))
-    model = _with_demanded_bits(model)
+    model = with_demanded_bits(model)
     values = [model.again, *(v.next for v in model.state)]
     small = all(rewrite.size(value) <= LARGE for value in values)
     return model if model.state and not model.parameters and small else None
@@ -90,7 +90,8 @@ def _conditions(roots: Iterable[Term], unknown: set[Term]) -> list[Term]:
     return found
 
 
-def _with_demanded_bits(model: LoopModel) -> LoopModel:
+def with_demanded_bits(model: LoopModel) -> LoopModel:
+    """The model with no other bits of words: its runs are as long."""
     bits = demanded(model)
     state = []
     for v in model.state:
@@ -106,14 +107,14 @@ def demanded(model: LoopModel) -> dict[Term, int]:
     bits = dict.fromkeys(following, 0)
     pending: list[tuple[Term, int]] = [(c, 1) for c in conjuncts(model.again)]
     while pending:
-        for symbol, wanted in _demanded_of(*pending.pop()).items():
+        for symbol, wanted in demanded_of(*pending.pop()).items():
             if symbol in bits and wanted & ~bits[symbol]:
                 bits[symbol] |= wanted
                 pending.append((following[symbol], bits[symbol]))
     return bits
 
 
-def _demanded_of(term: Term, wanted: int) -> dict[Term, int]:
+def demanded_of(term: Term, wanted: int) -> dict[Term, int]:
     """The bits of symbols that the ``wanted`` bits of a term are made of."""
     found = {term: wanted}
     for t in reversed(rewrite.walk([term])):

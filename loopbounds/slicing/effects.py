@@ -199,7 +199,20 @@ class _Run:
     def _read(self, var: Var) -> Term:
         if var.space is Space.CONST:
             return const(var.offset, 8 * var.size)
-        return self._in(self._state, var)
+        return self._where_guarded(self._in(self._state, var))
+
+    def _where_guarded(self, term: Term) -> Term:
+        """``term`` where the guard holds: a conditional instruction reads what one before wrote."""
+        holding = terms.conjuncts(self._guard)
+        while term.op == "ite":
+            condition, yes, no = term.args
+            if all(c in holding for c in terms.conjuncts(condition)):
+                term = yes
+            elif any(negate(c) in holding for c in terms.conjuncts(condition)):
+                term = no
+            else:
+                break
+        return term
 
     def _bit(self, var: Var) -> Term:
         return terms.extract(self._read(var), 0, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,8 +16,9 @@ from loopbounds.proof.runs import ModelStepper
 from loopbounds.reduction.control import control_of, demanded
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
+from loopbounds.terms.rewrite import substitute
 from tests.testing.loopbounds.brute_force import most_executions
-from tests.testing.loopbounds.drawn_models import A, B, J, P, models, small
+from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, models, small
 from tests.testing.loopbounds.models import BUDGET
 
 C = terms.sym("c", 4)
@@ -81,6 +84,38 @@ def test_control_goes_on_as_long(model: LoopModel) -> None:
     else:
         assert exact <= longest
         assert states is None or max(states.values()) == longest
+
+
+@st.composite
+def starting(draw: st.DrawFn) -> LoopModel:
+    """A model of which parameters decide where it starts, and nothing else."""
+    model = draw(models())
+    known = {P: small(draw(st.integers(0, 15))), Q: small(draw(st.integers(0, 15)))}
+    state = tuple(replace(v, next=substitute(v.next, known)) for v in model.state)
+    return replace(model, state=state, again=substitute(model.again, known))
+
+
+@given(starting())
+@settings(max_examples=300)
+def test_all_starts_are_listed(model: LoopModel) -> None:
+    """No run is longer than the states say; where no constraint is left out, one is as long."""
+    states, longest = states_of(model), most_executions(model)
+    if states:
+        assert longest is not None
+        assert max(states.values()) >= longest
+    if longest is None:
+        assert states is None
+
+
+@pytest.mark.slow
+@given(starting())
+@settings(max_examples=20)
+def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
+    """By the model checker."""
+    outcome = prove_listed(model, BUDGET, find_checker())
+    assert not outcome.failed
+    exact = most_executions(model)
+    assert outcome.bound is None or exact is None or exact <= outcome.bound
 
 
 @pytest.mark.slow

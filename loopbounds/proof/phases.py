@@ -1,0 +1,92 @@
+"""The only run of a model, in phases: while a phase lasts, each word moves by a constant.
+
+A model without parameters and inputs has one run, which is followed. A counter that is raised a few
+times on its way down, or that wraps, has few phases, however long they last. The invariant is
+
+    or over phases:  first <= count <= last  and  x = x_first + s * (count - first) for each word x
+
+It is inductive because the next state is a function of the state, and is proved as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel
+from loopbounds.proof.runs import ModelStepper
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import FALSE, Term, const, eq, mask, scale, sub, ule
+
+__all__ = ["Phase", "in_phases", "phases_of"]
+
+PHASES = 32
+
+
+@dataclass(slots=True)
+class Phase:
+    """Executions ``first`` to ``last`` of the header; ``state`` is what the first of them finds."""
+
+    state: tuple[int, ...]
+    first: int
+    last: int
+    steps: tuple[int, ...] = ()  # what one execution adds to each word; () while there is only one
+
+
+class _TooMany(Exception):
+    """The run has more phases than are listed."""
+
+
+class _Phases:
+    def __init__(self, start: tuple[int, ...], ones: Sequence[int]) -> None:
+        self.found = [Phase(start, 1, 1)]
+        self._before, self._ones = start, ones
+
+    def see(self, state: tuple[int, ...]) -> None:
+        """The next state. Raises _TooMany."""
+        phase, before = self.found[-1], self._before
+        self._before = state
+        steps = tuple([b - a & ones for a, b, ones in zip(before, state, self._ones, strict=True)])
+        if phase.first == phase.last:
+            phase.steps = steps
+        elif phase.steps != steps:
+            if len(self.found) == PHASES:
+                raise _TooMany
+            self.found.append(Phase(state, phase.last + 1, phase.last + 1))
+            return
+        phase.last += 1
+
+
+def phases_of(model: LoopModel, most: int) -> tuple[Phase, ...]:
+    """The phases of the run; none if there may be several runs, or it is too long or has too many.
+
+    ``most``: executions of the header.
+    """
+    stepper = ModelStepper(model)
+    start = stepper.start(()) if not model.parameters else None
+    if start is None or stepper.loop is None:
+        return ()
+    phases = _Phases(start, [mask(v.symbol.width) for v in model.state])
+    try:
+        taken, _ = stepper.loop((), start, most, phases.see)
+    except _TooMany:
+        return ()
+    return tuple(phases.found) if taken < most else ()
+
+
+def in_phases(model: LoopModel, phases: Sequence[Phase]) -> Term:
+    """The invariant that each state is one of a phase."""
+    return reduce(terms.either, (_during(model, phase) for phase in phases), FALSE)
+
+
+def _during(model: LoopModel, phase: Phase) -> Term:
+    passed = sub(COUNT, const(phase.first, COUNT_WIDTH))
+    claim = ule(passed, const(phase.last - phase.first, COUNT_WIDTH))
+    steps = phase.steps or (0,) * len(model.state)
+    for variable, value, step in zip(model.state, phase.state, steps, strict=True):
+        symbol = variable.symbol
+        narrow = min(symbol.width, COUNT_WIDTH)
+        moved = scale(terms.zext(terms.extract(passed, 0, narrow), symbol.width), step)
+        claim = terms.both(claim, eq(symbol, terms.add(const(value, symbol.width), moved)))
+    return claim
