@@ -6,6 +6,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: one, or the least seen
     x - x0 = 0 (mod 2**j)              congruence
     x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
+    high:low = high0:low0 + s*k        two words that are counted as one
     x <= x0 >> k, and ``shifting``     halving, doubling, count-leading-zeros loops
     bits of x <= bits ever set - k     one bit cleared in each iteration
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
@@ -21,7 +22,9 @@ A guess stays if it holds in every state of the runs given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import permutations
 from math import gcd
 from operator import or_
 
@@ -42,6 +45,7 @@ K = terms.add(COUNT, const(-1, COUNT_WIDTH))
 COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
 MOST = 80  # candidates
 SMALL = 15  # terms in a constraint that is made one
+WRAPPING = 16  # bits of a word that wraps
 FIRST = 4  # runs that most guesses do not hold in
 
 
@@ -52,6 +56,7 @@ def candidates(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
         found.update(dict.fromkeys(_of_variable(variable, index, runs)))
     for guess in _of_comparisons(model, runs):
         found[guess] = None
+    found.update(dict.fromkeys(_of_long_words(model, runs)))
     found.update(dict.fromkeys(of_shifts(model, runs)))
     found.update(dict.fromkeys(_of_pairs(model)))
     found.update(dict.fromkeys(_as_at_first(model)))
@@ -105,17 +110,21 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[ModelRun]) -> It
         return
     k = _counter(width)
     if len(steps) == 1:
-        yield eq(x, terms.add(x0, scale(k, steps.pop())))
+        [step] = steps
+        yield eq(x, terms.add(x0, scale(k, step)))
         yield from (ule(x, x0), ule(x0, x))
+        narrow = _narrow(variable)
+        if narrow is not None:  # it may wrap where no run is looked at
+            yield eq(x, narrow.of(terms.add(x0, scale(k, step))))
         return
     yield from _progress(x, x0, k, steps)
     common = gcd(*steps, 1 << width)
     if common > 1:
         yield eq(operation("and", sub(x, x0), const(common - 1, width)), const(0, width))
-    wrap = _wrap(index, runs)
-    if 0 < wrap < mask(width):
-        for step in {s & wrap for s in steps} if _one(steps, wrap) else {1, -1}:
-            yield eq(x, operation("and", terms.add(x0, scale(k, step)), const(wrap, width)))
+    for narrow in _narrowest(variable, index, runs):
+        ones = mask(narrow.bits)
+        for step in {s & ones for s in steps} if _one(steps, ones) else {1, -1}:
+            yield eq(x, narrow.of(terms.add(x0, scale(k, step))))
     following = rewrite.walk([variable.next])
     scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
     if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
@@ -130,10 +139,41 @@ def _one(steps: set[int], wrap: int) -> bool:
     return len({s & wrap for s in steps}) == 1
 
 
-def _wrap(index: int, runs: Sequence[ModelRun]) -> int:
-    """The mask of the narrowest word that holds every value of a variable."""
-    top = max(state[index] for run in runs for state in run.states)
-    return (1 << top.bit_length()) - 1
+@dataclass(frozen=True, slots=True)
+class _Narrow:
+    """A word of few bits in a longer one, extended with or without sign."""
+
+    bits: int
+    signed: bool
+
+    def of(self, t: Term) -> Term:
+        """The low bits of a word."""
+        if self.signed:
+            return terms.sext(terms.extract(t, 0, self.bits), t.width)
+        return operation("and", t, const(mask(self.bits), t.width))
+
+
+def _narrow(variable: Variable) -> _Narrow | None:
+    """What a variable is in after an iteration; None if that may be any word."""
+    following, width = variable.next, variable.symbol.width
+    if following.op == "sext":
+        return _Narrow(following.args[0].width, signed=True)
+    bits = interval(following)[1].bit_length()
+    return _Narrow(bits, signed=False) if 0 < bits < width else None
+
+
+def _narrowest(variable: Variable, index: int, runs: Sequence[ModelRun]) -> list[_Narrow]:
+    """The same, and the narrowest that holds all of its values."""
+    width = variable.symbol.width
+    values = [state[index] for run in runs for state in run.states]
+    words = (signed(v, width) for v in values)
+    seen = [
+        _Narrow(max(values).bit_length(), signed=False),
+        _Narrow(1 + max((v if v >= 0 else ~v).bit_length() for v in words), signed=True),
+    ]
+    narrow = _narrow(variable)
+    found = [n for n in seen if 0 < n.bits < width][:1] + ([narrow] if narrow is not None else [])
+    return list(dict.fromkeys(found))
 
 
 def _counter(width: int) -> Term:
@@ -196,11 +236,27 @@ def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term
                     yield ule(on, terms.add(end, const(past, a.width)))
             for distance in (sub(b0, a0), sub(a0, b0)):
                 yield from _reach(distance, strides)
-                for bits in (8, 16):
-                    for turn in turns[bits]:
-                        turned = scale(distance, turn)
-                        wrapped = operation("and", turned, const((1 << bits) - 1, u.width))
-                        yield from _reach(wrapped, [1])
+                for turn in turns:
+                    yield from _reach(turn.of(distance), [1])
+
+
+def _of_long_words(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
+    """Two words that are counted as one, the high word by the carry out of the low one."""
+    words = [(i, v) for i, v in enumerate(model.state) if v.symbol.width == COUNT_WIDTH]
+    for (h, high), (at, low) in permutations(words, 2):
+        carried = low.symbol in rewrite.symbols([high.next])
+        counted = sub(low.next, low.symbol).constant is not None
+        if not carried or not counted or not _steps(h, runs) - {0}:
+            continue
+        x, x0 = terms.concat(high.symbol, low.symbol), terms.concat(high.initial, low.initial)
+        steps = _steps(0, [_joined(run, h, at) for run in runs])
+        if len({s % (1 << x.width) for s in steps}) == 1:
+            yield eq(x, terms.add(x0, scale(_counter(x.width), steps.pop())))
+
+
+def _joined(run: ModelRun, high: int, low: int) -> ModelRun:
+    """A run of which only one long word is seen."""
+    return replace(run, states=tuple((s[high] << COUNT_WIDTH | s[low],) for s in run.states))
 
 
 def _more(x: Term) -> Term:
@@ -226,17 +282,32 @@ def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
             yield from (ule(K, atom), ule(COUNT, atom))
 
 
-def _turns(model: LoopModel, runs: Sequence[ModelRun]) -> dict[int, list[int]]:
-    """Bits of a word that wraps -> what makes 1 of the odd numbers that it goes on by."""
-    found: dict[int, dict[int, None]] = {8: {1: None}, 16: {1: None}}
-    for index in range(len(model.state)):
-        bits = _wrap(index, runs).bit_length()
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """How often a word of ``bits`` bits has to go on by ``odd << even`` to come a distance."""
+
+    bits: int
+    even: int
+    odd: int
+
+    def of(self, distance: Term) -> Term:
+        """That number, for a distance that can be come to."""
+        left = operation("lshr", distance, const(self.even, distance.width))
+        turned = scale(left, pow(self.odd, -1, 1 << self.bits))
+        return operation("and", turned, const(mask(self.bits - self.even), distance.width))
+
+
+def _turns(model: LoopModel, runs: Sequence[ModelRun]) -> list[_Turn]:
+    """Those of words that wrap."""
+    found = dict.fromkeys([_Turn(8, 0, 1), _Turn(16, 0, 1)])
+    for index, variable in enumerate(model.state):
         steps = _steps(index, runs)
-        if bits in found and steps and _one(steps, (1 << bits) - 1):
-            step = steps.pop() % (1 << bits)
-            if step % 2:
-                found[bits][pow(step, -1, 1 << bits)] = None
-    return {bits: list(turns) for bits, turns in found.items()}
+        for bits in (narrow.bits for narrow in _narrowest(variable, index, runs)):
+            step = min(steps, default=0) & mask(bits)
+            if step and bits <= WRAPPING and _one(steps, mask(bits)):
+                even = (step & -step).bit_length() - 1
+                found[_Turn(bits, even, step >> even)] = None
+    return list(found)
 
 
 def _strides(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:

@@ -110,7 +110,8 @@ def _is_shifted(variable: Variable) -> bool:
     following = rewrite.walk([variable.next])
     if x not in following:
         return False
-    scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
+    sums = (t for t in following if t.op == "linear" and x in t.args)
+    scaled = any(t.factors[t.args.index(x)] not in (1, mask(x.width)) for t in sums)
     return scaled or any(t.op in BITWISE for t in following)
 
 
