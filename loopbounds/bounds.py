@@ -299,8 +299,8 @@ class _GraphPart:
 
     def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:
         """``known``, unless it is large and only says what a word can hold."""
-        least = known.total if known.total is not None else known.bound
-        if least is None or least <= USEFUL or known.method not in CHECKERS or known.assumes:
+        counts = [n for n in (known.bound, known.total) if n is not None]
+        if min(counts, default=0) <= USEFUL or known.method not in CHECKERS or known.assumes:
             return known
         cut = self._slice(loop)
         if cut is None or is_constant(cut):

@@ -22,8 +22,8 @@ from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_m
 from loopbounds.proof.candidates import candidates
 from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import DEPTH, Budget, conjunction, weed
-from loopbounds.proof.runs import ModelRun, explore, longest
+from loopbounds.proof.prove import DEPTH, Budget, conjunction, plain, weed
+from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest
 from loopbounds.proof.session import OutOfTime, Session, SolverFailed
 from loopbounds.reduction.coarsen import coarsen, without_large
 from loopbounds.reduction.simplify import simplified
@@ -34,7 +34,7 @@ from loopbounds.terms.rewrite import substitute
 __all__ = ["Total", "total_over"]
 
 STEEPEST = 16  # of the denominators of slopes
-MOST = 1 << 12  # iterations of the outer loop, beyond which no sum is made
+MOST = 1 << 22  # iterations of the outer loop, beyond which a sum says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,11 @@ def total_over(
             goal = terms.both(line.property(trip), at_most(inner))
             goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
             guesses = candidates(small, _runs(small, trip, points))
-            guesses, inductive = weed(session, small, guesses, goal)
-            claim = terms.both(conjunction(guesses), goal)
-            if inductive and session.proved(claim, DEPTH):
-                return Total(total, session.text)
+            for some in (plain(guesses), guesses):
+                kept, inductive = weed(session, small, some, goal)
+                claim = terms.both(conjunction(kept), goal)
+                if inductive and session.proved(claim, DEPTH):
+                    return Total(total, session.text)
     except OutOfTime:
         return Total(None)
     except SolverFailed as failure:
@@ -107,8 +108,26 @@ class _Line:
         return ule(left, terms.add(right, scale(trip, self.s)))
 
     def total(self, last: int, inner: int) -> int:
-        """The sum over t = 0 .. last."""
-        return sum(max(0, min(inner, (self.c + self.s * t) // self.q)) for t in range(last + 1))
+        """The sum over t = 0 .. last of what is between 0 and ``inner``.
+
+        Every q-th of the quotients is an arithmetic progression.
+        """
+        found = 0
+        for t in range(min(self.q, last + 1)):
+            first, length = (self.c + self.s * t) // self.q, (last - t) // self.q + 1
+            found += _sum_between(first, self.s, length, inner)
+        return found
+
+
+def _sum_between(first: int, step: int, length: int, most: int) -> int:
+    """The sum of a progression of integers, of each what is between 0 and ``most``."""
+    if step < 0:
+        first, step = first + step * (length - 1), -step
+    below = min(length, max(0, -(first // step)))  # members that are less than 0
+    within = min(length, max(below, (most - first) // step + 1))  # that are no more than ``most``
+    count = within - below
+    inside = count * (first + step * below) + step * count * (count - 1) // 2
+    return inside + most * (length - within)
 
 
 def _points(model: LoopModel, trip: Term, outer: int) -> list[tuple[int, int]]:
@@ -117,7 +136,7 @@ def _points(model: LoopModel, trip: Term, outer: int) -> list[tuple[int, int]]:
     found = []
     for t in sorted(c for c in chosen if 0 <= c < outer):
         runs = _found(_with_trip(model, trip, t))
-        if runs:
+        if runs and longest(runs) < MAX_STEPS:  # of a longer one it is not known where it ends
             found.append((t, longest(runs)))
     return found
 

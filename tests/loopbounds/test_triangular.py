@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.proof import triangular
@@ -12,6 +14,7 @@ from loopbounds.proof.triangular import total_over
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.models import BUDGET, PROVED, N
 from tests.testing.quoll.building import build
+from tests.testing.quoll.sketch import HEADER
 
 SORT = (
     (
@@ -89,6 +92,78 @@ def test_a_line_below_an_execution_is_not_proved(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(triangular, "_line", lower)
     assert total() is None
+
+
+LARGE = {
+    "up": (
+        "for (unsigned i = 0; i < 5000; i++) for (unsigned j = 0; j < i; j++) sink = j;",
+        12497500,
+    ),
+    "down": (
+        "for (unsigned i = 65535; i; i--) for (unsigned j = i; j; j--) sink = j;",
+        65535 * 65536 // 2,
+    ),
+    "longer than runs are followed": (
+        "for (unsigned i = 0; i < 100000; i++) for (unsigned j = 0; j < i; j++) sink = j;",
+        99999 * 100000 // 2,
+    ),
+    "steps": (
+        "for (unsigned i = 0; i < 20000; i += 5) for (unsigned j = 0; j < i; j += 2) sink = j;",
+        19996000,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_large_nests(name: str) -> None:
+    """Each loop is bounded, and so is the sum, although that is no small number."""
+    body, total = LARGE[name]
+    _, inner = program(body, "-O2").bounds()
+    assert inner.bound is not None
+    assert inner.total == total
+
+
+IN_REGISTERS = """main: push {{r4-r5, lr}}
+ ldr r4, ={outer}
+1: {start}
+2: subs r5, r5, #{step}
+ {again} 2b
+ subs r4, r4, #1
+ bne 1b
+ pop {{r4-r5, pc}}
+ .ltorg
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("outer", "start", "step", "again", "total"),
+    [
+        (3000, "mov r5, r4", 1, "bne", 3000 * 3001 // 2),
+        (4000, "add r5, r4, #9", 1, "bne", 4000 * 4001 // 2 + 9 * 4000),
+        (3000, "lsl r5, r4, #1", 2, "bne", 3000 * 3001 // 2),
+    ],
+)
+def test_nests_in_registers(outer: int, start: str, step: int, again: str, total: int) -> None:
+    """A sum above what is useful for a single loop takes nothing from the bound."""
+    text = IN_REGISTERS.format(outer=outer, start=start, step=step, again=again)
+    _, inner = load(build(HEADER + text, language="S")).bounds()
+    assert inner.bound is not None
+    assert inner.total == total
+
+
+@given(
+    st.integers(1, 16),
+    st.integers(0, 60),
+    st.integers(-20, 20).filter(bool),
+    st.integers(0, 40),
+    st.integers(1, 40),
+)
+def test_the_sum_under_a_line(q: int, c: int, s: int, last: int, most: int) -> None:
+    """Of all iterations, without going through them."""
+    found = triangular._Line(q, c, s).total(last, most)
+    assert found == sum(max(0, min(most, (c + s * t) // q)) for t in range(last + 1))
 
 
 def test_a_line_that_could_wrap_is_not_used() -> None:
