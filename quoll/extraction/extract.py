@@ -16,10 +16,10 @@ from itertools import pairwise
 from quoll.arm.operation import Operation
 from quoll.assumptions import stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program, Unresolved
-from quoll.cfg.discover import Callee
+from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
-from quoll.errors import UsageError
+from quoll.errors import ControlFlowError, UsageError
 from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
@@ -152,6 +152,8 @@ def _program(
     """What was found, without functions that became part of all their callers."""
     reached = sorted(_reached(growth, entries))
     built = [growth.functions[entry] for entry in reached]
+    if image.is_relocatable:
+        _check_relocations(image, built)
     functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
     unresolved |= _with_candidates(image, statements, functions.values(), unresolved)
@@ -177,6 +179,18 @@ def _program(
         statements.guidance(functions),
         {entry: growth.left_by(entry) for entry in reached},
     )
+
+
+def _check_relocations(image: Image, functions: Iterable[FunctionBuilder]) -> None:
+    """Raise ControlFlowError where the instructions that run are not those in the file."""
+    for function in functions:
+        for addr, insn in function.insns.items():
+            if image.is_relocated(addr, insn.size):
+                raise ControlFlowError(
+                    f"a dynamic relocation changes {insn.text} before it runs",
+                    where=image.place(addr),
+                    hint="link the code for the address at which it runs",
+                )
 
 
 def _with_candidates(

@@ -267,10 +267,21 @@ class Image:
 
     def _settled(self, addr: int, count: int) -> int | None:
         """What is loaded there, unless the loader changes it."""
-        if self._unsettled and not self._unsettled.isdisjoint(range(addr - 3, addr + count)):
+        if self.is_relocated(addr, count):
             return None
         content = self.read(addr, count)
         return None if content is None else int.from_bytes(content, "little")
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether a loader changes any word before the program runs."""
+        return bool(self._unsettled)
+
+    def is_relocated(self, addr: int, count: int) -> bool:
+        """Whether a loader changes one of ``count`` bytes before the program runs."""
+        if not self._unsettled:
+            return False
+        return not self._unsettled.isdisjoint(range(addr - 3, addr + count))
 
     def _constant_at(self, addr: int) -> bool:
         if any(low <= addr <= high for low, high in self._changing) or not self.keeps(addr, 1):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quoll.errors import InputError, WcetError
+from quoll.errors import ControlFlowError, InputError, WcetError
+from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 
@@ -92,6 +93,21 @@ def test_relative_words_hold_what_is_stored(tmp_path: Path) -> None:
 def test_both_kinds_at_once(tmp_path: Path) -> None:
     entries = f"{RELR.removesuffix(', 0, 0')}, 1, 1, 0x6ffffffb, 8, {REL}, 7, 0x1000"
     assert constants(tmp_path, without_headers(linked(tmp_path, entries))) == [None, 6, 7]
+
+
+def test_code_that_a_loader_changes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.elf"
+    entries = REL.replace("17, rel", "17, rel + 16")
+    source = PROGRAM.replace("rela:", ".word main + 4, 1, plain, 2\nrela:")
+    script = tmp_path / "own.ld"
+    script.write_text(SCRIPT)
+    text = source.format(entries=entries)
+    elf = build(text, f"-Wl,-T,{script}", language="asm", optimise="-O0")
+    for content in (elf.read_bytes(), without_headers(elf.read_bytes())):
+        path.write_bytes(content)
+        with pytest.raises(ControlFlowError, match="relocation changes subs r3, r3, #1") as refused:
+            extract(Image.load(path), [0x8000])
+        assert "0x00008004" in str(refused.value)
 
 
 @pytest.mark.parametrize("flag", ["-shared", "-pie"])
