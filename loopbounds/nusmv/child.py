@@ -22,7 +22,11 @@ STACK = 1 << 27  # bytes: NuSMV recurses into terms; Linux leaves that much room
 
 def run_library(path: str, arguments: list[str]) -> int:
     """Exit status of NuSMV's own main, loaded from the library at ``path``."""
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as fault:
+        print(f"it cannot be loaded: {fault}", file=sys.stderr)
+        return 1
     row = (ctypes.c_void_p * 2)(
         ctypes.cast(library.AddonsCore_Init, ctypes.c_void_p),
         ctypes.cast(library.AddonsCore_Quit, ctypes.c_void_p),

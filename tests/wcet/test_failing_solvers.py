@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -137,3 +139,34 @@ def test_what_one_proved_is_not_taken_for_the_other_ones(
     with monkeypatch.context() as patched:
         patched.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
         assert methods() == {"smt"}
+
+
+PROGRAM = """import sys
+sys.prefix = "/nonexistent"  # no environment has a NuSMV
+from wcet.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", ["", "no library"])
+def test_an_installation_without_a_nusmv_that_runs(elf: Path, tmp_path: Path, broken: str) -> None:
+    """In a process of its own: where no library is, and where one is that cannot be loaded."""
+    if broken:
+        library = tmp_path / "quoll" / "nusmv" / "libdependencies.so"
+        library.parent.mkdir(parents=True)
+        library.write_text(broken)
+    words = ["loops", str(elf), "--entry", "main", "--no-cache", "--quiet"]
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    found = {}
+    for checker in ([], ["--checker", "nusmv"]):
+        found[not checker] = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *words, *checker],
+            env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert found[True].returncode == 0
+    assert found[True].stdout.count("  smt  ") >= 3
+    said = "it cannot be loaded" if broken else "NuSMV is missing"
+    assert said in found[True].stderr
+    assert found[False].returncode == 8
+    assert said in found[False].stdout
