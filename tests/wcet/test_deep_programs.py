@@ -70,6 +70,9 @@ def test_each_has_a_bound_and_a_path(
     capsys.readouterr()
     assert run("path", elf, "--cache", kept, "--flame", tmp_path / "a.flame") == 0
     assert f"g{DEEP}" in (tmp_path / "a.flame").read_text()
+    if text == TAILS:
+        assert run("advise", elf, "--cache", kept) == 0
+        capsys.readouterr()
     assert run("path", elf, "--cache", kept, "--json", tmp_path / "b.json") == 2
     said = capsys.readouterr()
     assert "in more than 400 calls and loops at once" in said.err
@@ -89,7 +92,7 @@ def test_a_chain_that_two_calls_share(tmp_path: Path, words: tuple[object, ...])
 @pytest.mark.parametrize(
     "words",
     [
-        ("cache",), ("advise",), ("masked",), ("loops",), ("loops", "--nest"), ("callgraph",),
+        ("cache",), ("masked",), ("loops",), ("loops", "--nest"), ("callgraph",),
         ("values", f"g{DEEP}"), ("timing", f"g{DEEP}"), ("diff",),
     ],
     ids=" ".join,
