@@ -45,7 +45,7 @@ def test_a_regression_under_other_facts_does_not_pass(
 ) -> None:
     """What differs is shown; whoever wants the comparison all the same gets it, marked."""
     loop = "loop prog.c:4 at most"
-    more = "prog.c:4 executes at most 20 times" if which == "one fact more" else ""
+    more = "main executes at most 1 times" if which == "one fact more" else ""
     old, new = kernels(tmp_path, f"{loop} 60\n", f"{loop} {60 if more else 9}\n{more}\n")
     assert main(["diff", str(old), str(new), *ASKED]) == 3
     said = capsys.readouterr().err
@@ -107,6 +107,29 @@ def test_lines_may_move(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         status[name] = main(write if name == "old" else ["check", *rest, "--baseline", baseline])
     assert status == {"old": 0, "moved": 0, "other": 3}
     assert "newly stated: 'loop prog.c:4 at most 60'" in capsys.readouterr().err
+
+
+def test_another_platform_file_of_the_same_name_is_another_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A comment in it is not."""
+    elf, _ = kernels(tmp_path, "loop prog.c:4 at most 60\n", "")
+    board, baseline = tmp_path / "board.toml", str(tmp_path / "baseline.json")
+    text = Path("wcet/platforms/kzm.toml").read_text()
+    status: list[int] = []
+    for change in (
+        text,
+        f"# more\n{text}",
+        text.replace("memory_l2_off = { value = 60", "memory_l2_off = { value = 61"),
+    ):
+        board.write_text(change)
+        given = (str(elf), "--entry", "main", "--platform", str(board), "--quiet", "--no-cache")
+        if not status:
+            status.append(main(["baseline", *given, "--output", baseline]))
+        else:
+            status.append(main(["check", *given, "--baseline", baseline]))
+    assert status == [0, 0, 3]
+    assert "platform file" in capsys.readouterr().err
 
 
 def test_a_report_knows_its_question(tmp_path: Path) -> None:
