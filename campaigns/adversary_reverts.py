@@ -100,14 +100,17 @@ FOUND_BY = {
     "24": FoundBy((), ("tests/quoll/image/test_dead_code.py",)),
     "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
     "43": FoundBy(("overlaps",), ("tests/quoll/arm/test_semantics.py",)),
-    "44": FoundBy(("translations",), ()),
+    "44": FoundBy(("translations",), ("tests/wcet/analysis/test_system_effects.py",)),
     "45": FoundBy(("banks",), ("tests/wcet/analysis/test_status_words.py",)),
     "46": FoundBy(("endianness", "status_fields"), ("tests/wcet/analysis/test_status_words.py",)),
     "47": FoundBy(("versions",), (
         "tests/quoll/arm/test_unpredictable.py", "tests/wcet/analysis/test_executable.py",
     )),
-    "48": FoundBy(("dirty_lines",), ()),
-    "49": FoundBy(("contradictions", "returns"), ()),
+    "48": FoundBy(("dirty_lines",), ("tests/wcet/analysis/test_system_effects.py",)),
+    "49": FoundBy(("contradictions", "returns"), (
+        "tests/wcet/analysis/test_contradicted_assumptions.py",
+        "tests/wcet/analysis/test_exception_returns.py",
+    )),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
         "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",
