@@ -11,7 +11,7 @@ USER, FIQ, IRQ, SVC, ABT, UND, SYS = 0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F
 
 def generate(w: Writer) -> Program:
     """What goes on where the return leads: a loop; or a path that ends there."""
-    w.add("mov r6, lr", "ldr r5, =d~", "and r0, r0, #1", f"mov r1, #{w.draw.randint(2, 5)}")
+    w.add("mov r7, lr", "ldr r5, =d~", "and r0, r0, #1", f"mov r1, #{w.draw.randint(2, 5)}")
     if w.chance(0.3):
         w.slow(w.draw.choice([3, 20]))
     constant = w.chance(0.75)
@@ -39,15 +39,19 @@ def generate(w: Writer) -> Program:
         for condition in w.draw.sample(["eq", "mi", "cs", "vs"], 2):
             label = w.label("if")
             w.add(f"b{condition} {label}", "nop", f"{label}:")
-    w.add("bx r6")
+    w.add("bx r7")
     inputs = tuple((("r0", i),) for i in range(2))
     kind = "User" if mode == USER else "masked" if masked else "unmasked"
-    return w.done("returns", inputs=inputs, constant_returns=constant,
+    known = constant and "srs" not in form  # which stores at an address that may be unknown
+    return w.done("returns", inputs=inputs, constant_returns=known,
                   form=f"{form}, {'constant' if constant else 'one of two'}, {kind}")  # fmt: skip
 
 
 def leave(w: Writer) -> str:
-    """To the address in r3, with the status in r4."""
+    """To the address in r3, with the status in r4.
+
+    Only by ``mov`` and ``sub``: Unicorn takes other forms, such as ``adds pc``, for plain ones.
+    """
     forms = {
         "subs pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "subs pc, lr, #0"),
         "subs pc, lr, #4": ("add lr, r3, #4", "msr spsr_cxsf, r4", "subs pc, lr, #4"),
@@ -62,13 +66,13 @@ def leave(w: Writer) -> str:
             "movs pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "movs pc, lr"),
             "movs pc, r3": ("msr spsr_cxsf, r4", "movs pc, r3"),
             "msr in parts": ("mov lr, r3", "msr spsr_fsx, r4", "msr spsr_c, r4", "movs pc, lr"),
-            "adds pc": ("msr spsr_cxsf, r4", "sub r3, r3, #8", "adds pc, r3, #8"),
+            "subs pc, r3": ("msr spsr_cxsf, r4", "add r3, r3, #8", "subs pc, r3, #8"),
             "ldm ^": ("msr spsr_cxsf, r4", "str r3, [r5, #68]", "add r12, r5, #64",
                       "ldm r12, {r2, pc}^"),
             "ldm sp!, ^": ("msr spsr_cxsf, r4", "push {r0, r1, r3}", "ldm sp!, {r0, r1, pc}^"),
             "rfeib": ("add r12, r5, #128", "str r3, [r12, #4]", "str r4, [r12, #8]", "rfeib r12"),
             "movnes pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "cmp r12, #0", "movsne pc, lr",
-                              "bx r6"),
+                              "bx r7"),
             "spsr by the other mode": ("cps #0x12", "mov lr, r3", "msr spsr_cxsf, r4", "cps #0x13",
                                        "mov r12, #0xd3", "msr spsr_cxsf, r12", "cps #0x12",
                                        "movs pc, lr"),

@@ -116,6 +116,6 @@ def restored(w: Writer) -> str:
     if w.board.thumb:
         w.add("mov lr, r3", f"subs pc, lr, #{w.one_of('0', '0')}")
     else:
-        w.add(w.one_of("movs pc, r3", "subs pc, r3, #0", "orrs pc, r3, #0", "adds pc, r3, #0"))
+        w.add(w.one_of("movs pc, r3", "subs pc, r3, #0"))
     w.add(f"{on}:")
     return f"spsr_{','.join(pieces)}: {observe(w)}"
