@@ -2,18 +2,20 @@
 
 Sections of 1 MiB map the fixed windows onto themselves. In the first address space ``.low`` and
 ``.other`` stand where the ELF has them; in the second one they have changed places. (ARM DDI 0406,
-B3.5; the short format is the same in ARMv6 and ARMv7.)
+B3.5; the short format is the same in ARMv6 and ARMv7.) So they have in either of them for the
+process ``PROCESS`` of the fast context switch extension, which moves addresses below 32 MiB (B.4).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["FIRST", "SECOND", "AddressSpace", "switched_on"]
+__all__ = ["FIRST", "PROCESS", "SECOND", "AddressSpace", "switched_on"]
 
 MEGABYTE = 20
 FIXED = (*range(0xF00, 0xF08), *range(0xE00, 0xE08), 0xF80)
 LOW, OTHER = 0x001, 0x002
+PROCESS = 0x0200_0000  # of FCSEIDR: added to addresses below it
 SECTION = 0xC02  # read and write, domain 0
 
 
@@ -42,6 +44,8 @@ class AddressSpace:
             words[section] = section << MEGABYTE | SECTION
         words[LOW] = self.low << MEGABYTE | SECTION
         words[OTHER] = self.other << MEGABYTE | SECTION
+        words[LOW + (PROCESS >> MEGABYTE)] = self.other << MEGABYTE | SECTION
+        words[OTHER + (PROCESS >> MEGABYTE)] = self.low << MEGABYTE | SECTION
         return b"".join(word.to_bytes(4, "little") for word in words)
 
 

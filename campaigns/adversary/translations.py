@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from campaigns.adversary.address_spaces import FIRST, SECOND, AddressSpace
+from campaigns.adversary.address_spaces import FIRST, PROCESS, SECOND, AddressSpace
 from campaigns.adversary.program import Memory, Program, Writer
 
 __all__ = ["generate"]
 
 FLUSH = ("mcr p15, 0, r2, c8, c7, 0", "mcr p15, 0, r2, c8, c6, 0", "mcr p15, 0, r12, c8, c7, 1",
-         "mcr p15, 0, r12, c8, c6, 1")  # fmt: skip
+         "mcr p15, 0, r12, c8, c6, 1", "mcr p15, 0, r2, c8, c7, 2")  # fmt: skip
 OTHERS = (
     "mcr p15, 0, r2, c8, c5, 0", "mcr p15, 0, r2, c7, c5, 4", "mcr p15, 0, r2, c7, c10, 4",
     "mcr p15, 0, r2, c7, c5, 0", "mrc p15, 0, r3, c2, c0, 0", "nop",
@@ -114,6 +114,10 @@ def switch(w: Writer) -> tuple[list[str], str]:
         lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={FIRST.entry:#x}"]
         lines += [f"ldr r1, ={SECOND.descriptor:#x}", "str r1, [r0]", w.draw.choice(FLUSH)]
         form = "a store into the table"
+    elif w.chance(0.15):
+        lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={PROCESS:#x}"]
+        lines += ["mcr p15, 0, r0, c13, c0, 0"]
+        form = "FCSEIDR"
     else:
         lines, form = to(w, SECOND)
     if w.chance(0.4):

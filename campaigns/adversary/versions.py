@@ -70,6 +70,7 @@ def thumb_form(w: Writer, bit: int) -> str:
     """From Thumb state; bit 0 of r3 says the state where the form heeds it."""
     forms = {
         "mov pc": ("mov pc, r3",),
+        "add pc": ("mov r2, pc", "subs r3, r3, r2", "subs r3, #6", "add pc, r3"),
         "ldr pc": ("str r3, [r5]", "ldr pc, [r5]"),
         "ldm pc": ("str r3, [r5, #4]", "ldm r5, {r2, pc}"),
         "pop pc": ("push {r3}", "pop {pc}"),
