@@ -33,6 +33,7 @@ __all__ = [
 SP = 13
 STACK_POINTER = Var(Space.REG, SP, 4)
 FLAG = 16  # registers from this number on are flags: one bit in a byte
+WORD = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +249,20 @@ class _Run:
         self._state[op.out] = result
 
     def _discard(self, address: Term) -> None:
-        """Any bytes are stored to all that may be in the line of an address."""
+        """Any words are stored to all that may be in the line of an address.
+
+        Word by word: no symbol of a model may be longer than what NuSMV takes.
+        """
         first, size = terms.sub(address, const(LINE - 1, 32)), DISCARDED
         if address.constant is not None:
             first, size = const(address.value & -LINE, 32), LINE
-        lost = self._fresh("any", 8 * size)
-        self._unknown.add(lost)
-        self._stores.append(
-            StoreEffect(self._events, self._insn, first, lost, self._guard, self._sp)
-        )
+        for offset in range(0, size, WORD):
+            lost = self._fresh("any", 8 * WORD)
+            self._unknown.add(lost)
+            place = terms.add(first, const(offset, 32))
+            self._stores.append(
+                StoreEffect(self._events, self._insn, place, lost, self._guard, self._sp)
+            )
 
     def _any(self, out: Var) -> Term:
         flag = out.space is Space.REG and out.offset >= FLAG

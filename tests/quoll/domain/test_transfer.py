@@ -28,7 +28,7 @@ def test_covers_execution(thumb: bool) -> None:
 
 @pytest.mark.slow
 def test_covers_execution_with_maintenance() -> None:
-    """Issue 46, 4 and 9: an invalidated line loses stores; addresses may name other memory."""
+    """Rules 44 and 48: an invalidated line loses stores; addresses may name other memory."""
     counts: Counter[str] = Counter()
     for seed in range(2000):
         counts += check(seed, thumb=False, maintained=True)

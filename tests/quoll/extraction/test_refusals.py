@@ -1,4 +1,4 @@
-"""What is refused says why, and what to do (issue 46, 22)."""
+"""What is refused says why, and what to do."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ CHANGE = f".type change, %function\nchange: {MASKED}bx lr\n"
 
 @pytest.mark.parametrize("case", STAY)
 def test_returns_that_may_stay_are_refused(analysed: Analysed, case: str) -> None:
-    """Issue 46, 11: the path ended there, and the loop behind it was left out."""
+    """Rule 49: the path ended there, and the loop behind it was left out."""
     found = analysed(STAY[case], other=CHANGE)
     assert found.status == REFUSED
     assert "the path goes on there" in found.error

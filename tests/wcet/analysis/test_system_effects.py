@@ -36,7 +36,7 @@ def analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analysed:
     "what", [w if w == "TTBR0" else pytest.param(w, marks=pytest.mark.slow) for w in CHANGES]
 )
 def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, what: str) -> None:
-    """Issue 46, 4: values took the word that was stored before for the one behind the change."""
+    """Rule 44: values took the word that was stored before for the one behind the change."""
     body = f"{STORES}{CHANGES[what]}\n{LOADS}"
     assert analysed(body, data=MOVED).status == NO_BOUND
     assert analysed(body, data=FIXED).bound == 5
@@ -152,7 +152,7 @@ def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analys
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["r4", "r4, #4", "r4, #0x3c"])
 def test_an_invalidated_line_loses_its_stores(analysed: Analysed, where: str) -> None:
-    """Issue 46, 9: a dirty line that is invalidated is not what was stored."""
+    """Rule 48: a dirty line that is invalidated is not what was stored."""
     stores, loads = STORES.replace("[r4]", f"[{where}]"), LOADS.replace("[r4]", f"[{where}]")
     assert analysed(f"{stores}{INVALIDATES}{loads}").status == NO_BOUND
     body = f"{stores}{INVALIDATES}{loads}"
@@ -218,3 +218,13 @@ def test_a_loop_over_lines_loses_what_is_in_them(analysed: Analysed) -> None:
 
     assert analysed(written(0, 128)).status == NO_BOUND
     assert analysed(written(128, 256)).status == 0
+
+
+def test_nusmv_takes_what_is_lost_word_by_word(analysed: Analysed) -> None:
+    """NuSMV has words of 64 bits at most: a whole line in one symbol made it fail."""
+    body = (
+        f"{STORES}cmp r0, #0\nmcreq p15, 0, r4, c7, c6, 1\n"
+        f"ldr r3, [r4]\nand r3, r3, #31\nadd r3, r3, #1\n{COUNTS}{RETURNS}"
+    )
+    found = analysed(body, "--checker", "nusmv")
+    assert (found.status, found.bound) == (0, 32)
