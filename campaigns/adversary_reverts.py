@@ -99,7 +99,7 @@ FOUND_BY = {
     "23": FoundBy((), ("tests/wcet/platforms/test_processor.py",)),
     "24": FoundBy((), ("tests/quoll/image/test_dead_code.py",)),
     "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
-    "43": FoundBy(("overlaps",), ("tests/quoll/arm/test_semantics.py",)),
+    "43": FoundBy(("overlaps",), ("tests/quoll/semantics/test_semantics.py",)),
     "44": FoundBy(("translations",), ("tests/wcet/analysis/test_system_effects.py",)),
     "45": FoundBy(("banks",), ("tests/wcet/analysis/test_status_words.py",)),
     "46": FoundBy(("endianness", "status_fields"), ("tests/wcet/analysis/test_status_words.py",)),

@@ -28,9 +28,9 @@ from pipeline.timing import Profile
 from quoll.arm.coprocessor import DEBUG, SYSTEM, VFP, coprocessor_operation
 from quoll.arm.decode import decode
 from quoll.arm.insn import PC, Flow, Insn
-from quoll.arm.ops import UNKNOWN_CODES, OpCode
-from quoll.arm.semantics import lift
 from quoll.errors import ControlFlowError, TimingError
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import UNKNOWN_CODES, OpCode
 from tests.testing.arm.corpus import LINE
 
 __all__ = ["EVERY", "Table", "holes", "instructions", "tabulated", "written"]

@@ -20,11 +20,11 @@ from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.timing import Profile
 from quoll.arm.insn import Flow, Insn
-from quoll.arm.semantics import lift
 from quoll.errors import ControlFlowError, TimingError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.listing.never_returns import why_never_returns
+from quoll.semantics.lift import lift
 
 __all__ = ["counted"]
 

@@ -15,7 +15,7 @@ from random import Random
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
-from quoll.arm.system import COPROCESSOR
+from quoll.semantics.system import COPROCESSOR
 from tests.testing.arm.corpus import archives, decoded
 from tests.testing.arm.differential import Comparison, Verdict, comparable, placed, random_state
 from tests.testing.arm.encodings import random_encodings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from campaigns.documented import markdown, replace
-from quoll.arm.system_effects import Stage, SystemInstruction, rows
+from quoll.semantics.system_effects import Column, SystemInstruction, rows
 
 __all__ = ["table"]
 
@@ -13,7 +13,7 @@ def table() -> str:
     together: dict[tuple[str, ...], list[SystemInstruction]] = {}
     for row in rows():
         together.setdefault((row.section, *_cells(row)), []).append(row)
-    head = ("instructions", "manual", *(stage.value for stage in Stage))
+    head = ("instructions", "manual", *(stage.value for stage in Column))
     return markdown(head, ((_names(alike), *cells) for cells, alike in together.items()))
 
 
@@ -22,7 +22,7 @@ def _names(alike: list[SystemInstruction]) -> str:
 
 
 def _cells(row: SystemInstruction) -> list[str]:
-    found = (row.treatments.get(stage) for stage in Stage)
+    found = (row.treatments.get(stage) for stage in Column)
     return ["" if t is None else f"{t.text} (`{t.code.replace(':', '.')}`)" for t in found]
 
 

@@ -39,7 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "wcet/commands/analyse.py: page_text, run",
     ),
     ONCE: (
-        "quoll/arm/semantics.py: _of_form, lifted",
+        "quoll/semantics/lift.py: _of_form, lifted",
         "quoll/domain/terms.py: _joined, union",
         "quoll/values/values.py: Values._stack, Values._words",
     ),

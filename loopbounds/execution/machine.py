@@ -1,7 +1,7 @@
 """What an instruction does to words of which something may not be known.
 
 The ops of an instruction are compiled once to a Python function over the registers, as numbered in
-``quoll.arm.ops``.
+``quoll.semantics.ops``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import cast
 
 from loopbounds.execution.memory import Memory
 from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
-from quoll.arm.expressions import NAMESPACE, expression
 from quoll.arm.insn import PC, SP, Insn
-from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.arm.semantics import identity, lift
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
+from quoll.semantics.expressions import NAMESPACE, expression
+from quoll.semantics.lift import identity, lift
+from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.words.strided_interval import ValueSet
 
 __all__ = ["NOWHERE", "STEPS", "Machine"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoll.arm.ops import OpCode
+from quoll.semantics.ops import OpCode
 
 __all__ = ["NEAR", "StackAddress", "Undecided", "Value", "mixed"]
 
@@ -47,7 +47,7 @@ class Undecided(Exception):
 def mixed(code: OpCode, values: Sequence[Value], out_size: int) -> Value:
     """What an op gives for ``values`` that are not all known; ``out_size`` in bytes.
 
-    Meanings of ops: ``quoll.arm.expressions``.
+    Meanings of ops: ``quoll.semantics.expressions``.
     """
     if code in ABSORBED and 0 in values:
         return 0

@@ -13,11 +13,11 @@ from functools import cache
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, const, either, ite, negate, sym
 from quoll.arm.insn import Insn
-from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.arm.semantics import lift
 from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.cfg.cfg import Block
 from quoll.errors import ControlFlowError
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 
 __all__ = [
     "FLAG",

@@ -3,7 +3,7 @@
 ``SYSTEM_WRITES`` has the encodings of single registers and of ranges, ``REFUSED_GROUPS`` those of
 groups that no stage models. ``system_write`` finds the row of an instruction; what is in no row is
 ``UNRECOGNISED``, which may do anything. The caches (``cache.maintenance``), the meaning of the
-instruction (``quoll.arm.system``) and the refusals follow from the effects of a row.
+instruction (``quoll.semantics.system``) and the refusals follow from the effects of a row.
 
 Sources: ARM Architecture Reference Manual (DDI 0406C), ARM1136JF-S TRM (DDI 0211), Cortex-A8 TRM
 (DDI 0344). Encodings: DDI 0406C, A8.8.98 (MCR) and A8.8.99 (MCRR).

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import Cond, Flow, Insn
 from quoll.arm.operation import Operation
-from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var, const, general
-from quoll.arm.semantics import lifted
 from quoll.arm.status import (
     loaded_user_registers,
     names_banked_register,
@@ -42,6 +40,8 @@ from quoll.domain.double_words import Role, aligns_target, find_roles, is_branch
 from quoll.domain.evaluators import restrict, restrict_unknown
 from quoll.domain.live_ops import LiveOps, guard_of, live_ops, rejoins, sets_flags
 from quoll.domain.steps import CompiledBlock, Exit, Fork, Meet, Micro, Step, Stop, Straight, Swap
+from quoll.semantics.lift import lifted
+from quoll.semantics.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.words.strided_interval import ValueSet
 
 __all__ = ["Given", "compile_block"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quoll.arm.ops import Op, OpCode, Space, Var
+from quoll.semantics.ops import Op, OpCode, Space, Var
 
 __all__ = ["Role", "aligns_target", "find_roles", "is_branch"]
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from quoll.arm.ops import OpCode
 from quoll.arm.system_registers import LINE
 from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.terms import (
@@ -31,6 +30,7 @@ from quoll.domain.terms import (
     scale_fact,
     subtract_facts,
 )
+from quoll.semantics.ops import OpCode
 from quoll.words import arithmetic
 from quoll.words.strided_interval import ANY, REMEMBERED, ValueSet, join, progression
 

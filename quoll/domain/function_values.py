@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from quoll.arm.insn import LR, SP, Access, Flow, Insn
-from quoll.arm.semantics import what_decides
 from quoll.arm.system_registers import DISCARDED
 from quoll.assumptions import F1, Assumption
 from quoll.cfg.cfg import Block, Cfg, EdgeKind
@@ -42,6 +41,7 @@ from quoll.facts.contract import STANDARD, UNKNOWN, Contract, Span, spans
 from quoll.graph.fixpoint import Fixpoint, solve
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.image.image import Image
+from quoll.semantics.lift import what_decides
 from quoll.words.strided_interval import ValueSet, meet
 
 __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "called", "environment_of"]

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quoll.arm.insn import Cond, Insn
-from quoll.arm.ops import FLAGS, Op, OpCode, Space, Var
-from quoll.arm.semantics import Lifted, OpsForm
 from quoll.domain.double_words import is_branch
+from quoll.semantics.lift import Lifted, OpsForm
+from quoll.semantics.ops import FLAGS, Op, OpCode, Space, Var
 
 __all__ = ["LiveOps", "guard_of", "live_ops", "rejoins", "sets_flags"]
 

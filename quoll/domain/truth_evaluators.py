@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from quoll.arm.ops import OpCode
 from quoll.domain import condition as cond
 from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.condition import Comparison, Overflow
 from quoll.domain.terms import MASK, SIGN, Term
+from quoll.semantics.ops import OpCode
 from quoll.words.comparison import Compare
 
 __all__ = [

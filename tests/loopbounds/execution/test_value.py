@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopbounds.execution.value import NEAR, StackAddress, Value, mixed
-from quoll.arm.expressions import EXPRESSIONS, evaluate
-from quoll.arm.ops import OpCode
+from quoll.semantics.expressions import EXPRESSIONS, evaluate
+from quoll.semantics.ops import OpCode
 
 WORD = 1 << 32
 ONE = (

@@ -8,7 +8,7 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow
-from quoll.arm.semantics import identity, lift_afresh
+from quoll.semantics.lift import identity, lift_afresh
 from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import sample
 

@@ -15,9 +15,9 @@ from campaigns.decode_forms import ALWAYS, arm_words, compared, thumb_words
 from quoll.arm.decode import decode, disassembled
 from quoll.arm.forms import form_of
 from quoll.arm.insn import Insn
-from quoll.arm.ops import Op
-from quoll.arm.semantics import OpsForm, lift, lift_afresh, lifted
 from quoll.errors import ControlFlowError
+from quoll.semantics.lift import OpsForm, lift, lift_afresh, lifted
+from quoll.semantics.ops import Op
 
 WORDS = st.builds(
     lambda cond, high, registers, low: cond << 28 | high << 20 | registers << 8 | low,

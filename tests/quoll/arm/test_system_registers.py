@@ -8,8 +8,6 @@ from cache.maintenance import cache_operation, refused
 from quoll.arm.coprocessor import CoprocessorRegister
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.arm.ops import OpCode
-from quoll.arm.semantics import lift
 from quoll.arm.system_registers import (
     SYSTEM_RANGES,
     SYSTEM_WRITES,
@@ -17,9 +15,10 @@ from quoll.arm.system_registers import (
     SystemEffect,
     SystemWrite,
     changes_translation,
-    discards_line,
     system_write,
 )
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import OpCode
 
 
 def written(register: CoprocessorRegister, *, thumb: bool = False, source: int = 3) -> Insn:
@@ -80,10 +79,3 @@ def test_ranges_are_refused_by_name() -> None:
         insn = decode(word.to_bytes(4, "little"), 0x8000, thumb=False)
         assert system_write(insn) is row
         assert "range" in (refused(insn) or "")
-
-
-def test_the_program_counter_names_no_line() -> None:
-    """``mcr`` with pc is UNPREDICTABLE: any line may be meant."""
-    insn = written(CoprocessorRegister(0, 7, 6, 1), source=15)
-    assert discards_line(insn)
-    assert [op.code for op in lift(insn)] == [OpCode.UNKNOWN, OpCode.DISCARD]

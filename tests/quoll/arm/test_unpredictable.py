@@ -8,9 +8,9 @@ from campaigns.decode_forms import ALWAYS, arm_words, thumb_words
 from campaigns.encodings import UNCONDITIONAL, instructions
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.arm.ops import OpCode
-from quoll.arm.semantics import lift
 from quoll.arm.unpredictable import RULES, has_meaning
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import OpCode
 
 # One word for each row of RULES, in its order
 ARM_WORDS = (

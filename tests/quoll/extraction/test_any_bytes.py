@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow
-from quoll.arm.semantics import lift
 from quoll.errors import ControlFlowError
+from quoll.semantics.lift import lift
 
 USER_BANK_STORE = 0xE86F0003  # stmda pc!, {r0, r1}^
 VECTOR_STORE = 0xECAFEA04  # vstmia pc!, {s28 to s31}

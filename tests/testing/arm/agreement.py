@@ -3,9 +3,9 @@
 import re
 
 from quoll.arm.insn import PC, Cond, Flow, Insn
-from quoll.arm.ops import OpCode, Space
-from quoll.arm.semantics import lift
-from quoll.arm.system import COPROCESSOR
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import OpCode, Space
+from quoll.semantics.system import COPROCESSOR
 from tests.testing.arm.corpus import Decoded
 
 SYNONYMS = {Cond.CS: ("cs", "hs"), Cond.CC: ("cc", "lo")}

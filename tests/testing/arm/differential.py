@@ -15,10 +15,10 @@ from unicorn.unicorn_const import UC_PROT_ALL
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
-from quoll.arm.ops import Op
-from quoll.arm.semantics import lift
-from quoll.arm.system import COPROCESSOR
 from quoll.errors import ControlFlowError
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import Op
+from quoll.semantics.system import COPROCESSOR
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine, Oracle
 
 PAGE = 0x1000

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable
 from itertools import pairwise
 from typing import Protocol
 
-from quoll.arm.expressions import EXPRESSIONS, NAMESPACE, expression
 from quoll.arm.insn import PC, Insn
-from quoll.arm.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.arm.semantics import identity, lift
 from quoll.arm.system_registers import LINE
 from quoll.errors import ControlFlowError
+from quoll.semantics.expressions import EXPRESSIONS, NAMESPACE, expression
+from quoll.semantics.lift import identity, lift
+from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 
 __all__ = ["ByteMemory", "ConcreteMachine", "ConcreteMemory", "Oracle", "no_oracle"]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from quoll.arm.ops import Op
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_state import FLAG, MODE, State
 from quoll.domain.condition import Comparison, Condition, ConditionPair, Overflow
@@ -23,6 +22,7 @@ from quoll.domain.terms import (
     entry_symbol,
     rotated,
 )
+from quoll.semantics.ops import Op
 from quoll.words.comparison import Compare
 from quoll.words.strided_interval import ANY, WORD, ValueSet, progression
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine

@@ -8,8 +8,6 @@ from collections import Counter
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Access, Flow, Insn
-from quoll.arm.ops import Op, OpCode
-from quoll.arm.semantics import lift
 from quoll.arm.system_registers import changes_translation, discards_line
 from quoll.domain.abstract_state import State
 from quoll.domain.compiled import compile_block
@@ -17,6 +15,8 @@ from quoll.domain.terms import TAINT, Anchored, Fact, is_stack
 from quoll.domain.transfer import run
 from quoll.errors import ControlFlowError
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import Op, OpCode
 from quoll.words.strided_interval import ValueSet
 from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory, Oracle
 from tests.testing.values import encodings

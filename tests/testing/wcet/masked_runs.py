@@ -11,9 +11,9 @@ from pipeline.native import CompiledTrace, Instructions, execute
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import LR, PC, Cond, Insn
 from quoll.arm.operation import Operation
-from quoll.arm.ops import Op, OpCode
 from quoll.arm.status import INTERRUPT_MASK, StatusField, state_change, status_written
 from quoll.image.image import Image
+from quoll.semantics.ops import Op, OpCode
 from tests.testing.arm.interpreter import ByteMemory
 from tests.testing.arm.interpreter import ConcreteMachine as Interpreter
 from tests.testing.quoll.building import address

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from campaigns.operand_overlap import THUMB as THUMB_HIGH
 from campaigns.operand_overlap import overlapping, words
-from quoll.arm.build import Builder
-from quoll.arm.corrections import CORRECTIONS, access_ops
 from quoll.arm.decode import decode
 from quoll.arm.insn import Cond, Flow, Insn
-from quoll.arm.ops import OpCode, general
-from quoll.arm.semantics import lift
-from quoll.arm.simplify import simplify
 from quoll.errors import ControlFlowError
+from quoll.semantics.build import Builder
+from quoll.semantics.corrections import CORRECTIONS, access_ops
+from quoll.semantics.lift import lift
+from quoll.semantics.ops import OpCode, general
+from quoll.semantics.simplify import simplify
 from tests.testing.arm.corpus import Decoded, form, sample
 from tests.testing.arm.differential import (
     Comparison,

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quoll.arm.addressing import is_block_transfer
-from quoll.arm.build import Builder
 from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
-from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
 from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.errors import ControlFlowError
+from quoll.semantics.build import Builder
+from quoll.semantics.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 
 __all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
 
@@ -87,7 +87,7 @@ def _unknown(build: Builder, insn: Insn) -> None:
 def _maintain(build: Builder, insn: Insn) -> None:
     """What a write of a system register does to memory as instructions see it."""
     register = insn.encoding >> 12 & 15
-    if discards_any_line(insn) or (discards_line(insn) and register == PC):
+    if discards_any_line(insn):
         build.emit(OpCode.DISCARD, None, build.value(OpCode.UNKNOWN))
     elif discards_line(insn):
         build.emit(OpCode.DISCARD, None, general(register))

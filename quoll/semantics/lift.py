@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
-from quoll.arm.build import Builder
-from quoll.arm.corrections import CORRECTIONS, unconditional
 from quoll.arm.decode import decode
 from quoll.arm.forms import number_named, registers_named
 from quoll.arm.insn import LR, PC, SP, Flow, Insn
-from quoll.arm.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
-from quoll.arm.pcode import translate
-from quoll.arm.simplify import simplify
-from quoll.arm.system import is_system, system_ops, unknown_results
 from quoll.arm.unpredictable import unpredictable_form
+from quoll.semantics.build import Builder
+from quoll.semantics.corrections import CORRECTIONS, unconditional
+from quoll.semantics.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
+from quoll.semantics.pcode import translate
+from quoll.semantics.simplify import simplify
+from quoll.semantics.system import is_system, system_ops, unknown_results
 
 __all__ = [
     "Lifted",

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate
 
-from quoll.arm.expressions import EXPRESSIONS, evaluate
-from quoll.arm.ops import Op, OpCode, Space, Var, const
+from quoll.semantics.expressions import EXPRESSIONS, evaluate
+from quoll.semantics.ops import Op, OpCode, Space, Var, const
 
 __all__ = ["simplify"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quoll.arm.addressing import list_change
 from quoll.arm.insn import PC, Access, Cond, Insn, MemoryAccess, Shift
-from quoll.arm.ops import FLAGS, C, N, Op, OpCode, Space, V, Var, Z, const, general, temp
+from quoll.semantics.ops import FLAGS, C, N, Op, OpCode, Space, V, Var, Z, const, general, temp
 
 __all__ = ["Builder"]
 

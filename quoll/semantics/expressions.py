@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from quoll.arm.ops import OpCode
+from quoll.semantics.ops import OpCode
 
 __all__ = ["EXPRESSIONS", "NAMESPACE", "evaluate", "expression"]
 

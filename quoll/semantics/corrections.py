@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from quoll.arm.addressing import is_block_transfer
 from quoll.arm.architecture import computes_pc
-from quoll.arm.build import Builder
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess
-from quoll.arm.ops import C, N, Op, OpCode, Var, Z, const, general
-from quoll.arm.pcode import translate
-from quoll.arm.system import unknown_results
+from quoll.semantics.build import Builder
+from quoll.semantics.ops import C, N, Op, OpCode, Var, Z, const, general
+from quoll.semantics.pcode import translate
+from quoll.semantics.system import unknown_results
 
 __all__ = ["CORRECTIONS", "Correction", "access_ops", "unconditional"]
 

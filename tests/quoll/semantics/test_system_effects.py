@@ -12,8 +12,8 @@ from campaigns.documented import inside
 from campaigns.system_effects import table
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
-from quoll.arm.system_effects import SystemInstruction, row_of, rows
 from quoll.arm.unpredictable import has_meaning
+from quoll.semantics.system_effects import SystemInstruction, row_of, rows
 from tests.testing.harness import build
 
 SAMPLES = 3  # words of each form

@@ -13,8 +13,8 @@ from typing import Any
 
 import pypcode
 
-from quoll.arm.ops import GE, C, N, Op, OpCode, Q, Space, V, Var, Z, const, general, temp
 from quoll.errors import ControlFlowError
+from quoll.semantics.ops import GE, C, N, Op, OpCode, Q, Space, V, Var, Z, const, general, temp
 
 __all__ = ["translate"]
 
