@@ -428,7 +428,8 @@ def _by_phases(session: Session, model: LoopModel, most: int) -> _Found | None:
 
 def _plainly(seen: _Seen, budget: Budget, checker: Checker) -> tuple[_Found, Session] | None:
     """The length of the longest run of a long loop, if that is proved soon."""
-    session, guesses = Session(seen.model, _a_part(budget), checker), plain(seen.guesses)
+    left = replace(_a_part(budget), queries=budget.queries - 1)  # after that for the first run
+    session, guesses = Session(seen.model, left, checker), plain(seen.guesses)
     with suppress(OutOfTime):
         kept, inductive = weed(session, seen.model, guesses, at_most(seen.reached))
         found = _Found(seen.reached, tuple(kept), DEPTH)

@@ -26,7 +26,7 @@ __all__ = [
     "runs_near",
 ]
 
-MAX_STEPS = (1 << 16) + 2  # of one run: a word of 16 bits may go round once
+MAX_STEPS = 1 << 16  # of one run
 ALL_STEPS = 1 << 18  # of all runs of one exploration
 MOST_RUNS = 120  # of one exploration
 KEPT = 48  # states kept from the start of a run, and as many from its end
