@@ -5,7 +5,7 @@
 Every patch in ``reverts/`` puts one defect back. It is applied to a copy of the last commit. There
 the families of hostile programs that are named for its item run until one of them finds something
 that they do not find without the patch; failing that, the tests that are named for it run until one
-fails. Prints a table; ends with status 1 if a patch does not apply or its defect is not found.
+fails that passes without the patch. Prints a table; ends with status 1 if a patch does not apply or its defect is not found.
 
 Names of patches (their beginnings) may be given to run only these.
 """
@@ -161,9 +161,9 @@ def again(patch: Path, programs: int, seed: int) -> str | None:
             if found:
                 return f"{min(found, key=index_of)} ({len(found)} of {programs} programs)"
         for test in by.tests:
-            failed = failing(folder, test)
-            if failed is not None and failing_as_it_is(test) is None:
-                return failed
+            failed = failing(folder, test) - failing_as_it_is(test)
+            if failed:
+                return min(failed)
     return None
 
 
@@ -204,17 +204,16 @@ def as_it_is(family: str, programs: int, seed: int) -> frozenset[str]:
         return frozenset(findings(folder, family, programs, seed))
 
 
-def failing(folder: Path, test: str) -> str | None:
-    """The first test of a file that fails with the code in ``folder``."""
+def failing(folder: Path, test: str) -> frozenset[str]:
+    """The tests of a file that fail with the code in ``folder``."""
     if not (folder / test).exists():
-        return None
-    done = run(folder, ["-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", test])
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-    return failed[1] if failed else None
+        return frozenset()
+    done = run(folder, ["-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", test])
+    return frozenset(re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M))
 
 
 @cache
-def failing_as_it_is(test: str) -> str | None:
+def failing_as_it_is(test: str) -> frozenset[str]:
     """The same without any patch: a test that fails anyway finds nothing."""
     with copied() as folder:
         return failing(folder, test)

@@ -9,9 +9,9 @@ __all__ = ["generate"]
 
 def generate(w: Writer) -> Program:
     """A store that surely hits what an assumption says it does not hit, or only may."""
-    if w.chance(0.5):
-        return constants(w)
-    return frame(w)
+    if w.chance(0.2):
+        return saved_words(w)
+    return constants(w) if w.chance(0.5) else frame(w)
 
 
 def constants(w: Writer) -> Program:
@@ -63,6 +63,33 @@ def store(w: Writer, base: str, place: int) -> str:
     name = w.draw.choice(sorted(forms))
     w.add(*forms[name])
     return name
+
+
+def saved_words(w: Writer) -> Program:
+    """A store that hits a saved register or the return address, wherever it goes."""
+    other, on = w.label("other"), w.label("on")
+    bit = "+1" if w.board.thumb else ""
+    deep = w.chance(0.5)  # the index is of the two last words only, or of all four
+    local = w.draw.choice([0, 8])
+    base, index = w.draw.choice([("sp", "r1"), ("r3", "r1"), ("r3", "r12")])
+    offset = local + (8 if deep else 0)
+    lines = [f"sub sp, sp, #{local}"] if local else []
+    lines += [f"and {index}, r1, #{1 if deep else 3}", f"ldr r2, ={other}{bit}"]
+    if base == "sp" and offset:
+        base = "r3"
+    lines += [f"add r3, sp, #{offset}"] if base == "r3" else []
+    lines += [
+        w.one_of(f"str r2, [{base}, {index}, lsl #2]", f"str r2, [{base}, {index}, lsl #2]!")
+        if base == "r3" and not w.board.thumb
+        else f"str r2, [{base}, {index}, lsl #2]"
+    ]
+    lines += [f"add sp, sp, #{local}"] if local else []
+    callee = w.callee("hit", "push {r4-r6, lr}", *lines, "pop {r4-r6, pc}")
+    w.add("mov r7, lr", f"bl {callee}", f"b {on}", f"{other}:", "nop")
+    w.spin("r1", w.count())
+    w.add(f"{on}:", "bx r7")
+    inputs = tuple((("r1", i),) for i in range(4))
+    return w.done("contradictions", inputs=inputs, form="saved words, surely")
 
 
 def frame(w: Writer) -> Program:
