@@ -5,7 +5,8 @@
 Every patch in ``reverts/`` puts one defect back. It is applied to a copy of the last commit. There
 the families of hostile programs that are named for its item run until one of them finds something
 that they do not find without the patch; failing that, the tests that are named for it run until one
-fails that passes without the patch. Prints a table; ends with status 1 if a patch does not apply or its defect is not found.
+fails that passes without the patch. Prints a table; ends with status 1 if a patch does not apply or
+its defect is not found.
 
 Names of patches (their beginnings) may be given to run only these.
 """
