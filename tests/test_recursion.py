@@ -18,9 +18,11 @@ Name = tuple[str, ...]  # of classes and functions, from the outermost
 HANDS_ON = "it asks another object, whose class is another one"
 ONCE = "the second call has other arguments, which it answers at once"
 TYPES = "as deep as types of the project are inside each other, and terms, whose size is limited"
+LIMITED = "a number of steps is counted down"
 ROOM = "followed with room for a million frames: loopbounds.bounds"
 TABLES = "as deep as tables of a TOML file, which the reader of these limits"
 ALLOWED: dict[str, tuple[str, ...]] = {
+    LIMITED: ("quoll/values/status_words.py: _made",),
     HANDS_ON: (
         "cache/must.py: Known.covered_by, Known.renamed, Residency.join, MustStep.build",
         "ilp/constraints/flowfacts.py: Counts.entries",

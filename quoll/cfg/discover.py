@@ -206,14 +206,16 @@ class FunctionBuilder:
 
     def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass inside this function from the instruction ``insn`` to ``target``."""
-        if self._sets.setdefault(target.entry, target.thumb) != target.thumb:
-            self._refuse_both_sets(target.entry)
-            return
         edge = (insn, target.entry, kind)
-        if edge in self.edges:
+        known = self._sets.get(target.entry)
+        if edge in self.edges and known is target.thumb:
             return
         if not self._is_code(insn, target):
             return
+        if known is not None and known is not target.thumb:
+            self._refuse_both_sets(target.entry)
+            return
+        self._sets[target.entry] = target.thumb
         self.edges.add(edge)
         self.leaders.add(target.entry)
         self._pending.append(_Pending(target.entry, target.thumb, ()))

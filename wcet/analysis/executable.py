@@ -6,12 +6,12 @@ a core execute is an assumption, and so is what ``--force-core`` says of another
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from quoll.arm.architecture import Extension, needed_extension
 from quoll.arm.insn import Insn
 from quoll.assumptions import CORE_HAS, Assumption
-from quoll.errors import TimingError
+from quoll.errors import Missing, TimingError
 from quoll.image.image import Image
 from wcet.platforms.processor import Processor
 
@@ -20,8 +20,18 @@ __all__ = ["needed_of_core", "refuse_lacking"]
 NAMED = 3  # places named in an error besides the first
 
 
-def refuse_lacking(insns: Iterable[Insn], image: Image, core: Processor, *, force: bool) -> None:
-    """Raise TimingError for an instruction that ``core`` lacks, unless ``force``d."""
+def refuse_lacking(
+    insns: Iterable[Insn],
+    image: Image,
+    core: Processor,
+    missing: Callable[[Mapping[int, str]], Sequence[Missing]],
+    *,
+    force: bool,
+) -> None:
+    """Raise TimingError for an instruction that ``core`` lacks, unless ``force``d.
+
+    ``missing`` gives what could be stated instead, for instructions with why each is refused.
+    """
     has = core.extensions | core.revisions
     found = {
         i: needed
@@ -37,6 +47,7 @@ def refuse_lacking(insns: Iterable[Insn], image: Image, core: Processor, *, forc
         where=image.place(first.addr),
         hint="choose the board that the binary is for with --platform; if control never gets here: "
         "ignore PLACE; if the core does execute it, --force-core lists that as an assumption",
+        missing=missing({i.addr: f"{i.text} needs {e.value}" for i, e in found.items()}),
     )
 
 

@@ -767,7 +767,8 @@ def refuse_unmodelled(
     if stops:
         refuse_stops(graph, image)
     if processor is not None:
-        refuse_lacking(instructions(graph).values(), image, processor, force=force)
+        insns = [insn for _, insn in sorted(instructions(graph).items())]
+        refuse_lacking(insns, image, processor, partial(bounds_instead, graph), force=force)
     refuse_control_writes(graph, image)
 
 
