@@ -9,7 +9,7 @@ from quoll.arm.addressing import is_block_transfer
 from quoll.arm.architecture import computes_pc
 from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess
 from quoll.semantics.build import Builder
-from quoll.semantics.ops import C, N, Op, OpCode, Var, Z, const, general
+from quoll.semantics.ops import C, N, Op, OpCode, Q, Var, Z, const, general
 from quoll.semantics.pcode import translate
 from quoll.semantics.system import unknown_results
 
@@ -164,6 +164,30 @@ def _stores_unknown_base(insn: Insn) -> bool:
     return listed and memory is not None and memory.base in insn.transfers[1:]
 
 
+def _arm_sum_of_products(insn: Insn) -> bool:
+    return not insn.thumb and insn.mnemonic in ("smuad", "smuadx")
+
+
+def _sum_of_products(insn: Insn) -> list[Op]:
+    """Products of the signed halves, crosswise for smuadx (A8.8.180)."""
+    build = Builder()
+    first, second = (build.value(OpCode.COPY, general(r)) for r in insn.sources)
+    halves = [_signed_halves(build, word) for word in (first, second)]
+    if insn.mnemonic == "smuadx":
+        halves[1].reverse()
+    low, high = (build.value(OpCode.INT_MULT, *pair) for pair in zip(*halves, strict=True))
+    overflow = build.value(OpCode.INT_SCARRY, low, high, size=1)
+    build.emit(OpCode.BOOL_OR, Q, overflow, Q)
+    (destination,) = insn.writes
+    build.emit(OpCode.INT_ADD, general(destination), low, high)
+    return build.ops
+
+
+def _signed_halves(build: Builder, word: Var) -> list[Var]:
+    low = build.value(OpCode.SUBPIECE, word, const(0), size=2)
+    return [build.value(OpCode.INT_SEXT, low), build.value(OpCode.INT_SRIGHT, word, const(16))]
+
+
 def _arm_absolute_differences(insn: Insn) -> bool:
     return not insn.thumb and insn.mnemonic in ("usad8", "usada8")
 
@@ -260,6 +284,11 @@ CORRECTIONS: tuple[Correction, ...] = (
         "logical instructions of Thumb-2 with S: C is left alone",
         _thumb_logical,
         _with_shifter_carry,
+    ),
+    Correction(
+        "smuad, smuadx of ARM: the pc is added",
+        _arm_sum_of_products,
+        _sum_of_products,
     ),
     Correction(
         "usad8, usada8 of ARM: registers mixed up", _arm_absolute_differences, unknown_results

@@ -103,6 +103,8 @@ SYSTEM_AND_RARE = [
         0xE711F312,  # sdiv r1, r2, r3
         0xE1B22F9F,  # ldrexd r2, r3, [r2]
         0xE8A2001E,  # stmia r2!, {r1-r4}
+        0xE701F312,  # smuad r1, r2, r3
+        0xE701F132,  # smuadx r1, r2, r1
         0xE6BF3073,  # sxth r3, r3
         0xE6AF3473,  # sxtb r3, r3, ror #8
         0xE6EF2C74,  # uxtb r2, r4, ror #24
