@@ -45,9 +45,9 @@ UNPRIVILEGED_HALFWORDS = frozenset(["ldrh", "ldrsb", "ldrsh", "strh"])
 WIDE_MOVES = (0x30, 0x34)  # bits 27 to 20 of movw and movt of ARM
 V7_NAMES = frozenset(["dbg", "dmb", "dsb", "isb", "pli"])
 V8_NAMES = frozenset(
-    ["csdb", "dcps1", "dcps2", "dcps3", "esb", "hlt", "lda", "ldab", "ldaex", "ldaexb", "ldaexd",
-     "ldaexh", "ldah", "sb", "setpan", "sevl", "stl", "stlb", "stlex", "stlexb", "stlexd",
-     "stlexh", "stlh", "tsb"]
+    ["dcps1", "dcps2", "dcps3", "hlt", "lda", "ldab", "ldaex", "ldaexb", "ldaexd",
+     "ldaexh", "ldah", "sb", "setpan", "stl", "stlb", "stlex", "stlexb", "stlexd",
+     "stlexh", "stlh"]
 )  # fmt: skip
 V8_STEMS = (
     *("aes", "crc32", "sha1", "sha256", "vcadd", "vcmla", "vcvta", "vcvtm", "vcvtn", "vcvtp"),
