@@ -28,7 +28,7 @@ from pipeline.charge import Undelayed, charge, undelayed
 from pipeline.core import load_core
 from pipeline.costs import Costs
 from pipeline.demand import demand
-from quoll.arm.insn import Access, Flow, Insn
+from quoll.arm.insn import SP, Access, Flow, Insn
 from quoll.assumptions import (
     ABORTS,
     ENDS,
@@ -75,6 +75,7 @@ from wcet.platforms.processor import Processor
 __all__ = ["Preparation", "Valued", "refuse_unmodelled"]
 
 WORD = 4  # bytes
+ADDRESS = 0xFFFFFFFF
 NAMED = 4  # instructions in an error, beside the first
 REPLACED = "function PLACE takes at most {} cycles"
 SPREAD = 1000  # nodes of all starts of paths, from which on they are worth another process
@@ -369,7 +370,7 @@ class Preparation:
         Also where it stores into a stack that only they know the place of: S4 is not assumed there.
         """
         found = self.inlined(program, function)
-        if found.changed or found.first.retranslates:
+        if found.changed or (found.first.retranslates and not self.fixes_callers()):
             return None
         graph, values = found.graph, found.values
         given_back = values.given_back()
@@ -408,6 +409,20 @@ class Preparation:
             result.cycles, False, text, given_back, settled=True, ends=tuple(ends)
         )
         return Once(replacement, assumptions, SharedFunction(function, paths, result.solution))
+
+    def fixes_callers(self) -> bool:
+        """Whether a change of translations leaves code, data and stacks of all callers (rule 44).
+
+        The platform has to fix all that is loaded, and every stack whose place is known. A call
+        forgets other memory, and S6 is listed of stacks whose place is not known.
+        """
+        image, memory = self.run.image, self.run.image.memory
+        tops = {top for _, top in self.stacks.spans}
+        for pointers in self.run.regions.pointers.values():
+            exact = (p.known.exact for p in pointers if p.register == SP)
+            tops.update(top for top in exact if top is not None)
+        loaded = ((s.addr, s.addr + s.size - 1) for s in image.segments if s.size)
+        return all(map(memory.fixes, loaded)) and all(memory.fixed(t - 1 & ADDRESS) for t in tops)
 
     def stacks_of(self, program: Program) -> Stacks:
         """Those that a program, and the code around it, switch to."""

@@ -10,7 +10,7 @@ import pytest
 from bench.program import build as compile_program
 from bench.program import generate
 from loopbounds.bounds import BoundOptions
-from quoll.errors import UnboundedLoop
+from quoll.errors import ControlFlowError, UnboundedLoop
 from quoll.inlining.sharing import Sharing
 from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
@@ -239,3 +239,55 @@ def test_functions_of_a_thumb_program_are_shared(tmp_path: Path) -> None:
     elf.with_suffix(".facts").write_text("recursion of walk at most 3\n")
     once = analyse(elf, "main", Sharing(contexts=1))
     assert len(once.graph.contexts) == 1
+
+
+TRANSLATING = """
+.text
+.global main
+.type main, %function
+main:
+{stack}
+    bl outer
+    b exit_to_user
+.type outer, %function
+outer: push {{r4, lr}}
+    bl f
+    bl f
+    bl f
+    pop {{r4, pc}}
+.type f, %function
+f: push {{r4, lr}}
+    bl g
+    bl g
+    pop {{r4, pc}}
+.type g, %function
+g: mcr p15, 0, r0, c2, c0, 0
+    bx lr
+.global exit_to_user
+.type exit_to_user, %function
+exit_to_user: movs pc, lr
+"""
+ONCE = Sharing(contexts=0, least=1)
+
+
+@pytest.mark.parametrize("stack", ["    nop", "    ldr sp, =0xf0100000"])
+def test_functions_that_change_translations_are_shared_in_fixed_memory(stack: str) -> None:
+    """Rule 44: code, data and stacks of callers stay where they are."""
+    elf = build(TRANSLATING.format(stack=stack), language="asm", link=CODE)
+    assert shared(analyse(elf, "main", ONCE))
+
+
+def test_they_stay_inlined_where_a_stack_may_move() -> None:
+    """The stack of the callers is at an address whose translation is not fixed: it is refused."""
+    elf = build(TRANSLATING.format(stack="    ldr sp, =0x100000"), language="asm", link=CODE)
+    with pytest.raises(ControlFlowError, match="the stack that ends here"):
+        analyse(elf, "main", ONCE)
+
+
+def test_they_stay_inlined_where_data_may_move() -> None:
+    elf = build(
+        TRANSLATING.format(stack="    nop") + ".data\n.word 1\n",
+        language="asm",
+        link=(*CODE, "-Wl,-Tdata=0x20000"),
+    )
+    assert not shared(analyse(elf, "main", ONCE))
