@@ -9,6 +9,7 @@ from collections import Counter
 from quoll.arm.decode import decode
 from quoll.arm.insn import Access, Flow, Insn
 from quoll.arm.system_registers import changes_translation, discards_line
+from quoll.arm.unpredictable import has_meaning
 from quoll.domain.abstract_state import State
 from quoll.domain.compiled import compile_block
 from quoll.domain.terms import TAINT, Anchored, Fact, is_stack
@@ -31,6 +32,7 @@ from tests.testing.values.concretes import (
 )
 
 START = 0x10000
+FRAMES = 0x100  # bytes above sp that may be in use
 
 
 class Excluded(Exception):
@@ -103,7 +105,7 @@ def sequence(rng: random.Random, thumb: bool, maintained: bool = False) -> list[
             lift(insn)
         except ControlFlowError:
             continue
-        if insn.flow is not Flow.NEXT:
+        if insn.flow is not Flow.NEXT or not has_meaning(insn):
             continue
         insns.append(insn)
         at = insn.next
@@ -153,7 +155,8 @@ def execute(insns: list[Insn], machine: ConcreteMachine, state: State) -> bool:
         exact = insn.memory is not None and insn.memory.base == 15
         machine.step(insn)
         for addr in memory.stores:
-            live = in_stack(addr) and addr + 3 >= sp
+            near = addr < sp + FRAMES  # of a stack that the sequence itself has chosen
+            live = (in_stack(addr) or near) and addr + 3 >= sp
             if addr in READ_ONLY or (live and not exact and not computed.addresses(insn)):
                 raise Excluded
         computed.step(insn)
