@@ -80,9 +80,7 @@ def test_each_has_a_bound_and_a_path(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", [("--call-string", 0), ("--call-string", 1), ("--share", "always")]
-)
+@pytest.mark.parametrize("words", [("--call-string", 0), ("--call-string", 1)])
 def test_a_chain_that_two_calls_share(tmp_path: Path, words: tuple[object, ...]) -> None:
     """To return to one more caller, each function of the chain was gone through in the last one."""
     assert run("analyse", linked(tmp_path, SHARED), *words, "--no-cache") == 0
