@@ -1,6 +1,6 @@
 """What coprocessor instructions do to the caches (rules 12 and 37).
 
-Which register does what is in the table of ``quoll.arm.system_registers``. Every write is one of
+The table of ``quoll.arm.system_registers`` says what each register does. Every write is one of
 three: its effect is modelled, or it has none on what the analysis presupposes, or it is
 ``refused``: it may switch a cache off, lock it, give addresses another memory type, or lose stores
 that cannot be named. A write that is not recognised is refused too; to the abstract caches it

@@ -87,8 +87,9 @@ Table = dict[str, Row]
 def instructions(
     words: Iterable[bytes], thumb: bool, heads: Mapping[str, tuple[str, ...]] = EVERY
 ) -> list[tuple[bytes, str, frozenset[str]]]:
-    """Those of ``words`` (4 bytes each) that are instructions, with text and which of ``heads``,
-    directives that choose an architecture, take them.
+    """The instructions among ``words`` (4 bytes each): bytes, text, and who accepts them.
+
+    ``heads`` are assembler directives that choose an architecture, by its name.
     """
     with tempfile.TemporaryDirectory() as folder:
         lines = _texts(Path(folder), b"".join(words), thumb)

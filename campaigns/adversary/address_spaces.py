@@ -1,4 +1,4 @@
-"""Two address spaces that differ in what is not fixed by any platform: real tables for the MMU.
+"""Two address spaces, as real tables for the MMU: they differ where no platform fixes addresses.
 
 Sections of 1 MiB map the fixed windows onto themselves. In the first address space ``.low`` and
 ``.other`` stand where the ELF has them; in the second one they have changed places. (ARM DDI 0406,

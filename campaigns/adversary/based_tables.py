@@ -37,7 +37,7 @@ def generate(w: Writer) -> Program:
 
 
 def checked(w: Writer, index: str, count: int) -> tuple[str, list[str], str]:
-    """The index is in the table, or nothing is done: label of the end, and those of the cases."""
+    """Check the index against the table; the label of the end, and the labels of the cases."""
     out = w.label("out")
     if w.chance(0.7):
         w.add(f"cmp r0, #{count - 1}", f"bhi {out}", f"mov {index}, r0")

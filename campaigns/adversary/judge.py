@@ -1,8 +1,8 @@
 """Claims against executions: what is found if a bound is wrong, or a path is missing.
 
 - ``edge``: an executed step is no step of the graph, though a bound was printed;
-- ``return``: the same at an exception return that is said to leave the kernel, though its target
-  and status are constants that say something else;
+- ``return``: the report says that an exception return leaves the kernel, but its target and status
+  are constants of the kernel;
 - ``end``: an execution ends where no path may end;
 - ``loop``: a loop runs more often than its bound;
 - ``exact``: a bound is called exact, and no input reaches it, though every one was tried;

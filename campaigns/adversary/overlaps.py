@@ -132,7 +132,7 @@ def possible(form: Form, w: Writer) -> bool:
 
 
 def generate(w: Writer) -> Program:
-    """Known words, and six instructions with branches by the bits of what they left."""
+    """Six instructions on known words, each followed by branches on bits of its results."""
     w.add("mov r6, lr", "and r12, r0, #3", "ldr r7, =d~")
     for i in range(6):  # small words, and addresses of such words
         small, near = w.draw.randrange(256), 64 + 8 * w.draw.randrange(3)

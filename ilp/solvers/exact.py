@@ -29,7 +29,7 @@ from ilp.solvers.model import Model
 
 __all__ = ["Exact"]
 
-Vector = dict[int, Fraction]  # what is not 0
+Vector = dict[int, Fraction]  # the entries that are not 0, by index
 Column = tuple[tuple[int, int], ...]  # (row, coefficient)
 ZERO = Fraction(0)
 PATIENCE = 50  # steps without progress before cycling is ruled out

@@ -153,7 +153,7 @@ def test_a_constant_return_into_the_kernel_goes_on(
             ".L~on:", "bx r6")  # fmt: skip
     monkeypatch.setattr(preparation, "refuse_returns_to_code", lambda *arguments: None)
     monkeypatch.setattr(Claims, "leaves_kernel", lambda claims, address: True)
-    steps = Claims.steps.func  # type: ignore[attr-defined]
+    steps = Claims.__dict__["steps"].func  # of the cached property
     monkeypatch.setattr(Claims, "steps", property(lambda c: frozenset(sorted(steps(c))[:4])))
     monkeypatch.setattr(Claims, "ends", property(lambda c: {min(c.insns) + 16}))
     program = plain(ARM, *code)

@@ -47,6 +47,13 @@ extern "C" N int run(int x) { x += fire(x); x += draw(x); return x & 63; }
 """
 
 
+def address(image: Image, name: str) -> int:
+    """The address of a symbol that the program has."""
+    symbol = image.symbol(name)
+    assert symbol is not None, name
+    return symbol.addr
+
+
 def facts_of(elf: Path) -> dict[str, tuple[str, str]]:
     """By function of the call the fact and why."""
     image = Image.load(elf)
@@ -185,7 +192,7 @@ def test_sums_with_pc_are_addresses_that_code_takes(thumb: bool) -> None:
         assert symbol.addr in taken
     (segment,) = (s for s in image.segments if s.executable)
     found = {word & ~1 for word in relative_addresses(segment.data, segment.addr)}
-    near, far = (image.symbol(n).addr for n in ("near", "far"))  # type: ignore[union-attr]
+    near, far = (address(image, name) for name in ("near", "far"))
     assert {near, far} <= found
 
 
@@ -200,4 +207,4 @@ int main(int x) { return (x ? a.f : b.f)(x) + 1; }
 def test_a_pointer_may_stand_anywhere() -> None:
     image = Image.load(build(PACKED, optimise="-O1"))
     functions = {word & ~1 for word in AddressTaken(image).functions}
-    assert {image.symbol(n).addr for n in "fg"} <= functions  # type: ignore[union-attr]
+    assert {address(image, name) for name in "fg"} <= functions

@@ -19,6 +19,7 @@ from tests.testing.harness import build
 SAMPLES = 3  # words of each form
 
 # What computes with registers, flags and ordinary memory only
+# As text, not as a list: seventy names would take a line each when formatted
 COMPUTES = frozenset(
     """adc add and bfc bfi bic clz cmn cmp eor mls mov movt mvn orn orr pkhbt pkhtb rbit rev rev16
     revsh rsb rsc sbc sbfx sdiv sel ssat ssat16 sub sxtab sxtab16 sxtah sxtb sxtb16 sxth teq tst
