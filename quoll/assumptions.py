@@ -137,6 +137,13 @@ EXCEPTION_RETURN = AssumptionKind(
     refuted_by="an execution in which it resumes analysed code on behalf of the same path",
     checked_by=LEAVES,
 )
+ENTRY_MODE = AssumptionKind(
+    "entry mode",
+    "mode: {function} is called in Supervisor mode, in which it returns to its caller",
+    proved_by="all callers of the function, as values follow them; of an entry, who calls it",
+    refuted_by="a call of it in another mode, which has another sp and lr",
+    checked_by=f"nothing but {LEAVES}",
+)
 RETURN_BY_FORM = AssumptionKind(
     "return",
     "return by its form: {insn} at {place} returns to the caller and restores the callee-saved "
@@ -738,6 +745,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     RETURN_IN_CONTEXT,
     TARGETS_IN_CONTEXT,
     EXCEPTION_RETURN,
+    ENTRY_MODE,
     RETURN_BY_FORM,
     TAIL_CALL_BY_FORM,
     SPILLED_TABLE,

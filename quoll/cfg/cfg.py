@@ -152,6 +152,7 @@ class Program:
     assumptions: tuple[Assumption, ...] = field(default=())
     guidance: Guidance = NO_GUIDANCE
     left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function
+    modes: Mapping[int, int] = field(default_factory=dict)  # in which functions are called
 
     def call_graph(self) -> nx.DiGraph:
         """Functions by entry address; an edge holds the numbers of ``calls`` and ``tail_calls``.

@@ -9,7 +9,7 @@ them, whatever mapping symbols say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Set
 from enum import Enum
 from typing import NamedTuple
 
@@ -350,6 +350,13 @@ class FunctionBuilder:
             if insn.flow is Flow.NEXT and addr not in self.exits:
                 pending.append(insn.next)
         return reached
+
+    def resumes_at(self, insn: int, targets: Iterable[Callee]) -> None:
+        """The exception return ``insn`` goes on at ``targets``, as a branch does."""
+        self.exits.discard(insn)
+        for target in targets:
+            self.branch(insn, target, EdgeKind.INDIRECT)
+        self.version += 1
 
     def refuse_exit(self, insn: int) -> None:
         """Where control goes after the exception return ``insn`` is not known."""

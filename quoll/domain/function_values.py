@@ -104,6 +104,7 @@ def procedure_call_standard(callees: tuple[int, ...]) -> Contract:
 class LocalValues:
     """States at the start of the blocks of ``cfg``, which may still be incomplete.
 
+    ``mode`` is the processor mode at the entry, if that is known.
     With ``keeps_tables`` neither a call nor a store to an array of which no end is known changes a
     word of the frame that holds the address of a constant, as compilers spill that of a jump
     table: that is an assumption, which whoever asks must list.
@@ -117,9 +118,10 @@ class LocalValues:
         code: BlockCode | None = None,
         callees: Callees = procedure_call_standard,
         *,
+        mode: int | None = None,
         keeps_tables: bool = False,
     ) -> None:
-        self.cfg, self.image, self.callees = cfg, image, callees
+        self.cfg, self.image, self.callees, self.mode = cfg, image, callees, mode
         self.code = code or BlockCode()
         self._spilled = _Spilled(image, keeps=keeps_tables)
         self.stored: set[int] = set()  # symbols of words of the frame that calls may store
@@ -144,7 +146,7 @@ class LocalValues:
         )
         self.domain.noting = True
         self.fixpoint: Fixpoint[State] = solve(
-            self.graph, self.order, self.domain, entry_state(self.environment.names)
+            self.graph, self.order, self.domain, entry_state(self.environment.names, mode)
         )
 
     @property
@@ -156,6 +158,15 @@ class LocalValues:
     def assumptions(self) -> frozenset[Assumption]:
         """The named assumptions (rule 1) that the states rest on."""
         return frozenset(self.environment.used)
+
+    def modes(self) -> Iterator[int]:
+        """The processor modes that are known where blocks transfer control."""
+        for block in self.cfg.blocks:
+            outcome = self.outcome(block.index)
+            leave = None if outcome is None else outcome.leave
+            mode = None if leave is None else leave.state.registers[MODE]
+            if isinstance(mode, int):
+                yield mode
 
     def outcome(self, block: int) -> BlockOutcome | None:
         """What comes out of ``block``; None if it is never reached."""

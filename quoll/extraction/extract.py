@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from quoll.arm.operation import Operation
-from quoll.assumptions import stated
+from quoll.assumptions import ENTRY_MODE, stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program, Unresolved
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.transfers import is_call
@@ -165,6 +165,11 @@ def _program(
         *(text for entry in reached for text in growth.unproved(entry)),
         *statements.assumptions(functions),
         *growth.exits(reached),
+        *(
+            ENTRY_MODE.text(function=image.place(entry))
+            for entry in sorted(growth.entry_modes())
+            if entry in functions
+        ),
     ]
     return Program(
         functions,
@@ -178,6 +183,7 @@ def _program(
         tuple(dict.fromkeys(assumptions)),
         statements.guidance(functions),
         {entry: growth.left_by(entry) for entry in reached},
+        growth.entry_modes(),
     )
 
 

@@ -35,6 +35,7 @@ class Progress:
     claimed: bool = False  # whether values are to check what its form claims
     lost: Insn | None = None  # where its frame is followed to, last
     unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
+    resumed: int | None = None  # the version at which values were asked of exception returns
     cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
 
     def undecided(self, function: FunctionBuilder) -> Set[int]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.arm.operation import Operation
+from quoll.arm.status import writes_saved_status
 from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
 from quoll.cfg.discover import Callee, FunctionBuilder
@@ -68,8 +70,51 @@ class Growth(Functions):
             elif self._unchecked:
                 ask, self._unchecked = self._unchecked, set()
                 self._check(ask)
-            elif not self._refuse_exception_returns():
+            elif not (self._resume() or self._refuse_exception_returns()):
                 return
+
+    def _resume(self) -> bool:
+        """Follow exception returns that values show to go on in this program.
+
+        Only a function that writes a saved status word, or loads one, may know it. A fact that
+        all exception returns end paths is not overruled: whoever states it is told.
+        """
+        if self._statements.returns_end is not None:
+            return False
+        resumed = False
+        for function in list(self.functions.values()):
+            sites = function.exception_returns() - self._ends
+            progress = self._progress[function.entry]
+            if not sites or progress.resumed == function.version:
+                continue
+            if not self._stands(function.entry):
+                continue
+            progress.resumed = function.version
+            if not any(map(_prepares_status, function.insns.values())):
+                continue
+            found = self._confirmer.resumed(self.cfg(function), sites)
+            for site, targets in sorted(found.items()):
+                function.resumes_at(site, [Callee(at, False) for at in sorted(targets)])
+                self._waiting[function.entry] = None
+                resumed = True
+        return resumed
+
+    def entry_modes(self) -> dict[int, int]:
+        """The modes in which functions are assumed to be called."""
+        return dict(self._confirmer.modes)
+
+    def _assumes_mode(self, function: FunctionBuilder, doubt: Doubt) -> bool:
+        """Whether values are asked once more, from the mode in which a function returns.
+
+        Who returns to a caller by an ordinary return is called in the mode that it leaves: an
+        exception handler does not.
+        """
+        if doubt.mode is None:
+            return False
+        self._confirmer.modes[function.entry] = doubt.mode
+        self._progress[function.entry].claimed = True
+        self._hidden.add(function.entry)
+        return True
 
     def _refuse_exception_returns(self) -> bool:
         """Refuse exception returns that calls may lead to, if no statement ends the path there.
@@ -373,7 +418,7 @@ class Growth(Functions):
                 self._decide(function, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
-        if checked and function.version == progress.asked:
+        if checked and function.version == progress.asked and entry not in self._hidden:
             assumed = progress.unproved.keys()
             self._note_left(function, self._confirmer.left_by(cfg, confirmed, assumed))
         self._waiting[entry] = None
@@ -466,6 +511,8 @@ class Growth(Functions):
             function.returns_at(insn.addr)
             progress.unproved[insn.addr] = stated
             return
+        if not calls and self._assumes_mode(function, doubt):
+            return
         if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
@@ -533,6 +580,11 @@ class Growth(Functions):
     def unproved(self, entry: int) -> list[Assumption]:
         """What is assumed of the function at ``entry`` because values did not prove it."""
         return list(self._progress[entry].unproved.values())
+
+
+def _prepares_status(insn: Insn) -> bool:
+    """Whether ``insn`` writes the SPSR of the mode, or restores a status word from memory."""
+    return writes_saved_status(insn) or insn.operation is Operation.RETURN_FROM_EXCEPTION
 
 
 Answer = tuple[TransferEffect, bool] | Doubt  # what a transfer does, and whether it is a call

@@ -227,6 +227,8 @@ class _Proof:
         last = block.last
         for insn in block.insns[:-1]:
             self._step(insn, state)
+        if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
+            raise GivesUp(last)
         if last.flow is Flow.NEXT:
             self._step(last, state)
             return state, state

@@ -15,7 +15,9 @@ from quoll.arm.insn import LR, SP, Flow, Insn
 from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import TransferEffect, callee_at, is_call
+from quoll.domain.abstract_state import MODE
 from quoll.domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
+from quoll.domain.resumption import restored, resumed_code
 from quoll.domain.terms import describe, entry_symbol, plain
 from quoll.errors import WcetError
 from quoll.facts.contract import STANDARD, Contract
@@ -28,6 +30,7 @@ __all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 GIVEN_BACK = (*CALLEE_SAVED, LR)
 TIMES = 16  # that what a function leaves may weaken before it is taken to store all over
 WAYS_BACK = 2  # of an interval of two words both are members
+SUPERVISOR = 0x13  # bits of the processor mode
 NEVER = ("the instruction is not reached", "the transfer is never made")
 
 
@@ -41,6 +44,7 @@ class Doubt:
     bounded: bool = False  # the target is one of few words, whoever calls the function
     loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
     switches: bool = False  # it leaves with a stack pointer that is not the caller's
+    mode: int | None = None  # the mode that is left is known, and the one at entry is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,12 @@ class Confirmer:
         self._contracts: dict[int, Contract] = {}
         self._of_any: dict[tuple[int, ...], Contract] = {}  # calls through tables have the same
         self._weakened: Counter[int] = Counter()  # by function, how often that was
+        self.modes: dict[int, int] = {}  # in which functions are entered, where that is assumed
 
     def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
         """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
         try:
-            values = LocalValues(cfg, self._image, self._code, self.contract_of_any)
+            values = self._values(cfg)
         except WcetError as fault:
             return str(fault)
         endings = {
@@ -108,6 +113,32 @@ class Confirmer:
             assumptions |= {text for _, text in spilled.values()}
         return Confirmed(endings, left, assumptions)
 
+    def resumed(self, cfg: Cfg, sites: Set[int]) -> dict[int, frozenset[int]]:
+        """Where the exception returns at ``sites`` go on, if they surely do so in this program."""
+        found: dict[int, frozenset[int]] = {}
+        try:
+            values = self._values(cfg)
+        except WcetError:
+            return found
+        for block in cfg.blocks:
+            outcome = values.outcome(block.index) if block.last.addr in sites else None
+            if outcome is not None and outcome.leave is not None:
+                target, status = restored(outcome.leave)
+                code = resumed_code(self._image, plain(target), status)
+                if code:
+                    found[block.last.addr] = code
+        return found
+
+    def _values(self, cfg: Cfg, *, keeps_tables: bool = False) -> LocalValues:
+        return LocalValues(
+            cfg,
+            self._image,
+            self._code,
+            self.contract_of_any,
+            mode=self.modes.get(cfg.entry),
+            keeps_tables=keeps_tables,
+        )
+
     def _through_spilled_tables(
         self, cfg: Cfg, endings: Mapping[int, Ending]
     ) -> dict[int, tuple[Ending, Assumption]]:
@@ -120,7 +151,7 @@ class Confirmer:
         ]
         if not unknown:
             return {}
-        values = LocalValues(cfg, self._image, self._code, self.contract_of_any, keeps_tables=True)
+        values = self._values(cfg, keeps_tables=True)
         found = {}
         for index in unknown:
             effect, last = _effect(values, index), cfg.blocks[index].last
@@ -187,7 +218,8 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
         loaded = balanced and found.loaded
         switches = not dead and _leaves_stack(values, block)
         stored = balanced and not found.stored
-        return Doubt(reason, dead, stored, found.bounded, loaded, switches)
+        mode = None if dead else _mode_left(values, block)
+        return Doubt(reason, dead, stored, found.bounded, loaded, switches, mode)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
@@ -238,6 +270,20 @@ def _leaves_stack(values: LocalValues, block: int) -> bool:
     if not any(_sets_stack(insn) for b in values.cfg.blocks for insn in b.insns):
         return False
     return outcome.leave.state.term(SP) >> 32 != entry_symbol(SP)
+
+
+def _mode_left(values: LocalValues, block: int) -> int | None:
+    """Supervisor mode, if control is transferred in it and only the mode at entry is not known.
+
+    Where the mode is one of two, that is the one mode that the function changes to. Functions of a
+    kernel are called in Supervisor mode; one that leaves in another goes on in another context.
+    """
+    outcome = values.outcome(block)
+    if values.mode is not None or outcome is None or outcome.leave is None:
+        return None
+    left = outcome.leave.state.registers[MODE]
+    found = {left} if left is not None else set(values.modes())
+    return SUPERVISOR if found == {SUPERVISOR} else None
 
 
 def _sets_stack(insn: Insn) -> bool:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quoll.arm.insn import Insn
+from quoll.arm.insn import Flow, Insn
 from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
@@ -231,7 +231,7 @@ def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
 def _leaves(cfg: Cfg) -> bool:
     """Whether the function changes the mode or the stack, and the path goes on."""
     return any(
-        leaves_mode(insn) and not _only_masks(insn)
+        insn.flow is Flow.EXCEPTION_RETURN or (leaves_mode(insn) and not _only_masks(insn))
         for block in cfg.blocks
         for insn in (block.insns[:-1] if block.exits else block.insns)
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from quoll.arm.immediates import immediate_operand
-from quoll.arm.insn import Insn
+from quoll.arm.insn import Flow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import (
     INTERRUPT_MASK,
@@ -133,7 +133,8 @@ def left_at_exits(values: Values, states: list[MaskState | None]) -> int:
 
 
 def _writes_masks(insn: Insn) -> bool:
-    return insn.operation in (Operation.CHANGE_STATE, Operation.WRITE_STATUS)
+    operations = (Operation.CHANGE_STATE, Operation.WRITE_STATUS)
+    return insn.operation in operations or insn.flow is Flow.EXCEPTION_RETURN
 
 
 def _through(
@@ -174,6 +175,8 @@ def _written(
     made: Mapping[int, int],
 ) -> int | None:
     """What may hold after ``insn`` if its condition does; None if it leaves the masks."""
+    if insn.flow is Flow.EXCEPTION_RETURN:  # one that is followed restores bit I (rule 49)
+        return None if values.graph.nodes[node].block.exits else MASKED
     change = state_change(insn)
     if change is not None:
         if change.enables is None or not change.interrupts:

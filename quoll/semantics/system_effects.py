@@ -320,15 +320,21 @@ ROWS: tuple[SystemInstruction, ...] = (
         lambda i: i.flow is Flow.EXCEPTION_RETURN,
         0xE1B0F00E,
         {
-            Column.CONTROL_FLOW: ENDS,
+            Column.CONTROL_FLOW: Treatment(
+                "the path ends; a known target with a known masked status is a jump",
+                "quoll.domain.resumption:resumed_code",
+            ),
             Column.VALUES: Treatment(
-                "a return to known masked kernel code is refused",
+                "targets are checked in contexts; a return to code that may run masked is refused",
                 "quoll.values.exception_returns:refuse_returns_to_code",
             ),
             Column.BANKS: Treatment("the SPSR", "quoll.domain.banked_registers:read_saved_status"),
             Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
             Column.PIPELINE: TIMED,
-            Column.MASKS: Treatment("ends a region", "wcet.analysis.masked:masked"),
+            Column.MASKS: Treatment(
+                "ends a region; masked where it is followed",
+                "quoll.preemption.mask_states:mask_states",
+            ),
         },
     ),
     SystemInstruction(

@@ -8,11 +8,12 @@ these edges fewer states meet, so the values of the graph that is left say more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from quoll.cfg.cfg import Program
+from quoll.errors import ControlFlowError
 from quoll.facts import Facts
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
@@ -22,7 +23,7 @@ from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import FULL, Vivu
 from quoll.values.stated_words import refuse_contradicted
-from quoll.values.values import Values, analyse
+from quoll.values.values import Entry, Values, analyse
 
 __all__ = ["Inlined", "inlined"]
 
@@ -71,7 +72,8 @@ def inlined(
     with stage("expand"):
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):
-        first = analyse(plain, image, regions=regions, starts=starts)
+        entry = Entry(program.modes.get(address & ~1))
+        first = analyse(plain, image, entry, regions, starts=starts)
         if (first.changed and image.as_loaded) or (
             first.retranslates and image.retranslated() is not image
         ):
@@ -80,6 +82,22 @@ def inlined(
         accept(graph)
         values = first
         if graph is not plain:
-            values = first.within(graph) or analyse(graph, image, regions=regions, starts=starts)
+            values = first.within(graph) or analyse(graph, image, entry, regions, starts=starts)
         refuse_contradicted(values, image, regions)
+        _refuse_other_modes(values, image, program.modes)
         return Inlined(plain, first, graph, values)
+
+
+def _refuse_other_modes(values: Values, image: Image, modes: Mapping[int, int]) -> None:
+    """Raise ControlFlowError for a call in another mode than its function is assumed to have."""
+    for index, node in enumerate(values.graph.nodes):
+        assumed = modes.get(node.block.addr)
+        mode = values.mode(index)
+        if assumed is not None and mode is not None and mode != assumed:
+            raise ControlFlowError(
+                f"control gets here in mode {mode:#x}, though the function returns in mode "
+                f"{assumed:#x}: sp and lr at its return are not those of its call",
+                where=image.place(node.block.addr),
+                hint="state where its returns go: targets of PLACE are PLACE; or that the path "
+                "ends there: path must end at PLACE",
+            )

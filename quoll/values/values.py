@@ -24,11 +24,11 @@ from quoll.assumptions import MAPPED_AS_BEFORE, Assumption
 from quoll.cfg.translation_changes import refuse_moved, refuse_moved_code, translation_changes
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S3
-from quoll.domain.abstract_state import State, images
-from quoll.domain.banked_registers import RESTORED
+from quoll.domain.abstract_state import MODE, State, images
 from quoll.domain.condition import words
 from quoll.domain.function_values import BlockCode
 from quoll.domain.havoc import hands_on_a_stack_address
+from quoll.domain.resumption import restored
 from quoll.domain.terms import (
     BIAS,
     ENTRY_SP,
@@ -401,14 +401,18 @@ class Values:
         leave = None if state is None else self._domain.outcome(node, state).leave
         if leave is None:
             return None
-        target = self._words(describe(leave.target, leave.state.facts), node)
-        cell = leave.state.banks.get(RESTORED)
-        status = ANY if type(cell) is not int else describe(cell, leave.state.facts)
-        return target, status if isinstance(status, ValueSet) else ANY
+        target, status = restored(leave)
+        return self._words(target, node), status
 
     def reached(self, node: int) -> bool:
         """Whether some execution may reach ``node``, as far as values tell."""
         return self._fixpoint.states[node] is not None
+
+    def mode(self, node: int) -> int | None:
+        """The processor mode at the start of ``node``, User for System; None if not known."""
+        state = self._fixpoint.states[node]
+        mode = None if state is None else state.registers[MODE]
+        return mode if isinstance(mode, int) else None
 
     def register(self, node: int, register: int) -> ValueSet:
         """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
