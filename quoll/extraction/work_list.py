@@ -30,11 +30,11 @@ from quoll.image.image import Image
 from quoll.indirect.frames import Frame, GivesUp, prove_frame
 from quoll.indirect.local_code import Nearby, Used
 from quoll.indirect.returns import Confirmed, Confirmer, Doubt, Ending
-from quoll.processes.parallel import spread
+from quoll.processes.parallel_map import parallel_map
 
 __all__ = ["Growth"]
 
-SPREAD = 1000  # instructions whose values are worth another process, or one per known function
+WORTH = 1000  # instructions whose values are worth another process, or one per known function
 
 
 class Growth(Functions):
@@ -181,7 +181,7 @@ class Growth(Functions):
             )
 
         weights = [len(function.insns) for function in functions]
-        answers = spread(examine, weights, self._worth())
+        answers = parallel_map(examine, weights, self._worth())
         for function, version, found in zip(functions, versions, answers, strict=True):
             if self.functions[function.entry] is not function:
                 continue
@@ -192,7 +192,7 @@ class Growth(Functions):
 
     def _worth(self) -> int:
         """Instructions that are worth another process, which costs more the more is in memory."""
-        return max(SPREAD, len(self.functions))
+        return max(WORTH, len(self.functions))
 
     def _grow(self, function: FunctionBuilder) -> None:
         function.explore()
@@ -382,7 +382,7 @@ class Growth(Functions):
             return self._confirmer(cfgs[index], self._progress[function.entry].undecided(function))
 
         for function, version, cfg, confirmed in zip(
-            functions, versions, cfgs, spread(values, weights, self._worth()), strict=True
+            functions, versions, cfgs, parallel_map(values, weights, self._worth()), strict=True
         ):
             if self.functions[function.entry] is not function:
                 continue

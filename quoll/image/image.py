@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import hashlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
 from quoll.image.symbols import Symbol, SymbolTable, symbol_table
 from quoll.kept.identity import key_of
-from quoll.processes.parallel import begun
+from quoll.processes.futures import Future, submit
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
@@ -36,7 +36,7 @@ NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherev
 # What is not in the identity of an image, as it follows from ``sha256`` alone.
 LATEST = 7  # version of the architecture
 DERIVED = frozenset((
-    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_begun",
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_future",
     "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
 ))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that are worth another process
@@ -65,7 +65,7 @@ class Image:
         self.segments: tuple[LoadSegment, ...] = _overlay(elf.segments, raw)
         self.sections: tuple[Section, ...] = elf.sections
         self._debug: DebugSections = elf.debug
-        self._begun: Callable[[], LineTable] | None = None
+        self._future: Future[LineTable] | None = None
         self._unsettled = elf.unsettled
         self._overlays = elf.overlays
         self._code: dict[int, bytes] = {}  # by start
@@ -115,21 +115,21 @@ class Image:
     @cached_property
     def lines(self) -> LineTable:
         """The DWARF line table, decoded on first use."""
-        finished, self._begun = self._begun, None
-        return finished() if finished else self._decoded_lines()
+        future, self._future = self._future, None
+        return future.result() if future else self._decoded_lines()
 
     def _decoded_lines(self) -> LineTable:
         return decode_lines(self._debug, self.is_executable, self.symbols)
 
     def begin_lines(self) -> None:
         """Decode a long line table in another process while something else is done here."""
-        waits = len(self._debug.line) >= LONG and self._begun is None
+        waits = len(self._debug.line) >= LONG and self._future is None
         if waits and "lines" not in self.__dict__:
-            self._begun = begun(self._decoded_lines)
+            self._future = submit(self._decoded_lines)
 
     def settle_lines(self) -> None:
-        """Wait for the line table that was begun: it is to be there before processes are forked."""
-        if self._begun:
+        """Wait for the line table of ``begin_lines``, so that forked processes need not."""
+        if self._future:
             _ = self.lines
 
     def read(self, addr: int, count: int) -> bytes | None:

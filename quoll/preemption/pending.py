@@ -19,7 +19,7 @@ from typing import NamedTuple
 from quoll.arm.insn import Access, MemoryAccess
 from quoll.errors import ControlFlowError
 from quoll.inlining.supergraph import Supergraph
-from quoll.processes.parallel import beside
+from quoll.processes.worker import worker
 from quoll.values.values import Resumed, Values
 from quoll.words.strided_interval import ValueSet, meet
 
@@ -43,7 +43,7 @@ class PendingTests:
 
 
 def find_pending_tests(
-    values: Values, registers: Sequence[int], *, aside: bool = False
+    values: Values, registers: Sequence[int], *, parallel: bool = False
 ) -> PendingTests | None:
     """The tests of ``values.graph``; None if nothing in it reads a register.
 
@@ -57,8 +57,8 @@ def find_pending_tests(
     None too if the code stores to a register: it may acknowledge the interrupt, whereupon the
     register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
 
-    With ``aside`` another process looks at all cases but one. Then ``values`` do not learn of loads
-    whose address is known in those only; what is returned does.
+    If ``parallel``, another process looks at all cases but one. Then ``values`` do not learn of
+    loads whose address is known in those only; what is returned does.
     """
     for register in registers:
         if any(map(values.is_memory, range(register, register + WORD))):
@@ -72,13 +72,13 @@ def find_pending_tests(
         return None
     before, new = _before_any(values.graph, reads)
     case = _Case(values, registers, registers[0])
-    others = _Cases(values, registers, None if aside else case)
+    others = _Cases(values, registers, None if parallel else case)
     seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over parts
-    with beside(others.start, worth=aside and len(registers) > 1) as there:
+    with worker(others.start, worth=parallel and len(registers) > 1) as other:
         while True:
             seen |= new
-            there.ask(sorted(new))
-            found = [case.start(sorted(new)), *there.answer()]
+            other.submit(sorted(new))
+            found = [case.start(sorted(new)), *other.result()]
             dead = frozenset.intersection(every, *(one.dead for one in found)) - before
             reached = frozenset[int]().union(*(one.reached for one in found))
             negative = (dead - values.dead_edges) & reached

@@ -137,11 +137,12 @@ def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds:
 
 FORKED = """
 import os, time
-from quoll.processes.parallel import begun, spread
+from quoll.processes.futures import submit
+from quoll.processes.parallel_map import parallel_map
 os.sched_getaffinity = lambda _: {0, 1, 2}
-begun(lambda: time.sleep(1000))
+future = submit(lambda: time.sleep(1000))
 open(os.environ["TMPDIR"] + "/../began", "w").write("1")
-spread(lambda _: time.sleep(1000), [1] * 3, 0)
+parallel_map(lambda _: time.sleep(1000), [1] * 3, 0)
 """
 
 

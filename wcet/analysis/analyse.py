@@ -7,7 +7,7 @@ ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,8 @@ from quoll.errors import UnansweredLoop, UnboundedLoop
 from quoll.facts.applied import unused_guidance
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from quoll.processes.parallel import begun, spread
+from quoll.processes.futures import Future, submit
+from quoll.processes.parallel_map import parallel_map
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.question import question
@@ -102,17 +103,17 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
 
 
 @contextmanager
-def finishing() -> Iterator[list[Callable[[], None]]]:
-    """What other processes have begun, and is waited for at the end, whatever happens here."""
-    waiting: list[Callable[[], None]] = []
+def finishing() -> Iterator[list[Future[None]]]:
+    """Futures whose results are waited for at the end, whatever happens here."""
+    waiting: list[Future[None]] = []
     try:
         yield waiting
     finally:
-        for finish in waiting:
-            finish()
+        for future in waiting:
+            future.result()
 
 
-def all_recalled_or_prepared(run: Run, later: list[Callable[[], None]]) -> list[Prepared]:
+def all_recalled_or_prepared(run: Run, later: list[Future[None]]) -> list[Prepared]:
     """The same of all entries; those that are not recalled are prepared side by side.
 
     What this process finds is kept while it goes on; ``later`` gets what waits for that.
@@ -129,13 +130,13 @@ def all_recalled_or_prepared(run: Run, later: list[Callable[[], None]]) -> list[
         found = prepared(own, name, run.entries[name])
         put = partial(run.store.put, name, run.entries[name], found)
         if here:
-            later.append(begun(put))
+            later.append(submit(put))
         else:
             put()
         return found, {} if here else own.stages.done()
 
     process = os.getpid()
-    for name, (found, used) in zip(missing, spread(one, [1] * len(missing), 2), strict=True):
+    for name, (found, used) in zip(missing, parallel_map(one, [1] * len(missing), 2), strict=True):
         known[name] = found
         run.stages.add(used)
     return [found for found in known.values() if found is not None]

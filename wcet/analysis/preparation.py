@@ -59,7 +59,8 @@ from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
-from quoll.processes.parallel import ahead, meanwhile
+from quoll.processes.futures import Future, submit
+from quoll.processes.parallel_map import two_step_map
 from quoll.values.exception_returns import refuse_returns_to_code
 from quoll.values.inlined import Inlined, inlined
 from quoll.values.status_words import check_status_words
@@ -466,15 +467,13 @@ class Preparation:
                 refuse_untimed(graph, self.run.image, self.run.platform)
                 parts = self.segments(graph, values)
             with self.costing(parts, values, name) as costs:
-                return self.bounded(name, valued, parts, costs, identity)
+                return self.bounded(name, valued, parts, costs, identity.result)
 
-    def identified(
-        self, graph: Supergraph, values: Values
-    ) -> AbstractContextManager[Callable[[], str]]:
+    def identified(self, graph: Supergraph, values: Values) -> Future[str]:
         """What loop bounds are kept under: in another process, where it pays. To be called once."""
         find = partial(graph_identity, graph, self.run.image, values)
         pays = self.run.options.bounds.store.keeps and len(graph.nodes) >= SPREAD
-        return meanwhile(find) if pays and not graph.merged else nullcontext(find)
+        return submit(find, worth=pays and not graph.merged)
 
     def bounded(
         self,
@@ -546,7 +545,7 @@ class Preparation:
             return None
         serves = self.serves_interrupts(graph)
         tests = find_pending_tests(
-            values, registers, aside=not serves and len(graph.nodes) >= SPREAD
+            values, registers, parallel=not serves and len(graph.nodes) >= SPREAD
         )
         return None if serves else tests
 
@@ -615,7 +614,7 @@ class Preparation:
             seconds = of_caches, of_blocks + time.perf_counter() - begun
             return Costed(charges.costs, assumptions, seconds)
 
-        return ahead(uncounted, costed, [len(part.graph.nodes) for part in parts], SPREAD)
+        return two_step_map(uncounted, costed, [len(part.graph.nodes) for part in parts], SPREAD)
 
     def hierarchy_of(self, part: Segment) -> Hierarchy:
         """The caches where a part of paths starts: given at an entry, unknown elsewhere."""

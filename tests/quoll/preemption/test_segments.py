@@ -154,9 +154,9 @@ def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.Monkey
     for seed in range(12):
         try:
             subject = analysed(program(seed))
-            aside = find_pending_tests(subject.values, (LOW, HIGH), aside=True)
+            parallel = find_pending_tests(subject.values, (LOW, HIGH), parallel=True)
             found = find_pending_tests(subject.values, (LOW, HIGH))
-            assert found == aside
+            assert found == parallel
             with monkeypatch.context() as patch:
                 patch.setattr(ContextDomain, "outcome", ValueDomain.outcome)
                 patch.setattr(Ascent, "_recognised", lambda self, node: self.states[node])

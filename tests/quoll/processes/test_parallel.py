@@ -12,7 +12,9 @@ from quoll.extraction import work_list as growth
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.processes.children import apart
-from quoll.processes.parallel import ahead, begun, beside, meanwhile, spread
+from quoll.processes.futures import submit
+from quoll.processes.parallel_map import parallel_map, two_step_map
+from quoll.processes.worker import worker
 from tests.testing.quoll.building import build
 
 HERE = os.getpid()
@@ -33,13 +35,13 @@ def square(number: int) -> int:
 
 @pytest.mark.parametrize("worth", [0, 1000])
 def test_results_keep_their_order(worth: int) -> None:
-    assert spread(square, [1, 5, 2, 9, 1], worth) == [0, 1, 4, 9, 16]
-    assert spread(square, [], worth) == []
+    assert parallel_map(square, [1, 5, 2, 9, 1], worth) == [0, 1, 4, 9, 16]
+    assert parallel_map(square, [], worth) == []
 
 
 def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    processes = spread(lambda _: os.getpid(), [3, 3], 0)
+    processes = parallel_map(lambda _: os.getpid(), [3, 3], 0)
     assert HERE in processes
     assert len(set(processes)) == 2
 
@@ -47,7 +49,7 @@ def test_other_processes_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_of_many_pieces_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     weights = [n % 7 * (900 if n % 500 == 0 else 1) for n in range(5000)]
-    done = spread(lambda number: (number, os.getpid()), weights, 0)
+    done = parallel_map(lambda number: (number, os.getpid()), weights, 0)
     assert [number for number, _ in done] == list(range(5000))
     assert len({process for _, process in done}) == 3
 
@@ -59,7 +61,7 @@ def test_what_a_failed_process_was_to_do_is_done_here(monkeypatch: pytest.Monkey
         return number
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    assert spread(fails_elsewhere, [1, 1, 1, 1], 0) == [0, 1, 2, 3]
+    assert parallel_map(fails_elsewhere, [1, 1, 1, 1], 0) == [0, 1, 2, 3]
 
 
 def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +70,7 @@ def test_an_error_is_raised_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with pytest.raises(ValueError, match="0"):
-        spread(fails, [1, 1], 0)
+        parallel_map(fails, [1, 1], 0)
 
 
 def test_an_error_here_ends_the_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +84,7 @@ def test_an_error_here_ends_the_other_processes(monkeypatch: pytest.MonkeyPatch)
             time.sleep(1000)
 
         with pytest.raises(ValueError, match="0"):
-            spread(fails_here, [1, 1, 1], 0)
+            parallel_map(fails_here, [1, 1, 1], 0)
         with pytest.raises(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
 
@@ -96,17 +98,17 @@ def scaled(index: int, known: int, by: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}, {0, 1, 2}])
 @pytest.mark.parametrize("worth", [0, 1000])
-def test_work_whose_second_step_needs_what_is_found_meanwhile(
+def test_the_second_step_gets_what_was_found_during_the_first(
     processors: set[int], worth: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
-    with ahead(square, scaled, [1, 5, 2, 9, 1], worth) as finished:
+    with two_step_map(square, scaled, [1, 5, 2, 9, 1], worth) as finished:
         assert [result for result, _ in finished(3)] == [0, 3, 12, 27, 48]
-    with ahead(square, scaled, [], worth) as finished:
+    with two_step_map(square, scaled, [], worth) as finished:
         assert finished(3) == []
 
 
-def test_the_first_step_is_done_by_others_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processes_do_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     first, second = os.pipe()
 
@@ -114,7 +116,7 @@ def test_the_first_step_is_done_by_others_meanwhile(monkeypatch: pytest.MonkeyPa
         os.write(second, b"%d" % index)
         return index
 
-    with ahead(tells, scaled, [5, 5], 0) as finished:
+    with two_step_map(tells, scaled, [5, 5], 0) as finished:
         assert os.read(first, 1) + os.read(first, 1) in (b"01", b"10")
         assert {process for _, process in finished(1)}.isdisjoint({HERE})
     for end in (first, second):
@@ -130,7 +132,7 @@ def test_the_second_step_of_a_process_that_failed_is_done_here(
         return index + known + by
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    with ahead(square, fails_elsewhere, [1, 1, 1, 1], 0) as finished:
+    with two_step_map(square, fails_elsewhere, [1, 1, 1, 1], 0) as finished:
         assert finished(1) == [1, 3, 7, 13]
 
 
@@ -140,7 +142,7 @@ def test_an_error_between_the_steps_ends_the_other_processes(
     def alone() -> None:
         with (
             pytest.raises(ValueError, match="meanwhile"),
-            ahead(lambda _: time.sleep(1000), lambda *_: None, [1, 1, 1], 0),
+            two_step_map(lambda _: time.sleep(1000), lambda *_: None, [1, 1, 1], 0),
         ):
             raise ValueError("meanwhile")
         with pytest.raises(ChildProcessError):
@@ -151,28 +153,31 @@ def test_an_error_between_the_steps_ends_the_other_processes(
 
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}])
-def test_work_that_is_begun_elsewhere(
+def test_a_submitted_call_has_its_result(
     processors: set[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
-    finished = begun(os.getpid)
-    assert (finished() == HERE) == (len(processors) == 1)
-    assert begun(lambda: 5 if os.getpid() == HERE else os._exit(3))() == 5
-    finished = begun(lambda: 6)
-    assert spread(lambda _: finished() if os.getpid() != HERE else 6, [1, 1], 0) == [6, 6]
-    assert finished() == 6
+    future = submit(os.getpid)
+    assert (future.result() == HERE) == (len(processors) == 1)
+    assert submit(lambda: 5 if os.getpid() == HERE else os._exit(3)).result() == 5
+    future = submit(lambda: 6)
+    assert parallel_map(lambda _: future.result() if os.getpid() != HERE else 6, [1, 1], 0) == [
+        6,
+        6,
+    ]
+    assert future.result() == 6
 
 
-def test_what_nobody_waits_for_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_future_is_cancelled_at_the_end_of_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone() -> None:
         def stops() -> None:
-            with meanwhile(lambda: time.sleep(1000)):
+            with submit(lambda: time.sleep(1000)):
                 raise ValueError("meanwhile")
 
         with pytest.raises(ValueError, match="meanwhile"):
             stops()
-        with meanwhile(lambda: 6) as finished:
-            assert finished() == 6
+        with submit(lambda: 6) as future:
+            assert future.result() == 6
         with pytest.raises(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
 
@@ -196,39 +201,39 @@ def summing(dies_at: int = 0) -> Callable[[int], tuple[int, int]]:
 
 @pytest.mark.parametrize("processors", [{0}, {0, 1}])
 @pytest.mark.parametrize("worth", [False, True])
-def test_questions_are_answered_by_one_who_remembers(
+def test_a_worker_remembers_its_arguments(
     processors: set[int], worth: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: processors)
     answers = []
-    with beside(summing(), worth=worth) as other:
+    with worker(summing(), worth=worth) as other:
         for number in (1, 2, 3):
-            other.ask(number)
-            answers.append(other.answer())
+            other.submit(number)
+            answers.append(other.result())
     assert [total for total, _ in answers] == [1, 3, 6]
     assert ({process for _, process in answers} == {HERE}) == (not worth or len(processors) == 1)
 
 
 @pytest.mark.parametrize("dies_at", [1, 2, 3])
-def test_what_one_who_died_was_asked_is_answered_here(
+def test_the_calls_of_a_dead_worker_are_made_here(
     dies_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of it, in its order."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     answers = []
-    with beside(summing(dies_at), worth=True) as other:
+    with worker(summing(dies_at), worth=True) as other:
         for number in (1, 2, 3, 4):
-            other.ask(number)
-            answers.append(other.answer())
+            other.submit(number)
+            answers.append(other.result())
     assert [total for total, _ in answers] == [1, 3, 6, 10]
     assert [process == HERE for _, process in answers] == [n >= dies_at for n in (1, 2, 3, 4)]
 
 
-def test_no_one_answers_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_worker_outlives_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone() -> None:
         def stops() -> None:
-            with beside(time.sleep, worth=True) as other:
-                other.ask(1000)
+            with worker(time.sleep, worth=True) as other:
+                other.submit(1000)
                 raise ValueError("meanwhile")
 
         with pytest.raises(ValueError, match="meanwhile"):
@@ -258,7 +263,7 @@ def test_extraction_is_the_same_in_one_process_and_in_two(monkeypatch: pytest.Mo
     link = ("-lc", "-lgcc", "-Wl,--unresolved-symbols=ignore-all")
     image = Image.load(build(PRINTS, link=link))
     entries = [s.addr | s.thumb for s in image.symbols.symbols if s.kind == "func"]
-    monkeypatch.setattr(growth, "SPREAD", 0)
+    monkeypatch.setattr(growth, "WORTH", 0)
     programs = []
     for count in (1, 2):
         processors = set(range(count))

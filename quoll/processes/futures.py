@@ -1,0 +1,110 @@
+"""Calls in forked processes, in the words of ``concurrent.futures``.
+
+A forked process sees everything made so far without a copy; only its result is pickled. If it
+fails, the call is made here. No process outlives this one.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Generic, Self, TypeVar
+
+from quoll.processes.children import die_with, fork
+
+__all__ = ["ForkedCall", "Future", "processors", "submit"]
+
+T = TypeVar("T")
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+class ForkedCall(Generic[T]):
+    """``function()`` in a forked process; None if there can be no process, or if it fails."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._child, self._reader = 0, -1
+        here = os.getpid()
+        reader, writer = os.pipe()
+        try:
+            child = fork()
+        except OSError:
+            os.close(reader)
+            os.close(writer)
+            return
+        if child:
+            os.close(writer)
+            self._child, self._reader = child, reader
+            return
+        status = 1
+        with suppress(BaseException):
+            die_with(here)
+            os.close(reader)
+            with os.fdopen(writer, "wb") as pipe:
+                pickle.dump(function(), pipe)
+            status = 0
+        os._exit(status)
+
+    def result(self) -> T | None:
+        """Wait for the result, which may be asked for once."""
+        child, self._child = self._child, 0
+        if not child:
+            return None
+        with os.fdopen(self._reader, "rb") as pipe:
+            content = pipe.read()
+        _, status = os.waitpid(child, 0)
+        found: T | None = None if status else pickle.loads(content)
+        return found
+
+    def cancel(self) -> None:
+        """End the process, unless its result was waited for."""
+        child, self._child = self._child, 0
+        if not child:
+            return
+        os.close(self._reader)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+class Future(Generic[T]):
+    """The result of a call that ``submit`` gave to another process; cancelled at a block's end."""
+
+    def __init__(self, function: Callable[[], T], *, forks: bool) -> None:
+        self._function, self._here = function, os.getpid()
+        self._call = ForkedCall(lambda: [function()]) if forks else None
+
+    def result(self) -> T:
+        """Wait for the result, which may be asked for once.
+
+        A process that was forked after ``submit`` makes the call itself.
+        """
+        call, self._call = self._call, None
+        found = call.result() if call is not None and os.getpid() == self._here else None
+        return self._function() if found is None else found[0]
+
+    def cancel(self) -> None:
+        """End the other process, unless its result was waited for."""
+        if self._call is not None and os.getpid() == self._here:
+            self._call.cancel()
+        self._call = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+
+def submit(function: Callable[[], T], *, worth: bool = True) -> Future[T]:
+    """``function()`` in another process, if it is ``worth`` one and there is a processor for it.
+
+    Else ``result`` makes the call. Ask for the result, which is pickled, or cancel the future.
+    """
+    return Future(function, forks=worth and processors() > 1)
