@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from quoll.errors import InputError, WcetError
 from quoll.image.image import Image
-from quoll.image.trace import Execution, Trace
+from quoll.recordings.trace import Execution, Trace
 
 __all__ = ["AT_USER", "interrupts_taken", "main"]
 

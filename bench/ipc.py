@@ -36,7 +36,7 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import InputError
 from quoll.image.image import Image
-from quoll.image.trace import Execution, Trace
+from quoll.recordings.trace import Execution, Trace
 from tests.testing.harness import build, qemu
 from wcet.analysis.analyse import analyse
 from wcet.analysis.result import Result

@@ -23,10 +23,10 @@ from pipeline.simulator import Executed, PipelineMachine
 from pipeline.timing import Profile
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
-from quoll.image.trace import Trace
 from quoll.inlining.supergraph import Context, Node, Supergraph
 from quoll.kept.store import Store
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
+from quoll.recordings.trace import Trace
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.pipeline.runs import KZM, QUIET, WarmCache, timing

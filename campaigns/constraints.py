@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from campaigns.documented import replace
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options

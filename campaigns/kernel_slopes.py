@@ -24,7 +24,7 @@ from pipeline.native import SplitMix
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution, Trace
+from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build, qemu
 from wcet.executions.replay import StartContents, executed, random_machine, replay
 from wcet.platforms import platform as platforms

@@ -18,7 +18,7 @@ from campaigns.constraints import options
 from campaigns.documented import markdown, replace
 from campaigns.extraction_witness import MissedEdge, Walk
 from quoll.extraction.extract import extract
-from quoll.image.trace import End, Execution, Trace
+from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build, qemu
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages

@@ -21,7 +21,7 @@ from bench.ipc import HEAD, Round, charged, rounds, row, timed
 from campaigns.documented import inside, markdown, replace
 from campaigns.kernel_bounds import bounds
 from quoll.errors import InputError
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
 from wcet.analysis.analyse import analyse
 from wcet.analysis.stages import Stages

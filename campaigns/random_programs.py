@@ -14,7 +14,7 @@ from collections import Counter
 from statistics import median, quantiles
 
 from quoll.errors import UnboundedLoop
-from quoll.preemption.witness import MissingEdge
+from quoll.recordings.follow import MissingEdge
 from tests.testing.wcet.programs import bound, check, program
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")

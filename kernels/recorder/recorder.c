@@ -20,7 +20,7 @@
  * access is recorded when it has succeeded. Cache and coprocessor instructions
  * make no accesses.
  *
- * The file, little-endian (quoll/image/trace.py reads it):
+ * The file, little-endian (quoll/recordings/trace.py reads it):
  *
  *     header      "QUOLLTRC", u32 version = 1, u32 low, u32 high, u32 vectors
  *     chunk       "EXEC", u32 n, u32 m, u32 end,

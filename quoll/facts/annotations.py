@@ -21,7 +21,7 @@ from quoll.facts.fact import Fact, Source
 from quoll.facts.invariants import ListAtMost
 from quoll.facts.read import FORMS, read_fact
 from quoll.image.image import Image
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
 from quoll.source.loop_statement import LoopStatement
 from quoll.source.statements import FunctionText, LoopText, structure

@@ -26,7 +26,7 @@ from quoll.exchange.stated import Stated
 from quoll.facts import control, counts, guidance, invariants, linear, memory
 from quoll.facts.fact import Fact, FactForm, Source
 from quoll.facts.misspelt import forms_meant, meant
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
 from quoll.source.loop_statement import OnlyLoop
 

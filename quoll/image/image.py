@@ -24,9 +24,9 @@ from quoll.image.attributes import BuildAttributes, parse_attributes
 from quoll.image.debug_sections import DebugSections
 from quoll.image.dwarf_lines import LineTable, SourceLine, decode_lines
 from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol, Section, parse_elf
-from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
 from quoll.image.symbols import Symbol, SymbolTable, symbol_table
+from quoll.input_files import Unreadable, read_input
 from quoll.kept.identity import key_of
 from quoll.processes.futures import Future, submit
 

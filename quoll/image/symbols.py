@@ -13,7 +13,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.image.elf import RawSymbol
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from quoll.printable import printable
 
 __all__ = ["Mapping", "Symbol", "SymbolTable", "read_names", "symbol_table"]

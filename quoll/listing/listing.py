@@ -14,9 +14,9 @@ from quoll.cfg.call_graph import Recursion, call_graph, recursions
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable, Program
 from quoll.graph.loops import Loop, find_loops, retreating_edges
 from quoll.image.image import Image
-from quoll.image.inputs import Unreadable, read_input
 from quoll.inlining.context_count import Counting
 from quoll.inlining.vivu import FULL, Vivu
+from quoll.input_files import Unreadable, read_input
 from quoll.listing.never_returns import why_never_returns
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]

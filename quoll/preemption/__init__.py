@@ -3,5 +3,5 @@
 Takes a supergraph with values, and the pending registers of the platform.
 Gives a graph for each place where such a path may start; places that may unmask interrupts.
 Source: docs/preemption.md; rules 21, 33 and 36 of docs/soundness.md.
-Names: pending.find_pending_tests, segments.segments, masks.may_unmask, witness.follow.
+Names: pending.find_pending_tests, segments.segments, masks.may_unmask.
 """

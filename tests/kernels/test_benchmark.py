@@ -18,7 +18,7 @@ from bench.benchmark import Build, main, pack
 from bench.neutral import facts_table, parameters_of
 from quoll.errors import InputError
 from quoll.image.image import Image
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.harness import build as products
 
 pytestmark = pytest.mark.xdist_group("benchmark")  # one archive is made

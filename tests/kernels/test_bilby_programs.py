@@ -11,7 +11,7 @@ import pytest
 from bench import interrupts, ipc
 from bench.interrupts import AT_USER, interrupts_taken
 from quoll.image.image import Image
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.bilby.build import BUILDS, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from quoll.errors import InputError
-from quoll.image.trace import End, Execution, RecordedAccess, Trace
+from quoll.recordings.trace import End, Execution, RecordedAccess, Trace
 from tests.testing.harness import qemu
 
 HERE = Path(__file__).parent

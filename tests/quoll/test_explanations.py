@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import quoll.preemption.witness  # noqa: F401  # its errors are among the classes below
+import quoll.recordings.follow  # noqa: F401  # its errors are among the classes below
 from quoll.errors import WcetError
 from quoll.explanations import EXPLANATIONS, document
 

@@ -19,7 +19,7 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import Vivu
-from quoll.preemption.witness import MissingEdge, follow, follow_prefix
+from quoll.recordings.follow import MissingEdge, follow, follow_prefix
 from quoll.values.values import Values, analyse
 from quoll.words.strided_interval import ANY
 from tests.testing.quoll.building import address

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.harness import build
 from wcet.cli import main
 

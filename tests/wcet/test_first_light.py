@@ -9,10 +9,10 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution, Trace
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import MissingEdge, follow
+from quoll.recordings.follow import MissingEdge, follow
+from quoll.recordings.trace import End, Execution, Trace
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
 from tests.testing.harness.build import ENTRIES

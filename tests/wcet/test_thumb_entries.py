@@ -10,7 +10,7 @@ import pytest
 from quoll.facts import parse
 from quoll.facts.places import resolve, resolve_code
 from quoll.image.image import Image
-from quoll.image.trace import End
+from quoll.recordings.trace import End
 from tests.testing.quoll.building import build
 from tests.testing.quoll.recordings import Run as Ran
 from tests.testing.quoll.recordings import recording

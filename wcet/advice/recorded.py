@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quoll.errors import InputError
-from quoll.image.trace import End, Trace
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
+from quoll.recordings.trace import End, Trace
 from wcet.analysis.options import Options
 from wcet.analysis.preparation import Preparation
 from wcet.analysis.result import EntryResult

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.facts import LoopParameter, UnknownPointsInto
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from wcet.analysis.analyse import recalled_or_prepared
 from wcet.analysis.preparation import Preparation
 from wcet.analysis.prepared import Prepared

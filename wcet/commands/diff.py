@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from quoll.errors import UsageError, WcetError
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from quoll.spelling import did_you_mean
 from wcet.analysis.analyse import analyse
 from wcet.analysis.stages import Stages

@@ -12,7 +12,7 @@ from typing import Any
 
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError
-from quoll.image.trace import Execution, Trace
+from quoll.recordings.trace import Execution, Trace
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
 from wcet.analysis.raw_memory import add_memory, extra

@@ -1,6 +1,6 @@
 """Facts against recorded executions: what really ran must obey every one of them (rule 28).
 
-An execution is followed through the graph of its entry (``quoll.preemption.witness``); that it
+An execution is followed through the graph of its entry (``quoll.recordings.follow``); that it
 leaves the graph may refute guidance or a statement about control. On the path found, constraints
 are judged by ``ilp.paths.check``, and the rounds of each loop are counted here. Facts about memory
 are judged by the addresses that were recorded.
@@ -30,15 +30,15 @@ from quoll.facts import (
     Returns,
     Targets,
 )
-from quoll.facts.observations import observations
 from quoll.facts.places import resolve
 from quoll.facts.regions import NO_REGIONS, Regions
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution, Trace
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import MissingEdge, RefutedFact, Visit, follow
+from quoll.recordings.follow import MissingEdge, RefutedFact, Visit, follow
+from quoll.recordings.observations import observations
+from quoll.recordings.trace import End, Execution, Trace
 
 __all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
 

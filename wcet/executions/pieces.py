@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quoll.image.image import Image
-from quoll.image.trace import Execution
-from quoll.preemption.witness import MissingEdge, RefutedFact, Visit, follow, follow_prefix
+from quoll.recordings.follow import MissingEdge, RefutedFact, Visit, follow, follow_prefix
+from quoll.recordings.trace import Execution
 from wcet.analysis.prepared import PreparedPaths
 
 __all__ = ["RecordedPiece", "cut"]
@@ -36,7 +36,7 @@ def cut(
 ) -> list[RecordedPiece]:
     """The different pieces of ``recorded``, whose inner sequences ran alike.
 
-    Raises ``quoll.preemption.witness.MissingEdge`` if an execution is no sequence of paths.
+    Raises ``quoll.recordings.follow.MissingEdge`` if an execution is no sequence of paths.
     """
     if len(prepared) == 1:
         (paths,) = prepared

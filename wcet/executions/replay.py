@@ -1,6 +1,6 @@
 """Recorded executions on the concrete machine: bounds and costs against what really ran.
 
-An execution is a path of the graph (``quoll.preemption.witness``). Its instructions and data
+An execution is a path of the graph (``quoll.recordings.follow``). Its instructions and data
 addresses are executed by the concrete pipeline with four-way caches of the real policies, on
 nominal figures (rule 17), from initial states that are drawn. The cycles must be at most the bound
 of the entry and, more sharply, at most what the costs charge for this very path.
@@ -35,9 +35,9 @@ from quoll.cfg.cfg import EdgeKind
 from quoll.errors import InputError, UsageError
 from quoll.image.image import Image
 from quoll.image.memory_map import RegionKind
-from quoll.image.trace import End, Execution, Trace
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import Visit
+from quoll.recordings.follow import Visit
+from quoll.recordings.trace import End, Execution, Trace
 from wcet.analysis.prepared import PreparedPaths
 from wcet.executions.pieces import RecordedPiece, cut
 from wcet.platforms.platform import Platform
@@ -329,7 +329,7 @@ def replay_paths(
 ) -> list[Replayed]:
     """Every path from ``states`` initial states; the recordings along it take turns.
 
-    Raises ``quoll.preemption.witness.MissingEdge`` if one is no path of the graph. ``progress`` is
+    Raises ``quoll.recordings.follow.MissingEdge`` if one is no path of the graph. ``progress`` is
     called with the number of paths done.
     """
     platform = subject.platform

@@ -21,7 +21,7 @@ from ilp.paths.outline import outline, spent_at
 from pipeline.costs import Cause
 from quoll.errors import FactsError, InputError
 from quoll.facts.places import resolve
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from wcet.analysis.result import EntryResult, Result
 from wcet.reports.path_text import read_source
 

@@ -26,8 +26,8 @@ from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of
 from quoll.errors import InputError
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.image.inputs import Unreadable, read_input
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, Mirror, RegionKind
+from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
 from wcet.platforms.keys import misfits

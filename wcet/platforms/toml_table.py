@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any
 
 from quoll.errors import InputError
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
 
 __all__ = ["Table", "read_toml"]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ilp.paths.outline import Outline
 from pipeline.costs import Cause
-from quoll.image.inputs import Unreadable, read_input
 from quoll.inlining.supergraph import Supergraph
+from quoll.input_files import Unreadable, read_input
 from wcet.analysis.result import EntryResult, Result
 from wcet.reports.text import CAUSES, Style, line_of
 

@@ -12,7 +12,7 @@ from quoll.image.image import Image
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import RefutedFact, follow
+from quoll.recordings.follow import RefutedFact, follow
 from quoll.values.values import analyse
 from tests.testing.quoll.invariants import verify_program, verify_supergraph
 from tests.testing.quoll.sketch import assemble

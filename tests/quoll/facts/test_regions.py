@@ -1,18 +1,15 @@
-"""Facts about memory: what they let values conclude, and how executions refute them."""
+"""Values use facts about memory; regions fill the map of the platform."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import RegionFact, Source, parse
-from quoll.facts.observations import observations
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, RegionKind
-from quoll.image.trace import End, Execution
 from quoll.inlining.expand import expand
 from quoll.values.values import Values, analyse
 from quoll.words.strided_interval import ANY, ValueSet
@@ -228,50 +225,6 @@ def test_regions_fill_what_the_platform_leaves_open() -> None:
     assert tcm.cacheability(0, 9) is Cacheability.MAYBE
     with pytest.raises(FactsError, match="overlaps 'ram', which is cached"):
         MemoryMap((ram,)).with_facts([region(0x1800, 0x1FFF, "device")])
-
-
-def execution(addresses: list[int], accesses: list[tuple[int, int, bool]]) -> Execution:
-    words = np.array([(i, a, 4 | s << 8) for i, a, s in accesses], np.uint32).reshape(-1, 3)
-    pcs = memoryview(np.array(addresses, np.uint32).tobytes()).cast("I")
-    return Execution(pcs, words, End.OUTSIDE)
-
-
-def test_executions_refute_facts() -> None:
-    loaded = image()
-    main = loaded.symbol("main")
-    assert main is not None
-    facts = POOL + (
-        "register r0 at main points into pool aligned 64\n"
-        "access at main+4 points into pool\n"
-        "register r4 at main+0x10 points into pool\n"
-        "region fixed from 0x9000 to 0x9FFF is read-only\n"
-    )
-    regions = Regions.of(parse(facts, "a.facts"), loaded)
-    pcs = [main.addr, main.addr + 4, main.addr + 0x10, main.addr + 0x14]
-
-    def refuted(*accesses: tuple[int, int, bool]) -> list[tuple[int, str]]:
-        found = observations(regions, loaded, execution(pcs, list(accesses)))
-        return [(seen.position, str(seen.fact)) for seen in found if not seen.holds]
-
-    fine = [(0, 0x80000048, False), (1, 0x80000010, False), (2, 0x80000010, False)]
-    assert refuted(*fine) == []
-    assert refuted((0, 0x80000050, False)) == [
-        (0, "register r0 at main points into pool aligned 64")
-    ]
-    assert refuted((1, 0x8000000C, False)) == [(1, "access at main+4 points into pool")]
-    assert refuted((2, 0x8000000C, False)) == [(2, "register r4 at main+0x10 points into pool")]
-    assert refuted((3, 0x9000, False)) == []
-    elsewhere = Regions.of(
-        parse(POOL + "accesses of unknown address point into pool", "a.facts"), loaded
-    )
-    for at, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
-        ran = execution(pcs, [(3, at, False)])
-        (seen,) = observations(elsewhere, loaded, ran, frozenset([pcs[3]]))
-        assert seen.holds is not bool(refutes)
-        assert not list(observations(elsewhere, loaded, ran, frozenset([pcs[2]])))
-    assert refuted((3, 0xA000, True), (3, 0x8FFC, True)) == []
-    assert refuted((3, 0x8FFE, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
-    assert refuted((3, 0x9000, True)) == [(3, "region fixed from 0x9000 to 0x9fff is read-only")]
 
 
 CHANGING = """

@@ -10,9 +10,9 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.image.trace import Execution, Trace
 from quoll.inlining.expand import expand
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
+from quoll.recordings.trace import Execution, Trace
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build, qemu
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from quoll.image.image import Image
-from quoll.image.trace import Trace
+from quoll.recordings.trace import Trace
 from tests.testing.harness import build
 
 # Far more than any run needs; a kernel that hangs must not hang the tests. The

@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quoll.image.trace import End, RecordedAccess
+from quoll.recordings.trace import End, RecordedAccess
 
 __all__ = ["CONTINUED", "HEADER", "Run", "chunk", "recording", "trailer"]
 

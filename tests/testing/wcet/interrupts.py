@@ -23,8 +23,8 @@ from pipeline.native import CompiledTrace, Instructions, execute
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, Insn
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution
-from quoll.preemption.witness import MissingEdge, follow
+from quoll.recordings.follow import MissingEdge, follow
+from quoll.recordings.trace import End, Execution
 from tests.testing.arm.interpreter import ByteMemory
 from tests.testing.arm.interpreter import ConcreteMachine as Interpreter
 from tests.testing.quoll.building import build

@@ -14,7 +14,7 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.image.image import Image
 from quoll.inlining.vivu import FULL, Vivu
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse

@@ -8,13 +8,13 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, RegionFact, load
-from quoll.facts.observations import observations
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.image.trace import End, Trace
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
+from quoll.recordings.observations import observations
+from quoll.recordings.trace import End, Trace
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
 from wcet.analysis.entries import path_ends

@@ -16,8 +16,8 @@ from cache.classify import classify as classify_accesses
 from loopbounds.bounds import BoundOptions
 from quoll.arm.decode import decode
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution
-from quoll.preemption.witness import MissingEdge
+from quoll.recordings.follow import MissingEdge
+from quoll.recordings.trace import End, Execution
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet.analysis import preparation

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from quoll.errors import ControlFlowError, FactsError
-from quoll.preemption.witness import RefutedFact, follow
+from quoll.recordings.follow import RefutedFact, follow
 from tests.testing.quoll.building import address, build
 from tests.testing.wcet.programs import CODE, FLAGS, check, guided, run
 from wcet.cli import main

@@ -13,10 +13,10 @@ from quoll.extraction.extract import extract
 from quoll.facts import Returns, parse
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.image.trace import End, Execution, Trace
 from quoll.inlining.cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
+from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble
 from tests.testing.wcet.programs import run

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from quoll.image.trace import End
+from quoll.recordings.trace import End
 from tests.testing.wcet.interrupts import kernel as built
 from tests.testing.wcet.schemas import NAMES, faults, schema
 from wcet.cli import main, parser

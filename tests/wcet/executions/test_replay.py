@@ -19,10 +19,10 @@ from quoll.arm.insn import Cond
 from quoll.errors import InputError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.image.trace import Execution, Trace
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.witness import follow
+from quoll.recordings.follow import follow
+from quoll.recordings.trace import Execution, Trace
 from quoll.values.values import Values, analyse
 from tests.testing.cache.graphs import at, pool
 from tests.testing.harness import qemu

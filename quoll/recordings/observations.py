@@ -13,7 +13,7 @@ from quoll.arm.insn import Insn
 from quoll.facts import Fact, RegionFact, UnknownPointsInto
 from quoll.facts.regions import Pointer, Regions
 from quoll.image.image import Image
-from quoll.image.trace import Execution
+from quoll.recordings.trace import Execution
 
 __all__ = ["Observation", "observations"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quoll.errors import InputError
-from quoll.image.inputs import Unreadable, read_input
+from quoll.input_files import Unreadable, read_input
 
 __all__ = ["End", "Execution", "RecordedAccess", "Trace"]
 

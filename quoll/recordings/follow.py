@@ -1,4 +1,4 @@
-"""Executions as witnesses: a recorded run must be a path of the supergraph.
+"""The path of a supergraph that a recorded execution takes; an error if there is none.
 
 This is the first independent check that no edge is missing: what really ran is looked up in the
 graph, instruction by instruction. A path found here is also what facts and costs are tested on.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quoll.errors import InputError
-from quoll.image.trace import End, RecordedAccess, Trace
+from quoll.recordings.trace import End, RecordedAccess, Trace
 from tests.testing.quoll.recordings import CONTINUED, HEADER, Run, chunk, recording, trailer
 
 WORDS = st.integers(0, 2**32 - 1)
