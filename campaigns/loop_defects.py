@@ -40,7 +40,7 @@ from quoll.errors import WcetError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
-from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion
 from quoll.values.values import analyse

@@ -20,9 +20,8 @@ PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 ORDER = (
     "quoll", "quoll.kept", "quoll.processes", "quoll.words", "quoll.graph", "quoll.image",
     "quoll.arm", "quoll.semantics", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
-    "quoll.domain", "quoll.inlining", "quoll.indirect",
-    "quoll.extraction", "quoll.values", "quoll.preemption", "quoll.recordings",
-    "quoll.listing",
+    "quoll.domain", "quoll.indirect", "quoll.extraction", "quoll.inlining",
+    "quoll.values", "quoll.preemption", "quoll.recordings", "quoll.listing",
     "cache",
     "pipeline",
     "loopbounds.terms", "loopbounds.nusmv", "loopbounds.smt", "loopbounds.reduction",

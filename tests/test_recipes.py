@@ -158,7 +158,7 @@ def test_a_fact_kind(kind: type[Fact]) -> None:
 
 def test_the_example_of_a_fact_kind() -> None:
     text = recipe("A fact kind")
-    named = ("quoll/facts/guidance.py", "quoll/facts/__init__.py", "quoll/inlining/cuts.py")
+    named = ("quoll/facts/guidance.py", "quoll/facts/__init__.py", "quoll/extraction/cuts.py")
     for path in (*named, "ilp/constraints/flowfacts.py"):
         assert f"`{path}`" in text
         assert "Require" in (ROOT / path).read_text()

@@ -3,5 +3,5 @@
 Takes an image, the addresses of entries, and facts about control flow.
 Gives a ``Program``; what it could not decide is listed there with its place.
 Source: docs/extraction.md; rules 1, 3 and 35 of docs/soundness.md.
-Names: extract.extract, work_list.Growth, functions.Functions, statements.Statements.
+Names: extract.extract, cuts.guided, work_list.Growth, functions.Functions, statements.Statements.
 """

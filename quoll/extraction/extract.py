@@ -20,6 +20,7 @@ from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
 from quoll.errors import ControlFlowError, UsageError
+from quoll.extraction.cuts import guided
 from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
@@ -27,7 +28,6 @@ from quoll.graph.closure import closure
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.indirect.candidates import Candidates
-from quoll.inlining.cuts import guided
 
 __all__ = ["extract"]
 

@@ -18,7 +18,7 @@ from quoll.facts import Facts
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
-from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import FULL, Vivu

@@ -51,7 +51,7 @@ from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
 from quoll.image.image import Image
-from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, refuse_stops
 from quoll.inlining.sharing import Modules, expansion
 from quoll.inlining.supergraph import Supergraph

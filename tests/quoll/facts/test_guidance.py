@@ -9,7 +9,7 @@ from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
 from quoll.facts.applied import unused_guidance
 from quoll.image.image import Image
-from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import RefutedFact, follow

@@ -13,7 +13,7 @@ from quoll.extraction.extract import extract
 from quoll.facts import Returns, parse
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.inlining.cuts import guided_in_contexts
+from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.trace import End, Execution, Trace

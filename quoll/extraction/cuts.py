@@ -1,4 +1,4 @@
-"""Guidance applied: graphs without the branches, blocks, edges and functions that facts exclude.
+"""A program without the branches, blocks, edges and functions that facts exclude.
 
 Each fact that removes something is an assumption of the result, and what it removed is kept
 (``quoll.facts.applied``): an execution that takes it refutes the fact (rule 2).
@@ -14,22 +14,20 @@ from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
+from quoll.extraction.stated_registers import decided
 from quoll.facts import Branch, Facts, Ignore, IgnoreEdge, Require
 from quoll.facts.applied import Removed, Required
 from quoll.facts.places import Place, find_place
 from quoll.graph.closure import closure
 from quoll.image.image import Image
-from quoll.inlining.expand import without_edges
-from quoll.inlining.stated_registers import decided
-from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["guided", "guided_in_contexts"]
+__all__ = ["Cut", "cut_of", "guided", "require_branch"]
 
 Removal = Branch | Ignore | IgnoreEdge
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class Cut:
     """A fact with its place: ``source`` picks the blocks it speaks of, ``target`` where to."""
 
     fact: Removal
@@ -45,11 +43,11 @@ class _Cut:
 def guided(program: Program, image: Image, facts: Facts) -> Program:
     """``program`` without what facts exclude everywhere, and with what they require noted.
 
-    Facts about one function's invocations wait for ``guided_in_contexts``. Raises FactsError for
-    a place that does not exist or where there is no such branch. An entry that is ignored is only
-    ignored where it is called.
+    Facts about one function's invocations wait for ``quoll.inlining.context_cuts``. Raises
+    FactsError for a place that does not exist or where there is no such branch. An entry that is
+    ignored is only ignored where it is called.
     """
-    cuts = [_cut(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
+    cuts = [cut_of(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
         Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
         for f in facts.of(Require)
@@ -101,80 +99,25 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     )
 
 
-def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergraph:
-    """``graph`` without the branches that facts exclude within invocations of one function.
-
-    Raises as ``guided`` does.
-    """
-    dead: dict[int, None] = {}
-    no_exits: set[int] = set()
-    removed: dict[Removed, None] = {}
-    for fact in facts.of(Branch):
-        if fact.function is None:
-            continue
-        cut = _cut(image, fact)
-        inside = _inside(graph, image, fact)
-        for n, node in enumerate(graph.nodes):
-            if not inside[node.context] or not cut.source(node.block.last.addr):
-                continue
-            _check_branch(node.block, cut, image)
-            falls = EdgeKind.FALLTHROUGH
-            ways = [e for e in graph.successors[n] if (graph.edges[e].kind is falls) == fact.taken]
-            dead.update(dict.fromkeys(ways))
-            for e in ways:
-                target = graph.nodes[graph.edges[e].dst].block.addr
-                removed[Removed(node.block.last.addr, target, cut.text)] = None
-            if not fact.taken and n in graph.exits:
-                no_exits.add(n)
-                removed[Removed(node.block.last.addr, None, cut.text)] = None
-    if not dead and not no_exits:
-        return graph
-    guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))
-    return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance)
-
-
 def _scoped(fact: Removal) -> bool:
     return isinstance(fact, Branch) and fact.function is not None
 
 
-def _cut(image: Image, fact: Removal) -> _Cut:
+def cut_of(image: Image, fact: Removal) -> Cut:
+    """``fact`` with its place. Raises FactsError for one that does not exist."""
+
     def covers(text: str) -> Callable[[int], bool]:
         place = find_place(image, text, fact.source)
         return lambda addr: place.covers(image, addr)
 
     if isinstance(fact, IgnoreEdge):
-        return _Cut(fact, covers(fact.start), covers(fact.end))
-    return _Cut(fact, covers(fact.place), lambda _: True)
+        return Cut(fact, covers(fact.start), covers(fact.end))
+    return Cut(fact, covers(fact.place), lambda _: True)
 
 
 def _covered(program: Program, place: Place, image: Image) -> frozenset[int]:
     insns = (i for cfg in program.functions.values() for b in cfg.blocks for i in b.insns)
     return frozenset(i.addr for i in insns if place.covers(image, i.addr))
-
-
-def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
-    """Per context: whether it belongs to an invocation that the fact is about."""
-    assert fact.function is not None
-    (function,) = find_place(image, fact.function, fact.source).addresses
-    caller = fact.caller and find_place(image, fact.caller, fact.source).addresses[0]
-    contexts = graph.contexts
-    inside = [context.function != function and context.parent is not None for context in contexts]
-    for index, context in enumerate(contexts):
-        if context.function == function:
-            above = {contexts[c].function for c, _ in context.callers}
-            inside[index] = caller is None or above == {caller}
-    while True:  # greatest fixed point: a shared context is inside if all of its callers are
-        lost = [
-            index
-            for index, context in enumerate(contexts)
-            if inside[index]
-            and context.function != function
-            and not all(inside[c] for c, _ in context.callers)
-        ]
-        if not lost:
-            return inside
-        for index in lost:
-            inside[index] = False
 
 
 def _is_branch(insn: Insn) -> bool:
@@ -183,13 +126,13 @@ def _is_branch(insn: Insn) -> bool:
     return insn.flow not in ways and falls_through(insn)
 
 
-def _require_one_branch(cfgs: Iterable[Cfg], cut: _Cut, image: Image) -> None:
+def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, image: Image) -> None:
     """Raise FactsError where the place is reached but no conditional branch, or several are."""
     blocks = [b for cfg in cfgs for b in cfg.blocks]
     here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
     branches = {b.last.addr for b in here if cut.source(b.last.addr) and _is_branch(b.last)}
     if here and not branches:
-        _check_branch(here[0], cut, image)
+        require_branch(here[0], cut, image)
     if len(branches) > 1:
         raise FactsError(
             f"several branches are at {cut.fact.source.text.split()[2]}",
@@ -198,7 +141,8 @@ def _require_one_branch(cfgs: Iterable[Cfg], cut: _Cut, image: Image) -> None:
         )
 
 
-def _check_branch(block: Block, cut: _Cut, image: Image) -> None:
+def require_branch(block: Block, cut: Cut, image: Image) -> None:
+    """Raise FactsError if ``block`` does not end with a conditional branch at the place."""
     if not _is_branch(block.last) or not cut.source(block.last.addr):
         insn = next(i for i in block.insns if cut.source(i.addr))
         raise FactsError(
@@ -219,7 +163,7 @@ class _Loss:
     ends: bool = False
 
 
-def _removed(cfg: Cfg, cut: _Cut, image: Image) -> Iterator[tuple[_Loss, Removed]]:
+def _removed(cfg: Cfg, cut: Cut, image: Image) -> Iterator[tuple[_Loss, Removed]]:
     fact = cut.fact
     for block in cfg.blocks:
         last = block.last.addr
