@@ -25,7 +25,8 @@ from typing import Any
 from unittest.mock import patch
 
 from loopbounds.proof.options import BoundOptions
-from loopbounds.smt.solver import Effort, SmtAnswer, SmtResult, SmtSolver
+from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
+from loopbounds.transition.query import StepLimits
 from quoll.processes.children import apart
 from wcet import cli
 
@@ -41,7 +42,7 @@ def recorded(elf: Path) -> list[Check]:
     found: list[Check] = []
     real = SmtSolver.check
 
-    def check(self: SmtSolver, formulas: Sequence[object], effort: Effort) -> SmtAnswer:
+    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtAnswer:
         answer = real(self, formulas, effort)
         if answer.result in ANSWERS:
             text = self.text(formulas).replace("@def", "def")  # a reserved name to cvc5

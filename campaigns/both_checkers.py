@@ -6,23 +6,22 @@ they manage within their limits, and in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from unittest.mock import patch
 
 from loopbounds import bounds
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
 from loopbounds.proof.bound import NUSMV
-from loopbounds.proof.checker import Checker, Smt, find_checker
-from loopbounds.smt.solver import Effort
-from loopbounds.terms.bit_vectors import Term
+from loopbounds.proof.checkers import find_checker
+from loopbounds.smt.checker import SmtChecker
+from loopbounds.transition.checker import Checker, ProofObligation, ProofResult
+from loopbounds.transition.query import InvariantVerdict, SolverLimits
 from quoll.kept.versions import Version
 
 __all__ = ["BothCheckers", "proved_by_both"]
 
-SAID = (CheckVerdict.TRUE, CheckVerdict.FALSE, CheckVerdict.UNKNOWN)
+SAID = (InvariantVerdict.TRUE, InvariantVerdict.FALSE, InvariantVerdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +35,20 @@ class BothCheckers:
     @staticmethod
     def found() -> BothCheckers:
         """Raises SolverError when there is no NuSMV."""
-        return BothCheckers(find_checker(), Smt())
+        return BothCheckers(find_checker(), SmtChecker())
 
     @property
     def identity(self) -> tuple[Version, ...]:
         """What answers follow from."""
         return (*self.first.identity, *self.second.identity)
 
-    def ask(
-        self,
-        model: LoopModel,
-        properties: Sequence[tuple[str, Term]],
-        check: Check,
-        limits: Limits,
-        effort: Effort,
-    ) -> tuple[CheckAnswer, CheckAnswer]:
-        """What the first says. Raises AssertionError where the second says otherwise."""
-        asked = [c.ask(model, properties, check, limits, effort) for c in (self.first, self.second)]
-        for one, other in zip(*asked, strict=True):
-            both = one.verdict in SAID and other.verdict in SAID
-            assert not both or one.verdict is other.verdict, (one, other, check, model, properties)
-        return asked[0]
+    def check(self, obligation: ProofObligation, limits: SolverLimits) -> ProofResult:
+        """The results of the first. Raises AssertionError where the second has others."""
+        found, other = (c.check(obligation, limits) for c in (self.first, self.second))
+        for a, b in ((found.initial, other.initial), (found.claim, other.claim)):
+            both = a.verdict in SAID and b.verdict in SAID
+            assert not both or a.verdict is b.verdict, (a, b, obligation)
+        return found
 
 
 @contextmanager

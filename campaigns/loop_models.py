@@ -20,13 +20,13 @@ from pathlib import Path
 
 from campaigns.both_checkers import BothCheckers
 from campaigns.loop_programs import LEVELS
-from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.rounds import Rounds
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.stacks import Stacks
+from loopbounds.transition.model import LoopModel
 from tests.testing.loopbounds.brute_force import NotNarrow, free_bits, most_executions, narrowed
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import KINDS, random_program

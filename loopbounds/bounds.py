@@ -24,7 +24,7 @@ from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.replay import GraphReplay, NoReplay, Replay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
-from loopbounds.proof.checker import Checker, Smt, any_checker
+from loopbounds.proof.checkers import any_checker
 from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import (
     assumed,
@@ -50,6 +50,8 @@ from loopbounds.slicing.code import Code, KnownValues, NothingKnown
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, Stacks
+from loopbounds.smt.checker import SmtChecker
+from loopbounds.transition.checker import Checker
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
@@ -206,7 +208,7 @@ def _bound_part(
     bounds = counted(checker)
     if options.checker != EITHER or checker.name == SMT or all(b.final for b in bounds):
         return bounds
-    return tuple(map(better_proved, bounds, counted(Smt())))
+    return tuple(map(better_proved, bounds, counted(SmtChecker())))
 
 
 @dataclass(frozen=True, slots=True)

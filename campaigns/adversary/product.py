@@ -14,13 +14,20 @@ from unittest.mock import patch
 from campaigns.adversary.program import Program
 from ilp.solvers import highs
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.model import LoopModel
+from loopbounds.nusmv import run as nusmv
 from loopbounds.proof import rounds
-from loopbounds.proof.checker import Checker
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.prove import Budget, ProofOutcome
 from loopbounds.proof.prove import prove_simple as prove_once
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    SolverLimits,
+)
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from wcet.analysis.analyse import analyse
@@ -34,7 +41,7 @@ from wcet.platforms.platform import DIRECTORY
 __all__ = ["Claims", "Product", "remembered_answers"]
 
 T = TypeVar("T")
-BUDGET = Budget(seconds=1, queries=5, query=nusmv.Limits(seconds=1))
+BUDGET = Budget(seconds=1, queries=5, limits=SolverLimits(ProcessLimits(seconds=1)))
 SECOND = """
 [[memory]]
 name = "the same RAM again"
@@ -196,25 +203,26 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
         return str(path)
 
 
-KNOWN: dict[object, object] = {}  # answers of NuSMV, by model and checks
+KNOWN: dict[object, tuple[InvariantResult, ...]] = {}  # results of NuSMV, by model and checks
 PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by the key that they are kept under
 
 
 @contextmanager
 def remembered_answers() -> Iterator[None]:
     """Ask NuSMV once for each model, prove each loop's model once, and solve without a fork."""
-    plain, known = nusmv.ask, KNOWN
+    plain, known = nusmv.check_invariants, KNOWN
 
-    def ask(model: str, checks: Sequence[nusmv.Check], limits: nusmv.Limits, solver: Path):  # type: ignore[no-untyped-def]
-        key = (model, tuple(checks))
+    def check_invariants(
+        text: str, queries: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
+    ) -> tuple[InvariantResult, ...]:
+        key = (text, tuple(queries))
         if key not in known:
-            answers = plain(model, checks, limits, solver)
+            results = plain(text, queries, limits, solver)
             if any(
-                a.verdict in (nusmv.CheckVerdict.FAILED, nusmv.CheckVerdict.EXPIRED)
-                for a in answers
+                r.verdict in (InvariantVerdict.FAILED, InvariantVerdict.EXPIRED) for r in results
             ):
-                return answers
-            known[key] = answers
+                return results
+            known[key] = results
         return known[key]
 
     def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
@@ -230,7 +238,7 @@ def remembered_answers() -> Iterator[None]:
         return work()
 
     with (
-        patch.object(nusmv, "ask", ask),
+        patch.object(nusmv, "check_invariants", check_invariants),
         patch.object(rounds, "prove_simple", prove_simple),
         patch.object(highs, "apart", solve),
     ):

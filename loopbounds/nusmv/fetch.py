@@ -16,7 +16,8 @@ import zipfile
 from pathlib import Path
 
 from loopbounds.nusmv.library import of_user
-from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask
+from loopbounds.nusmv.run import check_invariants
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
 from quoll.errors import SolverError
 
 __all__ = ["fetch"]
@@ -38,7 +39,7 @@ DEFINE kept := !low; changed := low;
 INVARSPEC NAME spec_kept := kept
 INVARSPEC NAME spec_changed := changed
 """
-PROVES = (CheckVerdict.TRUE, CheckVerdict.FALSE)
+PROVES = (InvariantVerdict.TRUE, InvariantVerdict.FALSE)
 ELSEWHERE = "put NuSMV on PATH (https://nusmv.fbk.eu), or prove with --checker smt"
 
 
@@ -114,7 +115,9 @@ def _taken_out(wheel: Path) -> Path:
 
 def _try(library: Path) -> None:
     """Raise SolverError unless the library proves and refutes an invariant."""
-    answers = ask(TRIAL, [Check("kept"), Check("changed")], Limits(), library)
+    answers = check_invariants(
+        TRIAL, [InvariantQuery("kept"), InvariantQuery("changed")], ProcessLimits(), library
+    )
     if tuple(answer.verdict for answer in answers) != PROVES:
         reason = next((a.reason for a in answers if a.reason), "its answers are wrong")
         raise SolverError(f"the downloaded NuSMV does not run here: {reason}", hint=ELSEWHERE)

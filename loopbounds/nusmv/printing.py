@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from loopbounds.terms.arithmetic import result_width
 from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.rewrite import walk
+from loopbounds.terms.well_typed import IllTyped, check_type
 
-__all__ = ["WIDEST", "IllTyped", "Printer", "TooLarge", "check_type", "is_sayable", "word"]
+__all__ = ["WIDEST", "Printer", "TooLarge", "is_sayable", "word"]
 
 WIDEST = 64  # bits of a word in NuSMV
 LARGEST = 1 << 24  # names in an expression in which no DEFINE is left
@@ -29,10 +29,6 @@ NAME = re.compile(r"\bt\d+\b")  # of a DEFINE
 
 class TooLarge(Exception):
     """A term of which NuSMV would overflow."""
-
-
-class IllTyped(Exception):
-    """A term whose parts do not fit together: a defect of whoever made it."""
 
 
 def is_sayable(terms: Iterable[Term]) -> bool:
@@ -55,36 +51,6 @@ def word(value: int, width: int) -> str:
     if width == 1:
         return "TRUE" if value else "FALSE"
     return f"0ud{width}_{value}"
-
-
-def check_type(term: Term) -> None:
-    """Raise IllTyped unless the widths of a term and of its arguments belong together."""
-    widths = [a.width for a in term.args]
-    if not _fits(term, widths):
-        raise IllTyped(f"{term.op} of {term.width} bits has arguments of {widths} bits")
-
-
-def _fits(term: Term, widths: list[int]) -> bool:
-    op, width = term.op, term.width
-    if op == "linear":
-        return len(term.factors) == len(widths) and all(w == width for w in widths)
-    if op in ("zext", "sext"):
-        return len(widths) == 1 and widths[0] < width
-    if op == "extract":
-        return len(widths) == 1 and term.value >= 0 and term.value + width <= widths[0]
-    if op == "concat":
-        return len(widths) == 2 and sum(widths) == width
-    if op == "ite":
-        return widths == [1, width, width]
-    if op in ("shl", "lshr", "ashr"):
-        return len(widths) == 2 and widths[0] == width
-    if op == "and" and width == 1:
-        return len(widths) > 0 and all(w == 1 for w in widths)
-    if op in ("clz", "popcount"):
-        return widths == [width]
-    if op == "not":
-        return widths == [width] == [1]
-    return len(widths) == 2 and widths[0] == widths[1] and width == result_width(op, widths)
 
 
 class Printer:

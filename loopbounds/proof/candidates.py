@@ -28,7 +28,6 @@ from itertools import permutations
 from math import gcd
 from operator import or_
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable
 from loopbounds.proof.runs import ModelRun
 from loopbounds.proof.shifting import BITWISE, of_shifts
 from loopbounds.terms import bit_vectors as terms
@@ -38,6 +37,7 @@ from loopbounds.terms.bit_vectors import Term, const, eq, mask, operation, scale
 from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.interval import interval
 from loopbounds.terms.rewrite import substitute
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable
 
 __all__ = ["candidates", "holding", "likely_bounds"]
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.proof.runs import ModelRun, ModelStepper, neighbours
+from loopbounds.proof.runs import ModelRun, neighbours
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["Choice", "climb"]
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel
-from loopbounds.nusmv.query import Check, CheckVerdict
 from loopbounds.proof.runs import ModelRun, longest, runs_from
-from loopbounds.proof.session import OutOfTime, Session
+from loopbounds.proof.session import OutOfTime, SolverSession
 from loopbounds.terms import rewrite
 from loopbounds.terms.arithmetic import signed
 from loopbounds.terms.bit_vectors import Term, const, mask, sub, ule
 from loopbounds.terms.evaluate import compile_terms
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 
 __all__ = ["USEFUL", "Distance", "distances", "longer_runs"]
 
@@ -50,17 +50,17 @@ class Distance:
 
 
 def distances(
-    session: Session,
+    session: SolverSession,
     model: LoopModel,
     guesses: Sequence[Term],
     executions: int,
     most: int,
     nearest: Mapping[Term, int],
 ) -> list[Distance]:
-    """The distances with a bound up to ``most``, the least bound first. Raises as ``Session.ask``.
+    """The distances with a bound up to ``most``, the least bound first.
 
     ``executions`` are known of a run: no distance is less than that takes. ``nearest``: as in
-    ``longer_runs``.
+    ``longer_runs``. Raises as ``SolverSession.check``.
     """
     ends = list(_between_ends(model, guesses))
     least: dict[Term, int] = {}
@@ -83,7 +83,7 @@ def distances(
 
 
 def longer_runs(
-    session: Session,
+    session: SolverSession,
     model: LoopModel,
     guesses: Sequence[Term],
     executions: int,
@@ -154,7 +154,7 @@ def _beside(term: Term, known: Mapping[Term, int]) -> int:
     return 0
 
 
-def _most(session: Session, model: LoopModel, term: Term, low: int, high: int) -> int:
+def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: int) -> int:
     """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
 
     ``low`` is asked about first: runs from the furthest start may be known.
@@ -176,14 +176,16 @@ def _round(low: int, high: int) -> int:
     return (high - 1) >> apart << apart
 
 
-def _further(session: Session, model: LoopModel, term: Term, than: int) -> tuple[int, ...] | None:
+def _further(
+    session: SolverSession, model: LoopModel, term: Term, than: int
+) -> tuple[int, ...] | None:
     """Parameters of an initial state where ``term`` is more than that; None if there is none."""
     if than >= mask(term.width):
         return None
     claim = ule(term, const(max(than, 0), term.width))
-    [answer] = session.ask([("near", claim)], [Check("near", depth=0)])
-    if answer.verdict is CheckVerdict.EXPIRED:
+    [answer] = session.check([("near", claim)], [InvariantQuery("near", depth=0)])
+    if answer.verdict is InvariantVerdict.EXPIRED:
         raise OutOfTime
-    if answer.verdict is not CheckVerdict.FALSE:
+    if answer.verdict is not InvariantVerdict.FALSE:
         return None
     return tuple(answer.trace[0][p.name] for p in model.parameters)

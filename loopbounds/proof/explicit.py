@@ -13,12 +13,12 @@ from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
-from loopbounds.nusmv.model import LoopModel, at_most
-from loopbounds.proof.runs import ModelStepper
 from loopbounds.reduction.control import demanded_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, mask
+from loopbounds.transition.model import LoopModel, at_most
+from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["listed", "states_of"]
 

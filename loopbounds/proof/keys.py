@@ -11,11 +11,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.proof.checker import Checker
 from loopbounds.proof.prove import Budget
 from loopbounds.slicing.code import KnownValues
+from loopbounds.smt.checker import solver_version
 from loopbounds.terms.bit_vectors import Term
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -42,7 +43,7 @@ DECODED: LeftOut = {
 
 def model_key(model: LoopModel, budget: Budget, checker: Checker) -> str:
     """The identity of a question: equal keys have equal answers."""
-    solvers = checker.identity
+    solvers = solver_version(), *checker.identity
     return key_of("proof", model, budget, solvers, versions(*PROVING), left_out=LEFT_OUT)
 
 
@@ -58,7 +59,8 @@ def total_key(key: str, trip: Term, outer: int) -> str:
 
 def graph_key(identity: str, options: object, checker: Checker) -> str:
     """Of the answers for a graph with that identity: equal keys have equal ones for all loops."""
-    return key_of("answers", identity, options, checker.identity, versions(*PROVING))
+    solvers = solver_version(), *checker.identity
+    return key_of("answers", identity, options, solvers, versions(*PROVING))
 
 
 def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:

@@ -6,9 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loopbounds.nusmv.query import Limits
 from loopbounds.proof.bound import EITHER
-from loopbounds.smt.solver import Effort
+from loopbounds.transition.query import SolverLimits
 from quoll.kept.store import NOWHERE, Store
 
 __all__ = ["BoundOptions", "Budget"]
@@ -25,8 +24,7 @@ class Budget:
     seconds: int = 60
     queries: int = 48
     steps: int = 120_000  # of the SMT solver in the search, in all
-    query: Limits = field(default_factory=Limits)  # of the model checker
-    search: Effort = field(default_factory=Effort)  # for each check of the SMT solver
+    limits: SolverLimits = field(default_factory=SolverLimits)  # of each query
 
 
 @dataclass(frozen=True, slots=True)

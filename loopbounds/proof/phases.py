@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel
-from loopbounds.proof.runs import ModelStepper
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, Term, const, eq, mask, scale, sub, ule
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel
+from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["Phase", "in_phases", "phases_of"]
 

@@ -20,17 +20,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 
-from loopbounds.nusmv.model import COUNT, LoopModel, at_most
-from loopbounds.nusmv.query import Check, CheckVerdict, State
 from loopbounds.proof.candidates import candidates, holding, likely_bounds
-from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.distance import USEFUL, distances, longer_runs
 from loopbounds.proof.explicit import listed, states_of
 from loopbounds.proof.options import Budget
 from loopbounds.proof.phases import in_phases, phases_of
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest, runs_near
-from loopbounds.proof.session import OutOfTime, Session, SolverFailed
+from loopbounds.proof.session import OutOfTime, SolverFailed, SolverSession
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen, easy, without_large
 from loopbounds.reduction.control import control_of, with_demanded_bits
@@ -39,6 +36,9 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, Term
 from loopbounds.terms.evaluate import compile_terms
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import COUNT, LoopModel, at_most
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, State
 
 __all__ = [
     "DEPTH",
@@ -128,7 +128,7 @@ class _Seen:
         return longest(self.runs)
 
 
-_Way = Callable[[Session, _Seen], "_Found | None"]
+_Way = Callable[[SolverSession, _Seen], "_Found | None"]
 
 
 class _Empty(Exception):
@@ -230,7 +230,7 @@ def prove_simple(
     One above ``most`` is not worth a proof of its own. Never raises for what the solver does.
     """
     start = time.perf_counter()
-    session, reached = Session(model, budget, checker), 1
+    session, reached = SolverSession(model, budget, checker), 1
     found, failed, endless = None, "", False
     kept: list[Term] | None = None
     try:
@@ -241,7 +241,7 @@ def prove_simple(
             runs += long_runs(model, [seed.parameters])
             endless = any(run.endless for run in runs)
         seen = _Seen(model, runs)
-        aside = Session(model, _for_distances(budget), checker)
+        aside = SolverSession(model, _for_distances(budget), checker)
         if not (endless or _is_large(seen) or (twice is not None and seen.reached == TWICE)):
             found, kept = _tight(session, seen)
         if found is None and not endless and seen.reached < MAX_STEPS:
@@ -253,7 +253,7 @@ def prove_simple(
             seen, kept = longer, kept if longer is seen else None
         reached = seen.reached
         if found is None and twice is not None and reached == TWICE:
-            found = twice if session.proved(twice.claim, twice.depth) else None
+            found = twice if session.proves(twice.claim, twice.depth) else None
         elif found is None and not endless:
             if reached >= MAX_STEPS:  # what bounds it is found soon, or left out of the model
                 session.keep_to(max(1, budget.steps // LONG))
@@ -268,7 +268,7 @@ def prove_simple(
                 if session is not aside or not _may_be_less(seen, found.bound):
                     break
             if found is None and reached >= MAX_STEPS:
-                session = Session(model, budget, checker)
+                session = SolverSession(model, budget, checker)
                 found = _by_phases(session, model, USEFUL)
     except SolverFailed as failure:
         failed = str(failure)
@@ -294,11 +294,11 @@ def prove_listed(model: LoopModel, budget: Budget, checker: Checker) -> ProofOut
         states = states_of(control) if control is not None else None
     if control is None or not states:
         return ProofOutcome(None, 1, (), 0, "", "", time.perf_counter() - start)
-    session, failed = Session(control, budget, checker), ""
+    session, failed = SolverSession(control, budget, checker), ""
     bound, relation = listed(control, states)
     proved = False
     try:
-        proved = session.proved(terms.both(relation, at_most(bound)), DEPTH)
+        proved = session.proves(terms.both(relation, at_most(bound)), DEPTH)
     except SolverFailed as failure:
         failed = str(failure)
     except OutOfTime:
@@ -324,8 +324,8 @@ class _Found:
 
 
 def _ways(
-    by_parts: tuple[Session, _Way], aside: Session, seen: _Seen, most: int
-) -> list[tuple[Session, _Way]]:
+    by_parts: tuple[SolverSession, _Way], aside: SolverSession, seen: _Seen, most: int
+) -> list[tuple[SolverSession, _Way]]:
     """What is tried, in this order, for a loop by the longest run of it that is known.
 
     How far ends are apart is asked first of long loops: where runs are followed to their ends, it
@@ -344,7 +344,7 @@ def _is_large(seen: _Seen) -> bool:
     return seen.reached >= FAR or rewrite.size(*starts) >= FAR_FROM
 
 
-def _lengthened(session: Session, seen: _Seen) -> _Seen:
+def _lengthened(session: SolverSession, seen: _Seen) -> _Seen:
     """With longer runs, where the ends that are compared may be further apart than in any known.
 
     Of a loop between two unknown ends the runs that are tried at random may all be short.
@@ -371,11 +371,11 @@ def _may_be_less(seen: _Seen, bound: int) -> bool:
 def _for_distances(budget: Budget) -> Budget:
     """Asking how far two ends are apart takes many small queries, and one large proof."""
     queries, steps = max(budget.queries, DISTANCE_QUERIES), max(budget.steps, DISTANCE_STEPS)
-    effort = replace(budget.search, steps=min(budget.search.steps, DISTANCE_STEPS // 6))
-    return replace(budget, queries=queries, steps=steps, search=effort)
+    each = replace(budget.limits.steps, steps=min(budget.limits.steps.steps, DISTANCE_STEPS // 6))
+    return replace(budget, queries=queries, steps=steps, limits=replace(budget.limits, steps=each))
 
 
-def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
+def _by_distance(session: SolverSession, seen: _Seen, most: int) -> _Found | None:
     """The bound by how far two unknown ends are apart, if that is useful, and proved.
 
     What else is known of the ends makes the induction harder: it is tried without that at first.
@@ -392,12 +392,12 @@ def _by_distance(session: Session, seen: _Seen, most: int) -> _Found | None:
                     continue
                 kept, inductive = weed(session, model, known, at_most(bound))
                 proof = _Found(bound, tuple(kept), DEPTH)
-                if inductive and session.proved(proof.claim, proof.depth):
+                if inductive and session.proves(proof.claim, proof.depth):
                     return proof
     return None
 
 
-def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | None]:
+def _tight(session: SolverSession, seen: _Seen) -> tuple[_Found | None, list[Term] | None]:
     """The bound that the longest run reaches, if there is none longer than those that are known.
 
     Also the candidates of the whole model that are left; None if it was not asked about.
@@ -409,31 +409,31 @@ def _tight(session: Session, seen: _Seen) -> tuple[_Found | None, list[Term] | N
             for guesses in filter(None, (_equalities(part.guesses), part.guesses)):
                 kept, inductive = weed(session, part.model, guesses, at_most(part.reached))
                 found = _Found(part.reached, tuple(kept), DEPTH)
-                if inductive and session.proved(found.claim, found.depth):
+                if inductive and session.proves(found.claim, found.depth):
                     return found, left
                 if part is seen and guesses is part.guesses:
                     left = kept
     return None, left
 
 
-def _by_phases(session: Session, model: LoopModel, most: int) -> _Found | None:
+def _by_phases(session: SolverSession, model: LoopModel, most: int) -> _Found | None:
     """The length of the only run, if that has few phases and no more than ``most`` executions."""
     phases = phases_of(model, most)
     if not phases:
         return None
     session.turn_to(model)
     found = _Found(phases[-1].last, (in_phases(model, phases),), DEPTH)
-    return found if session.proved(found.claim, found.depth) else None
+    return found if session.proves(found.claim, found.depth) else None
 
 
-def _plainly(seen: _Seen, budget: Budget, checker: Checker) -> tuple[_Found, Session] | None:
+def _plainly(seen: _Seen, budget: Budget, checker: Checker) -> tuple[_Found, SolverSession] | None:
     """The length of the longest run of a long loop, if that is proved soon."""
     left = replace(_a_part(budget), queries=budget.queries - 1)  # after that for the first run
-    session, guesses = Session(seen.model, left, checker), plain(seen.guesses)
+    session, guesses = SolverSession(seen.model, left, checker), plain(seen.guesses)
     with suppress(OutOfTime):
         kept, inductive = weed(session, seen.model, guesses, at_most(seen.reached))
         found = _Found(seen.reached, tuple(kept), DEPTH)
-        if inductive and session.proved(found.claim, found.depth):
+        if inductive and session.proves(found.claim, found.depth):
             return found, session
     return None
 
@@ -456,7 +456,7 @@ def plain(guesses: Sequence[Term]) -> list[Term]:
 
 
 def _by_parts(
-    session: Session, seen: _Seen, twice: _Found | None, kept: list[Term] | None
+    session: SolverSession, seen: _Seen, twice: _Found | None, kept: list[Term] | None
 ) -> _Found | None:
     """The least bound found, and proved, of a part of the model that decides, or of all of it.
 
@@ -472,17 +472,17 @@ def _by_parts(
 
 
 def _proved(
-    session: Session, seen: _Seen, guesses: list[Term], twice: _Found | None
+    session: SolverSession, seen: _Seen, guesses: list[Term], twice: _Found | None
 ) -> _Found | None:
     """The least bound found, and proved; with the easy relations alone if all take too long."""
     found = _search(session, seen, guesses, twice)
-    if found is None or session.proved(found.claim, found.depth):
+    if found is None or session.proves(found.claim, found.depth):
         return found
     few = [g for g in found.relations if easy(g)]
     if len(few) == len(found.relations):
         return None
     found = _search(session, seen, few, twice)
-    return found if found is not None and session.proved(found.claim, found.depth) else None
+    return found if found is not None and session.proves(found.claim, found.depth) else None
 
 
 def _deciding(seen: _Seen) -> Iterator[_Seen]:
@@ -502,18 +502,20 @@ def _deciding(seen: _Seen) -> Iterator[_Seen]:
                 return
 
 
-def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choice], _Found | None]:
+def _first_run(
+    session: SolverSession, model: LoopModel
+) -> tuple[ModelRun, list[Choice], _Found | None]:
     """A short run found by the solver, three executions if there are any of that many.
 
     Also the choices made in it, from which longer runs may be found; and that there are no more
     than two, if that is so. Raises _Empty when there is no initial state.
     """
     properties = [("never", FALSE), ("two", at_most(TWICE))]
-    checks = [Check("never", depth=0), Check("two", depth=TWICE_DEPTH)]
-    some, longer = session.ask(properties, checks)
-    if some.verdict is not CheckVerdict.FALSE:
+    checks = [InvariantQuery("never", depth=0), InvariantQuery("two", depth=TWICE_DEPTH)]
+    some, longer = session.check(properties, checks)
+    if some.verdict is not InvariantVerdict.FALSE:
         raise _Empty
-    trace = longer.trace if longer.verdict is CheckVerdict.FALSE else some.trace
+    trace = longer.trace if longer.verdict is InvariantVerdict.FALSE else some.trace
     parameters = tuple(trace[0][p.name] for p in model.parameters)
     run = ModelRun(
         parameters,
@@ -523,7 +525,7 @@ def _first_run(session: Session, model: LoopModel) -> tuple[ModelRun, list[Choic
         ended=False,
     )
     steps = [tuple(at[i.name] for i in model.inputs) for at in trace[1:]]
-    twice = longer.verdict is CheckVerdict.TRUE
+    twice = longer.verdict is InvariantVerdict.TRUE
     found = _Found(TWICE, (), TWICE_DEPTH) if twice else None
     return run, [Choice(parameters, inputs) for inputs in steps], found
 
@@ -534,7 +536,7 @@ def conjunction(parts: Sequence[Term]) -> Term:
 
 
 def _search(
-    session: Session, seen: _Seen, guesses: list[Term], twice: _Found | None
+    session: SolverSession, seen: _Seen, guesses: list[Term], twice: _Found | None
 ) -> _Found | None:
     """The least bound that seems provable. ``twice``: that there are at most two executions."""
     model, first = seen.model, seen.reached
@@ -555,16 +557,16 @@ def _search(
 
 
 def _least(
-    session: Session, guesses: list[Term], tries: Sequence[int], depth: int = DEPTH
+    session: SolverSession, guesses: list[Term], tries: Sequence[int], depth: int = DEPTH
 ) -> _Found | None:
     """The least of ``tries`` that is inductive with the guesses."""
     found = [_Found(n, tuple(guesses), depth) for n in sorted(set(tries))]
-    at = session.first([f.claim for f in found], depth)
+    at = session.first_inductive([f.claim for f in found], depth)
     return None if at is None else found[at]
 
 
 def weed(
-    session: Session, model: LoopModel, guesses: list[Term], goal: Term
+    session: SolverSession, model: LoopModel, guesses: list[Term], goal: Term
 ) -> tuple[list[Term], bool]:
     """Drop candidates until the rest, with ``goal``, is inductive or only that fails.
 
@@ -573,14 +575,14 @@ def weed(
     guesses = list(guesses)
     while True:
         whole = terms.both(conjunction(guesses), goal)
-        [answer] = session.ask([("all", whole)], [Check("all", depth=DEPTH)])
-        if answer.verdict is CheckVerdict.TRUE:
+        [answer] = session.check([("all", whole)], [InvariantQuery("all", depth=DEPTH)])
+        if answer.verdict is InvariantVerdict.TRUE:
             return guesses, True
-        if answer.verdict is CheckVerdict.EXPIRED:
+        if answer.verdict is InvariantVerdict.EXPIRED:
             kept = [g for g in guesses if easy(g)]
         else:
             kept = _surviving(model, guesses, answer.trace)
-        if answer.verdict is CheckVerdict.FALSE:
+        if answer.verdict is InvariantVerdict.FALSE:
             start = tuple(answer.trace[0][p.name] for p in model.parameters)
             kept = holding(model, kept, runs_near(model, start))
         if len(kept) == len(guesses):
@@ -602,7 +604,7 @@ def _surviving(model: LoopModel, guesses: list[Term], trace: Sequence[State]) ->
 
 
 def _narrow(
-    session: Session, guesses: list[Term], likely: list[int], low: int, best: _Found | None
+    session: SolverSession, guesses: list[Term], likely: list[int], low: int, best: _Found | None
 ) -> _Found | None:
     """Search for the smallest provable n >= low, several n at a time, for each depth.
 

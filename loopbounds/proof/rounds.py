@@ -15,9 +15,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.checker import Checker
 from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import with_total
 from loopbounds.proof.keys import model_key, simple_key, total_key
@@ -32,6 +30,8 @@ from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.one_call import OneCall, for_any_caller
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel
 from quoll.kept.store import Store
 
 __all__ = ["Progress", "Rounds"]
@@ -201,7 +201,7 @@ class Rounds:
     def _limit(self, models: int) -> Limit:
         """Of a worker for one question, which is about so many models."""
         budget = self.options.budget
-        memory = max(budget.search.memory, budget.query.memory)
+        memory = max(budget.limits.steps.memory, budget.limits.process.memory)
         return Limit(SLACK * models * budget.seconds, SLACK * memory)
 
     def _remembered(self, key: str) -> ProofOutcome | None:

@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from loopbounds.nusmv.model import LoopModel
 from loopbounds.terms.bit_vectors import Term, mask
-from loopbounds.terms.evaluate import Loop, Words, compile_loop, compile_terms
+from loopbounds.terms.evaluate import Loop, Words
 from loopbounds.terms.rewrite import walk
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.stepper import ModelStepper
 
 __all__ = [
     "MAX_STEPS",
     "ModelRun",
-    "ModelStepper",
     "explore",
     "longest",
     "neighbours",
@@ -42,31 +42,6 @@ class ModelRun:
     executions: int  # of the header, so far
     ended: bool  # the loop was left
     endless: bool = False  # it is back in a state it was in before, so it may go on for ever
-
-
-class ModelStepper:
-    """A model as a program; ``loop`` is that of a model without inputs."""
-
-    def __init__(self, model: LoopModel) -> None:
-        self._allowed = compile_terms(model.constraints, model.parameters)
-        self._initial = compile_terms([v.initial for v in model.state], model.parameters)
-        state, following = [v.symbol for v in model.state], [v.next for v in model.state]
-        order = [*model.parameters, *state, *model.inputs]
-        self._step = compile_terms([model.again, *following], order)
-        self.loop: Loop | None = None
-        if not model.inputs:
-            self.loop = compile_loop(model.again, following, model.parameters, state)
-
-    def start(self, parameters: Sequence[int]) -> tuple[int, ...] | None:
-        """The initial state, or None when a constraint forbids these parameters."""
-        return self._initial(parameters) if all(self._allowed(parameters)) else None
-
-    def step(
-        self, parameters: Sequence[int], state: Sequence[int], inputs: Sequence[int]
-    ) -> tuple[int, ...] | None:
-        """The state at the next header execution, or None when the loop is left."""
-        again, *following = self._step([*parameters, *state, *inputs])
-        return tuple(following) if again else None
 
 
 def explore(

@@ -1,7 +1,7 @@
-"""One loop's questions under one budget: the search asks, and what it finds is proved.
+"""The queries about one loop, under one budget: a search, and the proof of its results.
 
-The search asks the SMT solver (``loopbounds.smt``). Its answers are believed for nothing: they say
-which relations to try, and which bound. ``proved`` asks the checker, once.
+The search uses the SMT solver (``loopbounds.smt``). Nothing rests on its results: they say which
+relations to try, and which bound. ``proves`` hands the obligation to the checker, once.
 """
 
 from __future__ import annotations
@@ -11,40 +11,45 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.nusmv.printing import IllTyped, TooLarge
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
-from loopbounds.proof.checker import Checker
+from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.printing import TooLarge
 from loopbounds.proof.options import Budget
 from loopbounds.smt.induction import Induction
-from loopbounds.smt.solver import Effort, SearchFailed
-from loopbounds.terms.bit_vectors import FALSE, Term
+from loopbounds.smt.solver import SearchFailed
+from loopbounds.terms.bit_vectors import Term
+from loopbounds.terms.well_typed import IllTyped
+from loopbounds.transition.checker import Checker, ProofObligation
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    SolverLimits,
+)
 
-__all__ = ["OutOfTime", "Session", "SolverFailed"]
-
-CLAIM = "bounded"
+__all__ = ["OutOfTime", "SolverFailed", "SolverSession"]
 
 
 class SolverFailed(Exception):
-    """A solver gave no answer that can be believed, or the two contradict each other."""
+    """A solver gave no result that can be believed, or the two contradict each other."""
 
 
 class OutOfTime(Exception):
     """The budget of this loop is spent."""
 
 
-class Session:
-    """The questions about one model, or about simpler ones after ``turn_to``."""
+class SolverSession:
+    """The queries about one model, or about simpler ones after ``turn_to``."""
 
     def __init__(self, model: LoopModel, budget: Budget, checker: Checker) -> None:
         self.model, self._budget, self._checker = model, budget, checker
-        self._start, self._asked = _processor_seconds(), 0
+        self._start, self._queries = _processor_seconds(), 0
         self._search: Induction | None = None
-        self._before = 0  # steps of the search in the models asked about before
-        self.text = ""  # of the model, with what was proved of it last
+        self._before = 0  # steps of the search in earlier models
+        self.text = ""  # of the model, with the claim that was proved last
 
     def turn_to(self, model: LoopModel) -> None:
-        """Ask about another model from now on."""
+        """Query another model from now on."""
         if model is not self.model:
             self._before = self._steps
             self.model, self._search = model, None
@@ -55,70 +60,69 @@ class Session:
         if self._search is not None:
             self._search.most = self._budget.steps - self._before
 
-    def ask(
-        self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check]
-    ) -> list[CheckAnswer]:
-        """What the search is told: nothing of it is a proof. Raises SolverFailed or OutOfTime."""
-        effort = self._effort()
-        with _said():
-            return list(self._searched().ask(properties, checks, effort))
+    def check(
+        self, properties: Sequence[tuple[str, Term]], queries: Sequence[InvariantQuery]
+    ) -> list[InvariantResult]:
+        """The results of the search: none of them is a proof. Raises SolverFailed or OutOfTime."""
+        limits = self._next_query()
+        with _failures_of_this_loop():
+            return list(self._searcher().check(properties, queries, limits.steps))
 
-    def first(self, claims: Sequence[Term], depth: int) -> int | None:
-        """The first of ``claims`` that is inductive, as the search sees it. Raises as ``ask``.
+    def first_inductive(self, claims: Sequence[Term], depth: int) -> int | None:
+        """The first of ``claims`` that the search finds inductive. Raises as ``check``.
 
         Each of them follows from the one before.
         """
-        effort = self._effort()
-        with _said():
-            return self._searched().first(claims, depth, effort)
+        limits = self._next_query()
+        with _failures_of_this_loop():
+            return self._searcher().first(claims, depth, limits.steps)
 
-    def _searched(self) -> Induction:
+    def proves(self, claim: Term, depth: int) -> bool:
+        """Whether the checker proves a claim of the search; False: not within its limits.
+
+        Raises OutOfTime, or SolverFailed when it fails or does not confirm the search.
+        """
+        limits = self._budget.limits.within(self._seconds())
+        obligation = ProofObligation(self.model, claim, depth)
+        with _failures_of_this_loop():
+            try:
+                text = smv_text(self.model, obligation.properties)
+            except TooLarge:
+                return False
+            found = self._checker.check(obligation, limits)
+        for result in (found.initial, found.claim):
+            if result.verdict is InvariantVerdict.FAILED:
+                raise SolverFailed(result.reason)
+        verdicts = found.initial.verdict, found.claim.verdict
+        if InvariantVerdict.EXPIRED in verdicts:
+            return False
+        if verdicts != (InvariantVerdict.FALSE, InvariantVerdict.TRUE):
+            raise SolverFailed(
+                f"what the search found is not confirmed: {_contradiction(found.claim)}"
+            )
+        self.text = text
+        return True
+
+    def _searcher(self) -> Induction:
         left = self._budget.steps - self._before
         self._search = self._search or Induction(self.model, most=left)
         return self._search
 
     @property
     def _steps(self) -> int:
-        """Of the search until now."""
+        """Steps of the search until now."""
         return self._before + (self._search.steps if self._search is not None else 0)
 
-    def _effort(self) -> Effort:
-        """Of one more question. Raises OutOfTime."""
+    def _next_query(self) -> SolverLimits:
+        """The limits of one more query. Raises OutOfTime."""
         left = self._seconds()
-        if self._asked == self._budget.queries or self._steps >= self._budget.steps:
+        if self._queries == self._budget.queries or self._steps >= self._budget.steps:
             raise OutOfTime
-        self._asked += 1
-        effort = self._budget.search
-        return replace(effort, seconds=min(effort.seconds, left))
-
-    def proved(self, claim: Term, depth: int) -> bool:
-        """Whether the checker proves what the search has found; False: not within its limits.
-
-        Raises OutOfTime, or SolverFailed when it fails or does not confirm it.
-        """
-        left, query, effort = self._seconds(), self._budget.query, self._budget.search
-        limits = Limits(min(query.seconds, left), query.memory)
-        effort = replace(effort, seconds=min(effort.seconds, left))
-        properties = [("never", FALSE), (CLAIM, claim)]
-        with _said():
-            try:
-                text = self.model.smv(properties)
-            except TooLarge:
-                return False
-            check = Check(CLAIM, depth)
-            some, proof = self._checker.ask(self.model, properties, check, limits, effort)
-        for answer in (some, proof):
-            if answer.verdict is CheckVerdict.FAILED:
-                raise SolverFailed(answer.reason)
-        if CheckVerdict.EXPIRED in (some.verdict, proof.verdict):
-            return False
-        if some.verdict is not CheckVerdict.FALSE or proof.verdict is not CheckVerdict.TRUE:
-            raise SolverFailed(f"what the search found is not confirmed: {_contradiction(proof)}")
-        self.text = text
-        return True
+        self._queries += 1
+        return self._budget.limits.within(left)
 
     def _seconds(self) -> int:
-        """That are left. Raises OutOfTime."""
+        """Seconds that are left. Raises OutOfTime."""
         left = self._budget.seconds - int(_processor_seconds() - self._start)
         if left <= 0:
             raise OutOfTime
@@ -126,8 +130,8 @@ class Session:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """What a solver cannot be told, or does not answer, is the failure of this loop."""
+def _failures_of_this_loop() -> Iterator[None]:
+    """Raise SolverFailed for a model that cannot be translated, and for a search that fails."""
     try:
         yield
     except IllTyped as fault:
@@ -136,10 +140,10 @@ def _said() -> Iterator[None]:
         raise SolverFailed(str(fault)) from fault
 
 
-def _contradiction(proof: CheckAnswer) -> str:
-    if proof.verdict is CheckVerdict.TRUE:
+def _contradiction(proof: InvariantResult) -> str:
+    if proof.verdict is InvariantVerdict.TRUE:
         return "the model has no initial state"
-    if proof.verdict is CheckVerdict.FALSE:
+    if proof.verdict is InvariantVerdict.FALSE:
         return f"it is violated after {len(proof.trace) - 1} iterations"
     return "it is not proved"
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable
 from loopbounds.proof.runs import ModelRun
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, const, eq, mask, operation, scale, sub, ule
 from loopbounds.terms.evaluate import compile_terms
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable
 
 __all__ = ["of_shifts"]
 

@@ -18,18 +18,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
 from loopbounds.proof.candidates import candidates
-from loopbounds.proof.checker import Checker
 from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.prove import DEPTH, Budget, conjunction, plain, weed
 from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest
-from loopbounds.proof.session import OutOfTime, Session, SolverFailed
+from loopbounds.proof.session import OutOfTime, SolverFailed, SolverSession
 from loopbounds.reduction.coarsen import coarsen, without_large
 from loopbounds.reduction.simplify import simplified
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, scale, ule
 from loopbounds.terms.rewrite import substitute
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
 
 __all__ = ["Total", "total_over"]
 
@@ -67,7 +67,7 @@ def total_over(
     line = _line(points)
     if line is None or not line.fits(outer, inner):
         return Total(None)
-    session = Session(small, budget, checker)
+    session = SolverSession(small, budget, checker)
     try:
         for last in dict.fromkeys((max(t for t, _ in points), outer - 1)):
             total = line.total(last, inner)
@@ -79,7 +79,7 @@ def total_over(
             for some in (plain(guesses), guesses):
                 kept, inductive = weed(session, small, some, goal)
                 claim = terms.both(conjunction(kept), goal)
-                if inductive and session.proved(claim, DEPTH):
+                if inductive and session.proves(claim, DEPTH):
                     return Total(total, session.text)
     except OutOfTime:
         return Total(None)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from zlib import crc32
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, sym
+from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["canonical"]
 

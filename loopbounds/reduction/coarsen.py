@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.nusmv.printing import WIDEST, is_sayable
 from loopbounds.reduction.simplify import influential, replaced, simplified
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, conjuncts, const, sym
 from loopbounds.terms.interval import interval
+from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["coarsen", "easy", "without_large"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.reduction.simplify import influential, replaced
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, conjuncts, const, mask, operation, sym
+from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["control_of", "demanded", "demanded_of", "with_demanded_bits"]
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms.bit_vectors import Term, const, either, eq, ite, sub, sym, ule, ult
 from loopbounds.terms.rewrite import substitute
+from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["ELEMENTS", "RANK", "ranked"]
 

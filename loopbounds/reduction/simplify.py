@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, conjuncts, const
+from loopbounds.transition.model import LoopModel, Variable
 from quoll.graph.closure import closure
 
 __all__ = ["influential", "replaced", "simplified"]

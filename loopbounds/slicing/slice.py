@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.reduction.constraints import Words, conjuncts, relevant, says_all, within
 from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
 from loopbounds.reduction.simplify import simplified
@@ -26,6 +25,7 @@ from loopbounds.slicing.iteration import Iteration
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
+from loopbounds.transition.model import LoopModel, Variable
 from quoll.arm.insn import PC, SP, Cond
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block

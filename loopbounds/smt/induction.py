@@ -1,11 +1,11 @@
-"""Whether invariants of a model hold, by k-induction of the SMT solver (rule 19).
+"""Invariants of a model, decided by k-induction of the SMT solver (rule 19).
 
-A check of depth d asks, as NuSMV's ``check_invar_bmc -a een-sorensson -k d`` does,
+A query of depth d checks, as NuSMV's ``check_invar_bmc -a een-sorensson -k d`` does,
 
     base k, k = 0 .. d:     a run violates P after k transitions;
     step k, k = 0 .. d-1:   P holds in k + 1 states in a row, which begin anywhere, not in the next.
 
-P is proved when step k, and base 0 to k, are unsatisfiable. Nothing else is a proof: a check that
+P is proved when step k, and base 0 to k, are unsatisfiable. Nothing else is a proof: a query that
 is stopped proves nothing.
 """
 
@@ -14,17 +14,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, State
-from loopbounds.smt.solver import Effort, SmtResult, SmtSolver
+from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.unrolling import Unrolling
 from loopbounds.terms.bit_vectors import Term
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    State,
+    StepLimits,
+)
 
 __all__ = ["Induction"]
 
 
 class Induction:
-    """Checks of one model, which is stopped in the middle of one after ``most`` steps of all.
+    """Queries about one model, stopped in the middle of one after ``most`` steps in all.
 
     ``plain``: with the settings of ``SmtSolver(plain=True)``.
     """
@@ -36,31 +42,34 @@ class Induction:
 
     @property
     def steps(self) -> int:
-        """Of all checks until now."""
+        """The steps of all queries until now."""
         return self._solver.steps
 
-    def ask(
-        self, properties: Sequence[tuple[str, Term]], checks: Sequence[Check], effort: Effort
-    ) -> tuple[CheckAnswer, ...]:
-        """One answer per check. Raises IllTyped for properties that cannot be said."""
+    def check(
+        self,
+        properties: Sequence[tuple[str, Term]],
+        queries: Sequence[InvariantQuery],
+        limits: StepLimits,
+    ) -> tuple[InvariantResult, ...]:
+        """One result per query. Raises IllTyped for properties that cannot be translated."""
         named = dict(properties)
-        return tuple(self._answer(named[check.name], check.depth, effort) for check in checks)
+        return tuple(self._result(named[query.name], query.depth, limits) for query in queries)
 
-    def first(self, claims: Sequence[Term], depth: int, effort: Effort) -> int | None:
+    def first(self, claims: Sequence[Term], depth: int, limits: StepLimits) -> int | None:
         """The first of ``claims`` that is proved. Each of them follows from the one before.
 
         So a run that one of them holds in after k transitions need not be looked at again.
         """
         held: set[int] = set()
         for index, claim in enumerate(claims):
-            if self._answer(claim, depth, effort, held).verdict is CheckVerdict.TRUE:
+            if self._result(claim, depth, limits, held).verdict is InvariantVerdict.TRUE:
                 return index
         return None
 
-    def _answer(
-        self, claim: Term, depth: int, effort: Effort, held: set[int] | None = None
-    ) -> CheckAnswer:
-        """The trace of an unknown answer is the shortest induction step that failed.
+    def _result(
+        self, claim: Term, depth: int, limits: StepLimits, held: set[int] | None = None
+    ) -> InvariantResult:
+        """The trace of an unknown result is the shortest induction step that failed.
 
         ``held``: the bases that hold, to which those of this claim are added.
         """
@@ -69,27 +78,27 @@ class Induction:
         for k in range(depth + 1):
             found, trace = SmtResult.UNSAT, failed
             if k not in held:
-                found, trace = self._check(self._runs, range(0), k, claim, effort)
+                found, trace = self._check(self._runs, range(0), k, claim, limits)
             if found is SmtResult.SAT:
-                return CheckAnswer(CheckVerdict.FALSE, trace)
+                return InvariantResult(InvariantVerdict.FALSE, trace)
             if found is SmtResult.UNSAT:
                 held.add(k)
             if found is SmtResult.UNSAT and k < depth:
-                found, trace = self._check(self._anywhere, range(k + 1), k + 1, claim, effort)
+                found, trace = self._check(self._anywhere, range(k + 1), k + 1, claim, limits)
                 if found is SmtResult.UNSAT:
-                    return CheckAnswer(CheckVerdict.TRUE)
+                    return InvariantResult(InvariantVerdict.TRUE)
                 failed = failed or trace
             if found is SmtResult.STOPPED:
-                return CheckAnswer(CheckVerdict.EXPIRED, reason="the search took too long")
-        return CheckAnswer(CheckVerdict.UNKNOWN, failed)
+                return InvariantResult(InvariantVerdict.EXPIRED, reason="the search took too long")
+        return InvariantResult(InvariantVerdict.UNKNOWN, failed)
 
     def _check(
-        self, states: Unrolling, holds: range, last: int, claim: Term, effort: Effort
+        self, states: Unrolling, holds: range, last: int, claim: Term, limits: StepLimits
     ) -> tuple[SmtResult, tuple[State, ...]]:
         """Whether ``claim`` can fail in state ``last`` though it holds in those before."""
         if self.most is not None:
-            effort = replace(effort, steps=min(effort.steps, self.most - self.steps))
+            limits = replace(limits, steps=min(limits.steps, self.most - self.steps))
         negation = self._solver.apply("NOT", states.at(last, claim))
         before = [states.at(k, claim) for k in holds]
-        answer = self._solver.check([*states.constraints, *before, negation], effort)
+        answer = self._solver.check([*states.constraints, *before, negation], limits)
         return answer.result, states.trace(last, answer) if answer.result is SmtResult.SAT else ()

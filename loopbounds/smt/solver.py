@@ -20,7 +20,9 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
-__all__ = ["PACKAGE", "Effort", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
+from loopbounds.transition.query import StepLimits
+
+__all__ = ["PACKAGE", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
 
 PACKAGE = "bitwuzla"
 
@@ -29,18 +31,6 @@ PAGE = resource.getpagesize()
 MIB = 1 << 20
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU)
 CLOCK = 64  # steps between looks at the clock
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """What one check may use. Steps come first: the other limits are several times what they take.
-
-    A step is one question of the solver whether to go on.
-    """
-
-    steps: int = 60_000
-    seconds: int = 60  # of processor time
-    memory: int = 1 << 30  # bytes more than the process has
 
 
 class SearchFailed(Exception):
@@ -101,13 +91,13 @@ class SmtSolver:
         """An operator, by its name in bitwuzla. The parts must fit."""
         return self._terms.mk_term(getattr(_library().Kind, kind), list(parts), list(indices))
 
-    def check(self, formulas: Sequence[Formula], effort: Effort) -> SmtAnswer:
+    def check(self, formulas: Sequence[Formula], limits: StepLimits) -> SmtAnswer:
         """Whether all ``formulas`` can hold at once. Raises SearchFailed."""
         library = _library()
-        checker = self._checker(formulas, effort.memory)
+        checker = self._checker(formulas, limits.memory)
         try:
             with _signals_held() as arrived:
-                limit = _Limit(effort, arrived)
+                limit = _Limit(limits, arrived)
                 checker.configure_terminator(limit)
                 found = checker.check_sat()
         except (library.BitwuzlaException, MemoryError) as fault:
@@ -143,8 +133,8 @@ class SmtSolver:
 class _Limit:
     """Whether a check is to be stopped; the solver asks."""
 
-    def __init__(self, effort: Effort, arrived: Sequence[int]) -> None:
-        self._most, self._end = effort.steps, time.process_time() + effort.seconds
+    def __init__(self, limits: StepLimits, arrived: Sequence[int]) -> None:
+        self._most, self._end = limits.steps, time.process_time() + limits.seconds
         self._arrived = arrived
         self.steps = 0
 

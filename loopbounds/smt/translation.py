@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from loopbounds.nusmv.printing import IllTyped, check_type
 from loopbounds.smt.solver import Formula, SmtSolver
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.terms.rewrite import walk
+from loopbounds.terms.well_typed import IllTyped, check_type
 
 __all__ = ["SmtTranslation"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loopbounds.nusmv.model import COUNT, COUNT_WIDTH, RUNNING, LoopModel
-from loopbounds.nusmv.query import State
 from loopbounds.smt.solver import Formula, SmtAnswer, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, mask
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, RUNNING, LoopModel
+from loopbounds.transition.query import State
 
 __all__ = ["Unrolling"]
 

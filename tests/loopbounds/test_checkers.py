@@ -11,19 +11,29 @@ from pathlib import Path
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.model import LoopModel, at_most
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
-from loopbounds.proof import checker as checkers
+from loopbounds.nusmv import checker as nusmv_checker
+from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv.checker import NusmvChecker
 from loopbounds.proof.bound import CHECKERS, NUSMV, SMT
-from loopbounds.proof.checker import NuSmv, Smt, find_checker
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.prove import Budget, ProofOutcome, prove
-from loopbounds.proof.session import OutOfTime, Session, SolverFailed
+from loopbounds.proof.session import OutOfTime, SolverFailed, SolverSession
 from loopbounds.proof.workers import Limit, Work, answer_all
-from loopbounds.smt.solver import Effort, SmtAnswer, SmtResult, SmtSolver
+from loopbounds.smt import checker as smt_checker
+from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
+from loopbounds.transition.model import LoopModel, at_most
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    SolverLimits,
+    StepLimits,
+)
 from quoll.kept.versions import package_version
 from quoll.processes import children
 from tests.testing.loopbounds.bounded import function
@@ -32,28 +42,33 @@ from tests.testing.loopbounds.models import BUDGET, PROVED, N, X, bits, counted,
 THREES = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, some: CheckVerdict, proof: CheckVerdict) -> None:
+def answering(
+    monkeypatch: pytest.MonkeyPatch, some: InvariantVerdict, proof: InvariantVerdict
+) -> None:
     """A NuSMV that says this of initial states and of bounds."""
 
     def ask(
-        model: str, checks: Sequence[Check], limits: Limits, solver: Path
-    ) -> tuple[CheckAnswer, ...]:
+        model: str, checks: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
+    ) -> tuple[InvariantResult, ...]:
         assert [check.name for check in checks] == ["never", "bounded"]
-        return CheckAnswer(some, reason="said so"), CheckAnswer(proof, ({}, {}), "said so")
+        return InvariantResult(some, reason="said so"), InvariantResult(proof, ({}, {}), "said so")
 
-    monkeypatch.setattr(nusmv, "ask", ask)
+    monkeypatch.setattr(nusmv, "check_invariants", ask)
 
 
-@pytest.mark.parametrize("proof", CheckVerdict)
-@pytest.mark.parametrize("some", CheckVerdict)
+@pytest.mark.parametrize("proof", InvariantVerdict)
+@pytest.mark.parametrize("some", InvariantVerdict)
 def test_only_one_pair_of_answers_is_a_proof(
-    monkeypatch: pytest.MonkeyPatch, some: CheckVerdict, proof: CheckVerdict
+    monkeypatch: pytest.MonkeyPatch, some: InvariantVerdict, proof: InvariantVerdict
 ) -> None:
     """An initial state, and "is true". A contradiction is a failure, and said."""
     answering(monkeypatch, some, proof)
     outcome = prove(THREES, BUDGET, find_checker())
-    proved = (some, proof) == (CheckVerdict.FALSE, CheckVerdict.TRUE)
-    late = CheckVerdict.EXPIRED in (some, proof) and CheckVerdict.FAILED not in (some, proof)
+    proved = (some, proof) == (InvariantVerdict.FALSE, InvariantVerdict.TRUE)
+    late = InvariantVerdict.EXPIRED in (some, proof) and InvariantVerdict.FAILED not in (
+        some,
+        proof,
+    )
     assert (outcome.bound is not None) == proved
     assert bool(outcome.failed) == (not proved and not late)
     assert bool(outcome.model) == proved
@@ -63,7 +78,7 @@ def wrong_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that takes every induction step for proved."""
     real = SmtSolver.check
 
-    def check(self: SmtSolver, formulas: Sequence[object], effort: Effort) -> SmtAnswer:
+    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtAnswer:
         found = real(self, formulas, effort)
         constrained = len(formulas) > 1
         return replace(found, result=SmtResult.UNSAT) if constrained else found
@@ -91,7 +106,7 @@ def test_checkers_agree(name: str) -> None:
     assert len({(outcome.relations, outcome.reached) for outcome in found}) == 1
 
 
-@pytest.mark.parametrize("checker", [NuSmv(nusmv.find_solver()), Smt()])
+@pytest.mark.parametrize("checker", [NusmvChecker(nusmv.find_solver()), SmtChecker()])
 @pytest.mark.parametrize(
     ("model", "claim"),
     [
@@ -101,11 +116,13 @@ def test_checkers_agree(name: str) -> None:
         (LoopModel((), (), (), (FALSE,), FALSE), at_most(9)),
     ],
 )
-def test_what_is_not_so_is_not_proved(checker: NuSmv | Smt, model: LoopModel, claim: Term) -> None:
+def test_what_is_not_so_is_not_proved(
+    checker: NusmvChecker | SmtChecker, model: LoopModel, claim: Term
+) -> None:
     """A bound that is exceeded, or anything of a model without an initial state."""
-    session = Session(model, BUDGET, checker)
+    session = SolverSession(model, BUDGET, checker)
     with pytest.raises(SolverFailed, match="not confirmed"):
-        session.proved(claim, 4)
+        session.proves(claim, 4)
     assert not session.text
 
 
@@ -118,12 +135,14 @@ def test_a_proof_that_takes_too_long(checker: str) -> None:
     one = [terms.ult(terms.const(1, 64), x) for x in (a, b)]
     model = LoopModel((a, b), (), (), (*small, *one), FALSE)
     claim = terms.negate(terms.eq(product, terms.const(9633832748884915969, 64)))
-    budget = Budget(seconds=20, query=Limits(seconds=1), search=Effort(steps=200))
-    assert not Session(model, budget, find_checker(checker)).proved(claim, 0)
+    budget = Budget(
+        seconds=20, limits=SolverLimits(ProcessLimits(seconds=1), StepLimits(steps=200))
+    )
+    assert not SolverSession(model, budget, find_checker(checker)).proves(claim, 0)
     with pytest.raises(OutOfTime):
-        Session(model, Budget(seconds=0), find_checker(checker)).proved(claim, 0)
+        SolverSession(model, Budget(seconds=0), find_checker(checker)).proves(claim, 0)
     with pytest.raises(OutOfTime):
-        Session(model, Budget(queries=0), find_checker(checker)).first([claim], 1)
+        SolverSession(model, Budget(queries=0), find_checker(checker)).first_inductive([claim], 1)
 
 
 @pytest.mark.slow
@@ -142,8 +161,10 @@ def test_without_nusmv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_keys_name_every_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Name and version of the search and of the checker are in the key of a proof."""
     versions = {"file": "1", "package": "1"}
-    monkeypatch.setattr(checkers, "file_version", lambda path: versions["file"])
-    monkeypatch.setattr(checkers, "package_version", lambda name: f"{name} {versions['package']}")
+    monkeypatch.setattr(nusmv_checker, "file_version", lambda path: versions["file"])
+    monkeypatch.setattr(
+        smt_checker, "package_version", lambda name: f"{name} {versions['package']}"
+    )
     monkeypatch.setattr("loopbounds.proof.keys.versions", lambda *folders: ())
 
     def keys() -> list[str]:

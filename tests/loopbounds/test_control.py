@@ -8,15 +8,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from loopbounds.nusmv.model import LoopModel, Variable
-from loopbounds.proof.checker import find_checker
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.explicit import states_of
 from loopbounds.proof.prove import prove_listed
-from loopbounds.proof.runs import ModelStepper
 from loopbounds.reduction.control import control_of, demanded
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.terms.rewrite import substitute
+from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, models, small
 from tests.testing.loopbounds.models import BUDGET

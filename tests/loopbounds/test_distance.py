@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from loopbounds.nusmv.model import LoopModel
 from loopbounds.proof.candidates import candidates
-from loopbounds.proof.checker import find_checker
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.distance import USEFUL, distances, longer_runs
 from loopbounds.proof.options import Budget
 from loopbounds.proof.prove import prove
 from loopbounds.proof.runs import MAX_STEPS, explore, longest
-from loopbounds.proof.session import Session
+from loopbounds.proof.session import SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
+from loopbounds.transition.model import LoopModel
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.counting import Program
 from tests.testing.loopbounds.drawn_models import models
@@ -133,7 +133,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
     rare = terms.eq(operation("lshr", key, word(12)), operation("lshr", M, word(12)))
     model = counted(key, UP, terms.negate(terms.eq(X, M)), terms.both(rare, terms.ule(key, M)))
     runs = explore(model)
-    session = Session(model, Budget(), find_checker())
+    session = SolverSession(model, Budget(), find_checker())
     executions = longest(runs)
     assert executions < 1 << 12
     found = longer_runs(session, model, candidates(model, runs), executions, {})
@@ -149,7 +149,7 @@ def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     exact = most_executions(model)
     assume(exact != 0)
     runs = explore(model)
-    session = Session(model, Budget(queries=1000), find_checker())
+    session = SolverSession(model, Budget(queries=1000), find_checker())
     guesses = candidates(model, runs)
     assume(guesses)
     nearest: dict[Term, int] = {}

@@ -15,12 +15,18 @@ from pathlib import Path
 import pytest
 
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits
+from loopbounds.nusmv import run as nusmv
 from loopbounds.proof.bound import NUSMV, SMT, LoopBound
 from loopbounds.proof.prove import Budget, ProofOutcome
 from loopbounds.proof.store import KeptProof
 from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    SolverLimits,
+)
 from quoll.kept.store import Store
 from tests.testing.loopbounds.bounded import function, stated
 from tests.testing.loopbounds.counting import load
@@ -56,7 +62,7 @@ def test_a_failing_solver_proves_nothing(
     The fact did not count: a solver that died took a stated bound away.
     """
     fake(tmp_path, monkeypatch, body)
-    budget = Budget(seconds=20, query=Limits(seconds=1))
+    budget = Budget(seconds=20, limits=SolverLimits(ProcessLimits(seconds=1)))
     store = Store(tmp_path / "cache")
     options = BoundOptions(budget, workers=workers, store=store, prove_stated=True, checker=NUSMV)
     code = function("main")
@@ -238,18 +244,18 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     code = load(build(NESTED, optimise="-O1"))
     options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
-    asked, real = [0], nusmv.ask
+    asked, real = [0], nusmv.check_invariants
     fails_at = 0
 
     def failing(
-        model: str, checks: Sequence[Check], limits: Limits, solver: Path
-    ) -> tuple[CheckAnswer, ...]:
+        model: str, checks: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
+    ) -> tuple[InvariantResult, ...]:
         asked[0] += 1
         if asked[0] == fails_at:
-            return tuple(CheckAnswer(CheckVerdict.FAILED, reason="killed") for _ in checks)
+            return tuple(InvariantResult(InvariantVerdict.FAILED, reason="killed") for _ in checks)
         return real(model, checks, limits, solver)
 
-    monkeypatch.setattr(nusmv, "ask", failing)
+    monkeypatch.setattr(nusmv, "check_invariants", failing)
     wanted = [(b.bound, b.total) for b in code.bounds(options=options)]
     assert {total is None for _, total in wanted} == {True, False}
     queries, failed, incomplete = asked[0], 0, 0

@@ -12,14 +12,16 @@ import pytest
 
 from loopbounds import bounds
 from loopbounds.bounds import BoundOptions
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.proof import checker, keys, rounds
+from loopbounds.nusmv import checker
+from loopbounds.nusmv import run as nusmv
+from loopbounds.proof import keys, rounds
 from loopbounds.proof.bound import SMT
 from loopbounds.proof.prove import Budget, ProofOutcome, prove_simple
 from loopbounds.proof.store import KeptProof
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
 from quoll.facts.applied import Guidance, Replacement
@@ -133,7 +135,7 @@ def test_answers_are_those_of_the_same_question(
         contexts = tuple(replace(context, nest=()) for context in code.graph.contexts)
         code.graph = replace(code.graph, contexts=contexts)
     elif change == "search":
-        monkeypatch.setattr(checker, "package_version", lambda name: f"{name} later")
+        monkeypatch.setattr("loopbounds.smt.checker.package_version", lambda name: f"{name} later")
     elif change == "checker":
         options = replace(options, checker=SMT)
     else:
@@ -213,9 +215,9 @@ def test_models_are_kept(tmp_path: Path) -> None:
     [model] = tmp_path.glob("*.smv")
     text = model.read_text()
     assert "INVARSPEC NAME spec_bounded := bounded;" in text
-    checks = [nusmv.Check("bounded")]
-    [answer] = nusmv.ask(text, checks, nusmv.Limits(), nusmv.find_solver())
-    assert answer.verdict is nusmv.CheckVerdict.TRUE
+    checks = [InvariantQuery("bounded")]
+    [answer] = nusmv.check_invariants(text, checks, ProcessLimits(), nusmv.find_solver())
+    assert answer.verdict is InvariantVerdict.TRUE
 
 
 ALIKE = """

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
 from quoll.errors import SolverError
 from quoll.processes import children
 
@@ -42,24 +43,28 @@ def script(tmp_path: Path, body: str) -> Path:
 
 def test_verdicts_and_traces() -> None:
     """True, and false with a trace from an initial state, each for its own property."""
-    checks = [Check("low"), Check("tight", depth=12)]
-    true, false = ask(COUNTER, checks, Limits(), find_solver())
-    assert true.verdict is CheckVerdict.TRUE
-    assert false.verdict is CheckVerdict.FALSE
+    checks = [InvariantQuery("low"), InvariantQuery("tight", depth=12)]
+    true, false = check_invariants(COUNTER, checks, ProcessLimits(), find_solver())
+    assert true.verdict is InvariantVerdict.TRUE
+    assert false.verdict is InvariantVerdict.FALSE
     assert [state["x"] for state in false.trace] == list(range(11))
 
 
 def test_induction_that_is_too_shallow_proves_nothing() -> None:
     """The bound 10 is reached after ten steps only: five decide nothing."""
-    [answer] = ask(COUNTER, [Check("tight", depth=5)], Limits(), find_solver())
-    assert answer.verdict is CheckVerdict.UNKNOWN
+    [answer] = check_invariants(
+        COUNTER, [InvariantQuery("tight", depth=5)], ProcessLimits(), find_solver()
+    )
+    assert answer.verdict is InvariantVerdict.UNKNOWN
 
 
 @pytest.mark.slow
 def test_out_of_time() -> None:
     """A query that takes its whole processor time is out of time, not answered."""
-    [answer] = ask(FACTORING, [Check("prime")], Limits(seconds=1), find_solver())
-    assert answer.verdict is CheckVerdict.EXPIRED
+    [answer] = check_invariants(
+        FACTORING, [InvariantQuery("prime")], ProcessLimits(seconds=1), find_solver()
+    )
+    assert answer.verdict is InvariantVerdict.EXPIRED
 
 
 @pytest.mark.slow
@@ -77,8 +82,10 @@ def test_stuck(tmp_path: Path, body: str) -> None:
     It was ended after 60 times its limit, or never where a process of its own held its output.
     """
     start = time.monotonic()
-    [answer] = ask(COUNTER, [Check("low")], Limits(seconds=1), script(tmp_path, body))
-    assert answer.verdict is CheckVerdict.FAILED
+    [answer] = check_invariants(
+        COUNTER, [InvariantQuery("low")], ProcessLimits(seconds=1), script(tmp_path, body)
+    )
+    assert answer.verdict is InvariantVerdict.FAILED
     assert time.monotonic() - start < 50  # it would sleep for 60
 
 
@@ -86,15 +93,19 @@ def test_a_flood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that prints without end is ended when it has printed enough."""
     monkeypatch.setattr(children, "OUTPUT", 1 << 20)
     body = "while True:\n    sys.stdout.write('is true ' * 1000)"
-    [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
-    assert answer.verdict is CheckVerdict.FAILED
+    [answer] = check_invariants(
+        COUNTER, [InvariantQuery("low")], ProcessLimits(), script(tmp_path, body)
+    )
+    assert answer.verdict is InvariantVerdict.FAILED
 
 
 @pytest.mark.parametrize("megabytes", [1, 10, 20, 30])
 def test_out_of_memory(megabytes: int) -> None:
     """A solver that gets too little memory failed, wherever it notices."""
-    [answer] = ask(COUNTER, [Check("low")], Limits(memory=megabytes << 20), find_solver())
-    assert answer.verdict is CheckVerdict.FAILED
+    [answer] = check_invariants(
+        COUNTER, [InvariantQuery("low")], ProcessLimits(memory=megabytes << 20), find_solver()
+    )
+    assert answer.verdict is InvariantVerdict.FAILED
 
 
 @pytest.mark.parametrize(
@@ -114,8 +125,10 @@ def test_out_of_memory(megabytes: int) -> None:
 )
 def test_a_solver_that_misbehaves(tmp_path: Path, body: str) -> None:
     """Killed, crashed, silent, or saying anything but one verdict in its frame: failed."""
-    [answer] = ask(COUNTER, [Check("low")], Limits(), script(tmp_path, body))
-    assert answer.verdict is CheckVerdict.FAILED
+    [answer] = check_invariants(
+        COUNTER, [InvariantQuery("low")], ProcessLimits(), script(tmp_path, body)
+    )
+    assert answer.verdict is InvariantVerdict.FAILED
 
 
 def test_what_was_answered_before_a_crash_counts(tmp_path: Path) -> None:
@@ -124,9 +137,9 @@ def test_what_was_answered_before_a_crash_counts(tmp_path: Path) -> None:
         "print('quoll-begin 0 \\n-- invariant low  is true\\nquoll-end 0 \\nquoll-begin 1 ',"
         " flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
     )
-    checks = [Check("low"), Check("tight")]
-    first, second = ask(COUNTER, checks, Limits(), script(tmp_path, body))
-    assert (first.verdict, second.verdict) == (CheckVerdict.TRUE, CheckVerdict.FAILED)
+    checks = [InvariantQuery("low"), InvariantQuery("tight")]
+    first, second = check_invariants(COUNTER, checks, ProcessLimits(), script(tmp_path, body))
+    assert (first.verdict, second.verdict) == (InvariantVerdict.TRUE, InvariantVerdict.FAILED)
 
 
 def test_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

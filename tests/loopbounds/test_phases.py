@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopbounds.nusmv.model import COUNT, LoopModel, Variable
-from loopbounds.proof.checker import find_checker
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.phases import in_phases, phases_of
 from loopbounds.proof.prove import prove
-from loopbounds.proof.runs import ModelStepper
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, sym
 from loopbounds.terms.evaluate import evaluate
 from loopbounds.terms.rewrite import substitute
+from loopbounds.transition.model import COUNT, LoopModel, Variable
+from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.drawn_models import J, P, Q, models

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 
-from loopbounds.nusmv import query as nusmv
-from loopbounds.nusmv.model import COUNT_WIDTH, LoopModel, Variable, at_most
-from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
-from loopbounds.proof.checker import Checker, find_checker
+from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.climb import Choice, climb
 from loopbounds.proof.prove import (
     HUGE,
@@ -28,10 +28,18 @@ from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
 from loopbounds.smt.induction import Induction
-from loopbounds.smt.solver import Effort
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import COUNT_WIDTH, LoopModel, Variable, at_most
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    StepLimits,
+)
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, mixed, models, small
 from tests.testing.loopbounds.models import (
@@ -165,18 +173,18 @@ def test_a_loop_that_is_never_repeated() -> None:
 @pytest.mark.slow
 def test_a_truncated_model_proves_nothing() -> None:
     """The property stands last: text that was cut off anywhere has no verdict."""
-    text = PROVED["signed"][0].smv([("bounded", at_most(1 << 20))])
-    checks = [Check("bounded")]
+    text = smv_text(PROVED["signed"][0], [("bounded", at_most(1 << 20))])
+    checks = [InvariantQuery("bounded")]
     for length in range(0, len(text) - 2, 23):
-        [answer] = ask(text[:length], checks, Limits(), find_solver())
-        assert answer.verdict is CheckVerdict.FAILED
+        [answer] = check_invariants(text[:length], checks, ProcessLimits(), find_solver())
+        assert answer.verdict is InvariantVerdict.FAILED
 
 
 def test_the_counter_saturates() -> None:
     """No bound may be claimed at or above the value where the counter stays."""
     with pytest.raises(ValueError, match="beyond the counter"):
         at_most((1 << COUNT_WIDTH) - 2)
-    assert "executions != 0ud32_4294967295 ?" in TRAPS["runs for ever"].smv([])
+    assert "executions != 0ud32_4294967295 ?" in smv_text(TRAPS["runs for ever"], [])
 
 
 @pytest.mark.slow
@@ -242,7 +250,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
     model = LoopModel((P, Q), (counted_down, followed), (J,), constraints, again)
     assert renamed(model) != model
     assert canonical(renamed(model)) == canonical(model)
-    assert canonical(renamed(model)).smv([]) == canonical(model).smv([])
+    assert smv_text(canonical(renamed(model)), []) == smv_text(canonical(model), [])
 
 
 @pytest.mark.slow
@@ -264,15 +272,15 @@ def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> No
     The checker is asked once, however often the search was: a proof took up to 48 processes.
     """
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
-    asked, ask_solver = [0], nusmv.ask
+    asked, ask_solver = [0], nusmv.check_invariants
 
     def counting(
-        text: str, checks: Sequence[Check], limits: Limits, solver: Path
-    ) -> tuple[nusmv.CheckAnswer, ...]:
+        text: str, checks: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
+    ) -> tuple[InvariantResult, ...]:
         asked[0] += 1
         return ask_solver(text, checks, limits, solver)
 
-    monkeypatch.setattr(nusmv, "ask", counting)
+    monkeypatch.setattr(nusmv, "check_invariants", counting)
     wanted = prove(model, BUDGET, find_checker()).bound
     assert wanted is not None
     assert asked[0] == 1
@@ -363,7 +371,7 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
         search = Induction(model, most=steps)
         claims = [("claim", at_most(n)) for n in (1 << 27, 1 << 28, 1 << 29)]
         for claim in claims:
-            search.ask([claim], [Check("claim", 4)], Effort())
+            search.check([claim], [InvariantQuery("claim", 4)], StepLimits())
         checks = len(claims) * 2 * 5
         assert search.steps <= steps + checks  # one that is stopped has taken one step more
     least = (1 << 26) + 1

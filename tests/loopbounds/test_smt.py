@@ -13,23 +13,31 @@ from types import FrameType
 
 import pytest
 
-from loopbounds.nusmv.model import COUNT, RUNNING, LoopModel, Variable, at_most
-from loopbounds.nusmv.printing import IllTyped
-from loopbounds.nusmv.query import Check, CheckAnswer, CheckVerdict, Limits, ask, find_solver
-from loopbounds.proof.runs import ModelStepper
+from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.smt.induction import Induction
-from loopbounds.smt.solver import Effort, SmtResult, SmtSolver
+from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
 from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.term import make
+from loopbounds.terms.well_typed import IllTyped
+from loopbounds.transition.model import COUNT, RUNNING, LoopModel, Variable, at_most
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    StepLimits,
+)
+from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 from tests.testing.loopbounds.models import PROVED
 
-EFFORT = Effort()
-VERDICTS = (CheckVerdict.TRUE, CheckVerdict.FALSE, CheckVerdict.UNKNOWN)
+EFFORT = StepLimits()
+VERDICTS = (InvariantVerdict.TRUE, InvariantVerdict.FALSE, InvariantVerdict.UNKNOWN)
 
 
 def translated(drawn: Drawn) -> tuple[SmtSolver, SmtTranslation]:
@@ -63,7 +71,7 @@ def test_what_the_solver_chooses_the_evaluator_confirms(seed: int) -> None:
         for value in (0, 1):
             solver, translation = translated(drawn)
             [formula] = translation.of([equals(claim, value)])
-            answer = solver.check([formula], Effort(steps=4000))
+            answer = solver.check([formula], StepLimits(steps=4000))
             if answer.result is SmtResult.SAT:
                 satisfied += 1
                 values = [answer.value(f) for f in translation.of(order)]
@@ -185,10 +193,10 @@ def test_checks_have_the_answers_of_nusmv(seed: int) -> None:
         asked = [(claim, depth) for claim in claims_about(chance) for depth in (0, 1, 4)]
         asked = [(claim, depth) for claim, depth in asked if depth or claim is not TRUE]
         properties = [(f"c{n}", claim) for n, (claim, _) in enumerate(asked)]
-        checks = [Check(f"c{n}", depth) for n, (_, depth) in enumerate(asked)]
-        told = ask(model.smv(properties), checks, Limits(), find_solver())
+        checks = [InvariantQuery(f"c{n}", depth) for n, (_, depth) in enumerate(asked)]
+        told = check_invariants(smv_text(model, properties), checks, ProcessLimits(), find_solver())
         for plain in (False, True):
-            found = Induction(model, plain=plain).ask(properties, checks, EFFORT)
+            found = Induction(model, plain=plain).check(properties, checks, EFFORT)
             assert [a.verdict for a in found] == [a.verdict for a in told]
             for check, answer in zip(checks, found, strict=True):
                 shown(model, dict(properties)[check.name], answer)
@@ -196,14 +204,14 @@ def test_checks_have_the_answers_of_nusmv(seed: int) -> None:
     assert all(seen.values())
 
 
-def shown(model: LoopModel, claim: Term, answer: CheckAnswer) -> None:
+def shown(model: LoopModel, claim: Term, answer: InvariantResult) -> None:
     """A trace is one of the model, by our own evaluator, and ends where ``claim`` fails."""
     if not answer.trace:
         return
     stepper, variables = ModelStepper(model), [v.symbol for v in model.state]
     parameters = [answer.trace[0][p.name] for p in model.parameters]
     states = [tuple(at[v.name] for v in variables) for at in answer.trace]
-    if answer.verdict is CheckVerdict.FALSE:
+    if answer.verdict is InvariantVerdict.FALSE:
         assert stepper.start(parameters) == states[0]
         assert (answer.trace[0][COUNT.name], answer.trace[0][RUNNING.name]) == (1, 1)
     steps = zip(pairwise(answer.trace), pairwise(states), strict=True)
@@ -222,11 +230,11 @@ def shown(model: LoopModel, claim: Term, answer: CheckAnswer) -> None:
 def test_answers_are_repeatable() -> None:
     """The same traces, whatever else this process has asked."""
     model, _ = PROVED["inclusive binary search"]
-    properties, checks = [("c", at_most(3))], [Check("c", 4)]
-    first = Induction(model).ask(properties, checks, EFFORT)
+    properties, checks = [("c", at_most(3))], [InvariantQuery("c", 4)]
+    first = Induction(model).check(properties, checks, EFFORT)
     for other, _ in list(PROVED.values())[:4]:
-        Induction(other).ask(properties, checks, EFFORT)
-    assert Induction(model).ask(properties, checks, EFFORT) == first
+        Induction(other).check(properties, checks, EFFORT)
+    assert Induction(model).check(properties, checks, EFFORT) == first
 
 
 def hard(width: int = 64) -> LoopModel:
@@ -242,19 +250,23 @@ def hard(width: int = 64) -> LoopModel:
 def test_a_check_is_bounded_in_steps() -> None:
     """It stops after as many steps, and says that nothing is known."""
     for steps in (10, 1000):
-        [answer] = Induction(hard()).ask([("c", FALSE)], [Check("c", 0)], Effort(steps=steps))
-        assert answer.verdict is CheckVerdict.EXPIRED
+        [answer] = Induction(hard()).check(
+            [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(steps=steps)
+        )
+        assert answer.verdict is InvariantVerdict.EXPIRED
 
 
 def test_a_check_is_bounded_in_seconds() -> None:
     """Of processor time, which other load does not use up."""
     start = time.process_time()
-    [answer] = Induction(hard()).ask([("c", FALSE)], [Check("c", 0)], Effort(1 << 30, seconds=1))
-    assert answer.verdict is CheckVerdict.EXPIRED
+    [answer] = Induction(hard()).check(
+        [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(1 << 30, seconds=1)
+    )
+    assert answer.verdict is InvariantVerdict.EXPIRED
     assert time.process_time() - start < 5
 
 
-def large_check() -> CheckVerdict:
+def large_check() -> InvariantVerdict:
     """Four hundred equations of products need 1,700 MiB: the check stops long before."""
     words = [sym(f"w{n}", 32) for n in range(400)]
     products = [make("mul", 32, (a, b)) for a, b in pairwise((*words, words[0]))]
@@ -263,8 +275,8 @@ def large_check() -> CheckVerdict:
     claim = make("not", 1, (make("and", 1, tuple(equal)),))
     model = LoopModel(tuple(words), (), (), (), FALSE)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    effort = Effort(steps=1 << 30, memory=1 << 24)
-    [answer] = Induction(model).ask([("c", claim)], [Check("c", 0)], effort)
+    effort = StepLimits(steps=1 << 30, memory=1 << 24)
+    [answer] = Induction(model).check([("c", claim)], [InvariantQuery("c", 0)], effort)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 3 << 18  # KiB
     return answer.verdict
 
@@ -272,7 +284,7 @@ def large_check() -> CheckVerdict:
 def test_a_check_is_bounded_in_memory() -> None:
     """In a process of its own: what this one has freed would be used before more is taken."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        assert pool.submit(large_check).result() is CheckVerdict.EXPIRED
+        assert pool.submit(large_check).result() is InvariantVerdict.EXPIRED
 
 
 def test_what_a_signal_raises_ends_a_check() -> None:
@@ -286,7 +298,9 @@ def test_what_a_signal_raises_ends_a_check() -> None:
     try:
         start = time.process_time()
         with pytest.raises(TimeoutError):
-            Induction(hard()).ask([("c", FALSE)], [Check("c", 0)], Effort(1 << 30, seconds=20))
+            Induction(hard()).check(
+                [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(1 << 30, seconds=20)
+            )
         assert time.process_time() - start < 10
         assert signal.getsignal(signal.SIGALRM) is stop
     finally:

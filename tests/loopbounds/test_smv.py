@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.nusmv.model import LoopModel, Variable
-from loopbounds.nusmv.printing import IllTyped, Printer, TooLarge, is_sayable
-from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
-from loopbounds.proof.checker import find_checker
+from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.printing import Printer, TooLarge, is_sayable
+from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import Budget, Question, prove, prove_simple
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, Term, const, sym
 from loopbounds.terms.term import make
+from loopbounds.terms.well_typed import IllTyped
+from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantVerdict,
+    ProcessLimits,
+    SolverLimits,
+)
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 
 
@@ -20,14 +28,19 @@ def claims_of(drawn: Drawn, found: list[Term]) -> list[Term]:
     return [equals(t, v) for t, v in zip(found, drawn.values_of(found), strict=True)]
 
 
-def judged(drawn: Drawn, claims: list[Term]) -> CheckVerdict:
+def judged(drawn: Drawn, claims: list[Term]) -> InvariantVerdict:
     """NuSMV's verdict on all claims at once, for the values that symbols have."""
     symbols = tuple(drawn.values)
     starts = tuple(equals(s, v) for s, v in drawn.values.items())
     model = LoopModel(symbols, (), (), starts, FALSE)
     together = make("and", 1, tuple(claims)) if len(claims) > 1 else claims[0]
-    [answer] = ask(model.smv([("all", together)]), [Check("all")], Limits(), find_solver())
-    assert answer.verdict is not CheckVerdict.FAILED, answer.reason
+    [answer] = check_invariants(
+        smv_text(model, [("all", together)]),
+        [InvariantQuery("all")],
+        ProcessLimits(),
+        find_solver(),
+    )
+    assert answer.verdict is not InvariantVerdict.FAILED, answer.reason
     return answer.verdict
 
 
@@ -45,7 +58,7 @@ def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     wrong = []
     while pending:
         part = pending.pop()
-        if judged(drawn, part) is not CheckVerdict.TRUE:
+        if judged(drawn, part) is not InvariantVerdict.TRUE:
             half = len(part) // 2
             wrong += part if not half else []
             pending += [part[:half], part[half:]] if half else []
@@ -57,7 +70,7 @@ def test_a_wrong_value_is_seen() -> None:
     """The comparison above can fail."""
     drawn = Drawn(99)
     claims = claims_of(drawn, drawn.terms(1))
-    assert judged(drawn, [*claims[:20], make("not", 1, (claims[30],))]) is CheckVerdict.FALSE
+    assert judged(drawn, [*claims[:20], make("not", 1, (claims[30],))]) is InvariantVerdict.FALSE
 
 
 @pytest.mark.parametrize(
@@ -87,8 +100,10 @@ def test_a_boolean_counted_from_its_start() -> None:
     x, p = sym("x0", 1), sym("p0", 1)
     start = make("linear", 1, (x, p), 1, (1, 1))
     model = LoopModel((p,), (Variable(x, FALSE, start),), (), (), terms.TRUE)
-    [answer] = ask(model.smv([("q", terms.TRUE)]), [Check("q")], Limits(), find_solver())
-    assert answer.verdict is CheckVerdict.TRUE
+    [answer] = check_invariants(
+        smv_text(model, [("q", terms.TRUE)]), [InvariantQuery("q")], ProcessLimits(), find_solver()
+    )
+    assert answer.verdict is InvariantVerdict.TRUE
 
 
 def test_inputs_that_determine_each_other() -> None:
@@ -135,11 +150,11 @@ def doubling(times: int) -> LoopModel:
 
 def test_a_term_that_doubles_when_definitions_are_written_out() -> None:
     """NuSMV counts its parts in 32 bits: 2**31 were ill-typed to it, and it ended by signal 6."""
-    budget = Budget(seconds=5, query=Limits(seconds=3))
+    budget = Budget(seconds=5, limits=SolverLimits(ProcessLimits(seconds=3)))
     whole = prove_simple(doubling(5), Budget(), find_checker())
     assert (whole.bound, whole.failed) == (10, "")
     with pytest.raises(TooLarge):
-        doubling(40).smv([])
+        smv_text(doubling(40), [])
     large = prove_simple(doubling(40), budget, find_checker())
     assert (large.bound, large.failed) == (None, "")  # not within the limits
     assert not is_sayable(doubling(40).terms())
@@ -156,5 +171,10 @@ def test_a_deep_term() -> None:
         deep = make("linear", 32, (make("xor", 32, (deep, const(n, 32))),), 1, (1,))
     model = LoopModel((x,), (), (), (), FALSE)
     claim = make("eq", 1, (deep, const(3, 32)))
-    [answer] = ask(model.smv([("q", claim)]), [Check("q", depth=0)], Limits(), find_solver())
-    assert answer.verdict is CheckVerdict.FALSE
+    [answer] = check_invariants(
+        smv_text(model, [("q", claim)]),
+        [InvariantQuery("q", depth=0)],
+        ProcessLimits(),
+        find_solver(),
+    )
+    assert answer.verdict is InvariantVerdict.FALSE

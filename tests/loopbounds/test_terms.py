@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopbounds.nusmv.model import LoopModel
-from loopbounds.nusmv.query import Check, CheckVerdict, Limits, ask, find_solver
+from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.terms import arithmetic, rewrite
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
 from loopbounds.terms.evaluate import compile_loop, compile_terms, evaluate
 from loopbounds.terms.interval import interval
+from loopbounds.transition.model import LoopModel
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
 from tests.testing.loopbounds.drawn_terms import Drawn
 
 WIDTH = 8
@@ -187,10 +189,10 @@ def test_smv_text_means_the_same(data: st.DataObject) -> None:
     )
     claims = [terms.eq(t, const(v, t.width)) for t, v in pairs]
     claims = [c for c in claims if c.constant is None]
-    text = model.smv([(f"c{i}", c) for i, c in enumerate(claims)])
-    checks = [Check(f"c{i}") for i in range(len(claims))]
-    answers = ask(text, checks, Limits(), find_solver())
-    assert [a.verdict for a in answers] == [CheckVerdict.TRUE] * len(claims)
+    text = smv_text(model, [(f"c{i}", c) for i, c in enumerate(claims)])
+    checks = [InvariantQuery(f"c{i}") for i in range(len(claims))]
+    answers = check_invariants(text, checks, ProcessLimits(), find_solver())
+    assert [a.verdict for a in answers] == [InvariantVerdict.TRUE] * len(claims)
 
 
 def test_a_symbol_without_a_value_is_refused() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loopbounds.bounds import BoundOptions
 from loopbounds.proof import triangular
-from loopbounds.proof.checker import find_checker
+from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.triangular import total_over
 from tests.testing.loopbounds.counting import Program, load

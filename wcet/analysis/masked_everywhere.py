@@ -76,8 +76,8 @@ class Extent:
         """``options`` with no proof that takes the time of all the others."""
         most = max(1, round(self.seconds / SHARE))
         budget = options.bounds.budget
-        query = replace(budget.query, seconds=min(budget.query.seconds, most))
-        budget = replace(budget, seconds=min(budget.seconds, most), query=query)
+        limits = budget.limits.within(most)
+        budget = replace(budget, seconds=min(budget.seconds, most), limits=limits)
         return replace(
             options,
             bounds=replace(options.bounds, budget=budget),

@@ -96,7 +96,7 @@ class PreparedStore:
         self._store = options.store
         self._sources = {str(f): str(f.source) for f in reversed(facts.facts) if matters(f)}
         self._parameters = bool(facts.of(LoopParameter))
-        self._query = options.bounds.budget.query.seconds
+        self._query = options.bounds.budget.limits.process.seconds
         self._request = ""
         if self._store.keeps and options.bounds.models is None:
             self._request = request_key(options, image, platform, facts, ends)

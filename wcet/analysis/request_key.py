@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ilp.solvers.cbc import Cbc
-from loopbounds.nusmv.query import find_solver
+from loopbounds.nusmv.run import find_solver
 from quoll.errors import SolverError
 from quoll.facts import Fact, Facts, Stage
 from quoll.image.image import Image

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from loopbounds.nusmv.fetch import fetch
 from loopbounds.nusmv.library import installed
-from loopbounds.nusmv.query import any_solver
+from loopbounds.nusmv.run import any_solver
 from quoll.errors import SolverError
 from wcet.process import send_output
 from wcet.request import add_command

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from itertools import product
 
-from loopbounds.nusmv.model import LoopModel, Variable
-from loopbounds.proof.runs import ModelStepper
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, const, sym
+from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["NotNarrow", "free_bits", "most_executions", "narrowed"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import TRUE, Term, const, operation, sym
+from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["A", "B", "J", "P", "Q", "mixed", "models", "small"]
 

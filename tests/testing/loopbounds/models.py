@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from loopbounds.nusmv.model import LoopModel, Variable
 from loopbounds.proof.prove import Budget
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
+from loopbounds.transition.model import LoopModel, Variable
 
 BUDGET = Budget(seconds=60)
 N, M, X, Y = sym("n", 32), sym("m", 32), sym("x", 32), sym("y", 32)

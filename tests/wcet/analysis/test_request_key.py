@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from ilp.solvers import cbc
-from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv import run as nusmv
 from quoll import facts as kinds
 from quoll.errors import InputError, SolverError
 from quoll.facts import Facts

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.nusmv import query as nusmv
+from loopbounds.nusmv import run as nusmv
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import parse
@@ -88,8 +89,10 @@ def test_models_can_be_checked_again(
     (model,) = tmp_path.glob("*.smv")
     text = model.read_text()
     name = text.rsplit("INVARSPEC NAME spec_", 1)[1].split(" ")[0]
-    (answer,) = nusmv.ask(text, [nusmv.Check(name)], nusmv.Limits(), nusmv.find_solver())
-    assert answer.verdict is nusmv.CheckVerdict.TRUE
+    (answer,) = nusmv.check_invariants(
+        text, [InvariantQuery(name)], ProcessLimits(), nusmv.find_solver()
+    )
+    assert answer.verdict is InvariantVerdict.TRUE
 
 
 def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path) -> None:

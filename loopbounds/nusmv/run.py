@@ -1,10 +1,9 @@
-"""Ask NuSMV whether invariants of a model hold: the only place that runs the model checker.
+"""Run NuSMV on the text of a model: the only file that runs the model checker.
 
-A query is one model text and a list of checks. It runs in a child process of its own (NuSMV is
-not re-entrant and may run out of memory), under a time and a memory limit. What counts as an
-answer is narrow (rule 19): the child ends by itself with status 0, every check is framed by its
-own markers, and between the markers stands exactly one verdict line, which names the property
-that was asked for. Anything else is ``CheckVerdict.FAILED``.
+Each run is a child process of its own (NuSMV is not re-entrant and may run out of memory), under a
+time and a memory limit. Few outputs are a verdict (rule 19): the child ends by itself with status
+0, markers frame each query, and between them stands exactly one verdict line, which names the
+property of the query. Anything else is ``InvariantVerdict.FAILED``.
 """
 
 from __future__ import annotations
@@ -14,26 +13,22 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Sequence
 from pathlib import Path
 
 from loopbounds.nusmv.library import installed
+from loopbounds.transition.query import (
+    InvariantQuery,
+    InvariantResult,
+    InvariantVerdict,
+    ProcessLimits,
+    State,
+)
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import path_of, unnamed
 
-__all__ = [
-    "Check",
-    "CheckAnswer",
-    "CheckVerdict",
-    "Limits",
-    "State",
-    "any_solver",
-    "ask",
-    "find_solver",
-]
+__all__ = ["any_solver", "check_invariants", "find_solver"]
 
 CHILD = Path(__file__).with_name("child.py")
 LIBRARY = installed()
@@ -41,49 +36,6 @@ EXECUTABLES = ("NuSMV", "nuXmv")
 MISSING = "NuSMV is missing: run 'wcet setup', put NuSMV on PATH, or use --checker smt"
 ALGORITHM = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
 PATIENCE = 10  # times the processor's seconds by the clock: the machine may do other work
-
-State = Mapping[str, int]
-
-
-class CheckVerdict(Enum):
-    """What NuSMV said of one invariant."""
-
-    TRUE = "true"
-    FALSE = "false"  # violated; the trace starts in an initial state
-    UNKNOWN = "unknown"  # neither; the search gives a failed induction step as the trace
-    EXPIRED = "out of time"  # of the processor
-    FAILED = "solver failed"  # killed, crashed, stuck, out of memory, or not understood
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One invariant and the depth of the induction.
-
-    The model says ``DEFINE name := ...; INVARSPEC NAME spec_name := name``.
-    """
-
-    name: str
-    depth: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one query may use.
-
-    It is ended when it does nothing for these seconds, and ``PATIENCE`` times as much by the clock.
-    """
-
-    seconds: int = 20  # of processor time
-    memory: int = 1 << 30  # bytes of address space
-
-
-@dataclass(frozen=True, slots=True)
-class CheckAnswer:
-    """The verdict on one check; ``trace`` lists states, inputs of a step under the new state."""
-
-    verdict: CheckVerdict
-    trace: tuple[State, ...] = field(default=())
-    reason: str = ""  # of EXPIRED and FAILED
 
 
 def any_solver() -> Path:
@@ -103,14 +55,17 @@ def find_solver() -> Path:
     )
 
 
-def ask(
-    model: str, checks: Sequence[Check], limits: Limits, solver: Path
-) -> tuple[CheckAnswer, ...]:
-    """One answer per check, each asked once. Never raises for what the solver does."""
+def check_invariants(
+    text: str, queries: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
+) -> tuple[InvariantResult, ...]:
+    """One result per query about the model of ``text``. Raises nothing if the solver fails."""
     if not solver.is_file():
-        return _answers("", checks, CheckVerdict.FAILED, MISSING)
+        return _results("", queries, InvariantVerdict.FAILED, MISSING)
     try:
-        with unnamed("model", model) as text, unnamed("commands", _script(checks, text)) as script:
+        with (
+            unnamed("model", text) as model,
+            unnamed("commands", _script(queries, model)) as script,
+        ):
             ended = children.run(
                 [
                     *(sys.executable, "-I", "-S", str(CHILD)),
@@ -119,22 +74,22 @@ def ask(
                 ],
                 seconds=limits.seconds,
                 most=PATIENCE * limits.seconds,
-                files=(text, script),
+                files=(model, script),
                 environment={**os.environ, "HOME": "/nonexistent"},  # no start-up file of the user
             )
     except OSError as error:
         reason = f"could not be started: {error.strerror}"
-        return _answers("", checks, CheckVerdict.FAILED, reason)
+        return _results("", queries, InvariantVerdict.FAILED, reason)
     if ended.status is None:
         reason = f"it did nothing for {limits.seconds} s, or ran for {PATIENCE} times as long"
-        return _answers(ended.output, checks, CheckVerdict.FAILED, reason)
+        return _results(ended.output, queries, InvariantVerdict.FAILED, reason)
     if ended.status == -signal.SIGXCPU:
-        return _answers(ended.output, checks, CheckVerdict.EXPIRED, f"{limits.seconds} s")
+        return _results(ended.output, queries, InvariantVerdict.EXPIRED, f"{limits.seconds} s")
     reason = _failure(ended.status, ended.errors)
-    return _answers(ended.output, checks, CheckVerdict.FAILED, reason)
+    return _results(ended.output, queries, InvariantVerdict.FAILED, reason)
 
 
-def _script(checks: Sequence[Check], model: int) -> str:
+def _script(queries: Sequence[InvariantQuery], model: int) -> str:
     lines = [
         "set on_failure_script_quits",
         "set sat_solver MiniSat",
@@ -146,17 +101,17 @@ def _script(checks: Sequence[Check], model: int) -> str:
         "build_boolean_model",
         "bmc_setup",
     ]
-    for index, check in enumerate(checks):
+    for index, query in enumerate(queries):
         lines += [
             f"echo quoll-begin {index}",
-            f"check_invar_bmc -a {ALGORITHM} -k {check.depth} -P spec_{check.name}",
+            f"check_invar_bmc -a {ALGORITHM} -k {query.depth} -P spec_{query.name}",
             f"echo quoll-end {index}",
         ]
     return "\n".join([*lines, "quit", ""])
 
 
 def _failure(status: int, errors: str) -> str:
-    """Why a child gave no answer."""
+    """Why a child gave no result."""
     if status == 0:
         return "its output is not understood"
     said = " ".join(errors.split())[-200:]
@@ -164,32 +119,32 @@ def _failure(status: int, errors: str) -> str:
     return f"{ending}: {said}" if said else ending
 
 
-def _answers(
-    output: str, checks: Sequence[Check], otherwise: CheckVerdict, reason: str
-) -> tuple[CheckAnswer, ...]:
-    """A check whose frame is complete keeps its verdict when a later one ends the child."""
+def _results(
+    output: str, queries: Sequence[InvariantQuery], otherwise: InvariantVerdict, reason: str
+) -> tuple[InvariantResult, ...]:
+    """A query whose frame is complete keeps its verdict when a later one ends the child."""
     return tuple(
-        _answer(output, index, check) or CheckAnswer(otherwise, reason=reason)
-        for index, check in enumerate(checks)
+        _result(output, index, query) or InvariantResult(otherwise, reason=reason)
+        for index, query in enumerate(queries)
     )
 
 
-def _answer(output: str, index: int, check: Check) -> CheckAnswer | None:
+def _result(output: str, index: int, query: InvariantQuery) -> InvariantResult | None:
     frame = re.findall(rf"^quoll-begin {index} *\n(.*?)^quoll-end {index} *$", output, re.M | re.S)
     if len(frame) != 1:
         return None
-    verdicts = [v for line in frame[0].splitlines() if (v := _verdict(line, check)) is not None]
-    return CheckAnswer(verdicts[0], _trace(frame[0])) if len(verdicts) == 1 else None
+    verdicts = [v for line in frame[0].splitlines() if (v := _verdict(line, query)) is not None]
+    return InvariantResult(verdicts[0], _trace(frame[0])) if len(verdicts) == 1 else None
 
 
-def _verdict(line: str, check: Check) -> CheckVerdict | None:
+def _verdict(line: str, query: InvariantQuery) -> InvariantVerdict | None:
     words = line.split()
-    if words == ["--", "invariant", check.name, "is", "true"]:
-        return CheckVerdict.TRUE
-    if words == ["--", "invariant", check.name, "is", "false"]:
-        return CheckVerdict.FALSE
-    if " ".join(words).startswith(f"-- cannot prove the invariant {check.name} is true or false"):
-        return CheckVerdict.UNKNOWN
+    if words == ["--", "invariant", query.name, "is", "true"]:
+        return InvariantVerdict.TRUE
+    if words == ["--", "invariant", query.name, "is", "false"]:
+        return InvariantVerdict.FALSE
+    if " ".join(words).startswith(f"-- cannot prove the invariant {query.name} is true or false"):
+        return InvariantVerdict.UNKNOWN
     return None
 
 

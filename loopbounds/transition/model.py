@@ -9,10 +9,8 @@ is whether ``count <= n`` is an invariant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopbounds.nusmv.printing import Printer, word
 from loopbounds.terms.bit_vectors import Term, const, mask, sym, ult
 
 __all__ = ["COUNT", "COUNT_WIDTH", "RUNNING", "LoopModel", "Variable", "at_most"]
@@ -56,49 +54,9 @@ class LoopModel:
         parts = [t for v in self.state for t in (v.symbol, v.initial, v.next)]
         return [*self.parameters, *self.inputs, *parts, *self.constraints, self.again]
 
-    def smv(self, properties: Sequence[tuple[str, Term]]) -> str:
-        """The model and, for each property, ``DEFINE name`` and ``INVARSPEC NAME spec_name``.
-
-        A property is over parameters, state, ``COUNT`` and ``RUNNING``.
-        """
-        variables = [v.symbol for v in self.state]
-        order = [*self.parameters, *variables, *self.inputs, COUNT, RUNNING]
-        printer = Printer({s: s.name for s in order})
-        again, *following = printer.define([self.again, *(v.next for v in self.state)])
-        starts = printer.define([v.initial for v in self.state])
-        constraints = printer.define(self.constraints)
-        texts = printer.define(p for _, p in properties)
-        one, last = word(1, COUNT_WIDTH), word(mask(COUNT_WIDTH), COUNT_WIDTH)
-        lines = ["MODULE main"]
-        lines += _declarations("FROZENVAR", self.parameters)
-        lines += _declarations("VAR", [*variables, COUNT, RUNNING])
-        lines += _declarations("IVAR", self.inputs)
-        lines += ["DEFINE", *printer.lines, f"  go := running & {again};"]
-        lines += [f"  {name} := {text};" for (name, _), text in zip(properties, texts, strict=True)]
-        lines += [f"INIT {text};" for text in ("running", f"executions = {one}", *constraints)]
-        lines += [
-            f"INIT {v.symbol.name} = {start};" for v, start in zip(self.state, starts, strict=True)
-        ]
-        lines += ["TRANS next(running) = go;"]
-        counted = f"(go & executions != {last} ? executions + {one} : executions)"
-        lines += [f"TRANS next(executions) = {counted};"]
-        lines += [
-            f"TRANS next({v.symbol.name}) = (go ? {text} : {v.symbol.name});"
-            for v, text in zip(self.state, following, strict=True)
-        ]
-        lines += [f"INVARSPEC NAME spec_{name} := {name};" for name, _ in properties]
-        return "\n".join([*lines, ""])
-
 
 def at_most(bound: int) -> Term:
     """``count <= bound``; only below the value where the counter saturates."""
     if not 0 <= bound < mask(COUNT_WIDTH) - 1:
         raise ValueError(f"{bound} is beyond the counter")
     return ult(COUNT, const(bound + 1, COUNT_WIDTH))
-
-
-def _declarations(section: str, variables: Sequence[Term]) -> list[str]:
-    if not variables:
-        return []
-    types = ("boolean" if v.width == 1 else f"unsigned word[{v.width}]" for v in variables)
-    return [section, *(f"  {v.name} : {t};" for v, t in zip(variables, types, strict=True))]

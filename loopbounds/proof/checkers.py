@@ -1,0 +1,34 @@
+"""The checker whose proofs are believed (rule 19): NuSMV, or by choice the SMT solver.
+
+Where the user names no checker and there is no NuSMV, the SMT solver proves.
+"""
+
+from __future__ import annotations
+
+from loopbounds.nusmv.checker import NusmvChecker
+from loopbounds.nusmv.run import any_solver, find_solver
+from loopbounds.proof.bound import EITHER, NUSMV, SMT
+from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.solver import PACKAGE
+from loopbounds.transition.checker import Checker
+from quoll.errors import SolverError
+from quoll.kept.versions import package_version
+
+__all__ = ["any_checker", "find_checker"]
+
+
+def any_checker(name: str = EITHER) -> Checker:
+    """The checker of a name. NuSMV, if it is named, may be missing, and then proves nothing."""
+    program = any_solver()
+    if name == SMT or (name == EITHER and not program.is_file()):
+        return SmtChecker()
+    return NusmvChecker(program)
+
+
+def find_checker(name: str = NUSMV) -> Checker:
+    """The checker of a name. Raises SolverError when it is missing."""
+    if name == SMT:
+        if package_version(PACKAGE) == "absent":
+            raise SolverError(f"{PACKAGE} is missing", hint="run 'make setup'")
+        return SmtChecker()
+    return NusmvChecker(find_solver())
