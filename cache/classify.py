@@ -63,17 +63,17 @@ def _assumptions(hierarchy: Hierarchy) -> tuple[Assumption, ...]:
         ("L2", hierarchy.locked if hierarchy.l2 else NOT_LOCKED),
     )
     return (
-        *(() if hierarchy.initial_i or hierarchy.initial_d else (NOTHING_KNOWN.text(),)),
-        EVICTION.text(),
+        *(() if hierarchy.initial_i or hierarchy.initial_d else (NOTHING_KNOWN.of(),)),
+        EVICTION.of(),
         *(
-            LOCKED.text(
+            LOCKED.of(
                 cache=name, spans=", ".join(_span(a, b, locked.line_bytes) for a, b in locked.spans)
             )
             for name, locked in held
             if locked
         ),
         *(
-            AT_ENTRY.text(cache=name, state=state.text())
+            AT_ENTRY.of(cache=name, state=state.text())
             for name, state in (("L1I", hierarchy.initial_i), ("L1D", hierarchy.initial_d))
             if state
         ),

@@ -16,7 +16,7 @@ def written() -> str:
         HEAD,
         (
             (
-                f"`{re.sub(r'{(.+?)}', lambda m: m[1].upper(), kind.template)}`",
+                f"`{re.sub(r'{(.+?)}', lambda m: m[1].upper(), kind.template + kind.promises)}`",
                 kind.proved_by,
                 kind.refuted_by,
                 kind.checked_by,

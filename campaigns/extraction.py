@@ -22,6 +22,7 @@ from campaigns.corpora_packages import CORPORA
 from campaigns.extraction_listing import listing
 from campaigns.extraction_oracle import Comparison, Unreached, compare
 from campaigns.extraction_pointers import HELPERS, Remaining, remaining
+from quoll.assumptions import RETURN_BY_FORM
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import UsageError
@@ -115,7 +116,7 @@ def _count_structure(program: Program, counts: Counter[str]) -> None:
     counts["functions"] = len(cfgs)
     counts["blocks"] = sum(len(cfg.blocks) for cfg in cfgs)
     counts["tables"] = len(program.jump_tables)
-    counts["unproved"] = sum("returns to the caller" in text for text in program.assumptions)
+    counts["unproved"] = sum(a.kind is RETURN_BY_FORM for a in program.assumptions)
     counts["never return"] = sum(not cfg.returns for cfg in cfgs)
     counts["irreducible"] = sum(bool(function_loops(cfg)[1]) for cfg in cfgs)
     counts["recursive"] = len(call_graph(program).cycles)

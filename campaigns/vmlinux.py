@@ -22,6 +22,7 @@ from pathlib import Path
 from campaigns.corpora_packages import CORPORA, unpack_foreign
 from campaigns.extraction import entries_of
 from quoll.arm.insn import Flow
+from quoll.assumptions import RETURN_BY_FORM
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.cfg.transfers import links
 from quoll.extraction.extract import extract
@@ -96,9 +97,7 @@ def table(image: Image, program: Program) -> dict[str, int]:
     }
     for kind, found in sorted(_remaining(program).items()):
         counts[f"unresolved: {kind}"] = len(found)
-    counts["returns not proved"] = sum(
-        "returns to the caller" in text for text in program.assumptions
-    )
+    counts["returns not proved"] = sum(a.kind is RETURN_BY_FORM for a in program.assumptions)
     return counts
 
 

@@ -13,7 +13,7 @@ from ilp.paths.check import check_path
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counted import OnlyExecution
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, NamedCount
 from pipeline.costs import Costs
 from quoll.errors import FactsError
 from quoll.inlining.supergraph import Supergraph
@@ -100,7 +100,7 @@ def bound_entry(
         place=place,
     )
     shown = tuple(
-        replace(b, method="parameter", evidence=f"{p.source}: at most {p}", reason="")
+        replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason="")
         if (p := still.get(b.loop)) is not None
         else b
         for b in stated

@@ -33,13 +33,11 @@ from loopbounds.proof.evidence import (
     judge,
     most_executed,
     not_asked,
-    not_exact,
     not_useful,
     of_execution,
     refute,
     refute_by_execution,
     solver_failed,
-    with_total,
 )
 from loopbounds.proof.keys import graph_identity, graph_key
 from loopbounds.proof.options import BoundOptions
@@ -289,14 +287,14 @@ class _GraphPart:
                 entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
                 refute(fact, cut, entry, apart, self.replay, entered_by_all=entered)
             stated = assumed(known, fact, apart, executed)
-            bounds[loop] = with_total(stated, known.total, known.around)
+            bounds[loop] = replace(stated, total=known.total, around=known.around)
         for loop, known in enumerate(bounds):
             if loop not in facts:
                 bounds[loop] = self._if_useful(loop, known)
         for loop, known in enumerate(bounds):
             surely = loop in answers.constant or self._is_reached(loop, answers, facts)
             if known.exact and not surely:
-                bounds[loop] = not_exact(known)
+                bounds[loop] = replace(known, exact=None)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
 
     def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:
@@ -330,7 +328,7 @@ class _GraphPart:
             return bound
         outer = bounds[parent].bound
         loose = outer is not None and bound.total >= outer * bound.bound
-        return with_total(bound, None, None) if loose else bound
+        return replace(bound, total=None, around=None) if loose else bound
 
     def _answers(self) -> Answers:
         """What holds without counts: kept, or found now."""

@@ -19,7 +19,7 @@ from loopbounds.execution.activations import Activated, activated
 from loopbounds.execution.replay import NoReplay, RecursionReplay, Replay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.slicing.stacks import Stacks
-from quoll.assumptions import LOOP_FACT, Assumption
+from quoll.assumptions import Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, FactsError
@@ -128,7 +128,7 @@ def _counted(
         if most > TOLD_APART:
             reasons[function] = f"in the only execution of the entry the depth is {most:,}"
         else:
-            depths[function] = Depth(most, None, evidence)
+            depths[function] = Depth(most, (), evidence)
     stated = {f: depth for f, depth in program.guidance.depths.items() if f in reasons}
     return Depths(depths | stated, reasons, executed.rests)
 
@@ -167,13 +167,13 @@ class _Counting:
             given, proved = self._stated.get(function), self._depth(function, around)
             if isinstance(proved, str):
                 reasons[function] = proved
-            elif given is None or (not proved.fact and proved.activations <= given.activations):
+            elif given is None or (not proved.facts and proved.activations <= given.activations):
                 depths[function] = proved
                 used += around
                 continue
             if given is not None:
                 depths[function] = given
-        return Depths(depths, reasons, tuple(dict.fromkeys(text for b in used for text in b.rests)))
+        return Depths(depths, reasons, tuple(dict.fromkeys(a for b in used for a in b.rests)))
 
     def _around(self, function: int) -> list[LoopBound]:
         """The bounds of the loops that the entries of ``function`` are in."""
@@ -193,9 +193,8 @@ class _Counting:
         depth = max(counts.values(), default=1)
         if depth > TOLD_APART:
             return f"the least depth that is proved is {depth:,}"
-        facts = dict.fromkeys(b.evidence for b in around if b.method == "fact")
-        fact = LOOP_FACT.text(evidence="; ".join(facts)) if facts else None
-        return Depth(depth, fact, "; ".join(b.evidence for b in around))
+        facts = dict.fromkeys(b.fact for b in around if b.fact is not None)
+        return Depth(depth, tuple(facts), "; ".join(b.explained for b in around))
 
     def _executions(self, node: int) -> int:
         """Most executions of an entry on a path, per call from outside of the recursion."""

@@ -1,85 +1,131 @@
 """Every assumption that a report can list: one table, one row a kind (rule 40).
 
-A bound rests on assumptions, which are passed from stage to stage as texts. Only the rows of this
-table make such texts, so that ``kind_of`` finds the row of each again: what would prove it, what
-would refute it, and which command checks it. ``Assumption`` is a type of its own to the type
-checker: no other string can be listed. docs/soundness.md shows the table.
+A bound rests on assumptions, which are passed from stage to stage as records: the name of a row, a
+value for each field of its text, and where the fact stands that states it. Only the rows of this
+table make them. A row says what would prove the assumption, what would refute it, and which command
+checks it; docs/soundness.md shows the table. Stages compare kinds and sources; the text is made
+where it is printed.
 
-    S1.text()                                        "S1: a store of unknown address ..."
-    LOCKED.text(cache="L1I", spans="0x0 to 0x1f")    "caches: L1I holds these addresses, ..."
-    kind_of(text).refuted_by
+    str(S1.of())             "S1: a store of unknown address ..."
+    LOCKED.of(cache="L1I", spans="0x0 to 0x1f").kind.refuted_by
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NewType, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from string import Formatter
+from typing import Protocol
 
 __all__ = [
     "KINDS",
-    "LOADED_TABLES",
-    "STANDARD",
-    "UNCHANGED",
     "Assumption",
     "AssumptionKind",
-    "kind_of",
-    "listed",
     "of_platform",
-    "restated",
-    "rests_on",
     "stated",
     "table",
 ]
 
-Assumption = NewType("Assumption", str)
-
 
 @dataclass(frozen=True, slots=True)
 class AssumptionKind:
-    """A kind of assumption; ``template`` has fields in braces that ``text`` fills in."""
+    """A row of the table: a kind of assumption, with the text that a report lists.
+
+    ``template`` has the fields of an assumption in braces. A kind of fact has ``statement``, the
+    form in which facts files state it, and may have ``promises``: text of what else it assumes.
+    """
 
     name: str
     template: str
     proved_by: str
     refuted_by: str
     checked_by: str  # a command, or "nothing" with the reason
-
-    def text(self, **fields: object) -> Assumption:
-        """The assumption as a report lists it."""
-        return Assumption(self.template.format(**fields))
-
-    def matches(self, text: str) -> bool:
-        """Whether ``text`` is of this kind."""
-        first, *others = re.split(r"\{\w+\}", self.template)
-        if not others:
-            return text == first
-        if not (text.startswith(first) and text.endswith(others[-1])):
-            return False  # of nearly all kinds, and without a pattern
-        return (
-            re.fullmatch(".*".join(map(re.escape, (first, *others))), text, re.DOTALL) is not None
-        )
-
-
-class _Sourced(Protocol):
-    """A place in a file."""
+    statement: str = ""
+    promises: str = ""
 
     @property
-    def text(self) -> str: ...
+    def fields(self) -> frozenset[str]:
+        """The names of the values that its text shows, but for the source of a fact."""
+        return _fields(self.template)
+
+    def of(self, source: str = "", /, **values: str | int) -> Assumption:
+        """An assumption of this kind, with a value for each of its fields."""
+        assert values.keys() == self.fields, (self.name, *values)
+        return Assumption(self.name, source, tuple(sorted(values.items())))
+
+
+@cache
+def _fields(template: str) -> frozenset[str]:
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name) - {"source"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Assumption:
+    """An assumption that a bound rests on; ``str`` gives the text that reports list.
+
+    ``name`` is the one of its kind; ``source`` is where the fact stands that states it, as
+    FILE:LINE, or "" where none does.
+    """
+
+    name: str
+    source: str = ""
+    values: tuple[tuple[str, str | int], ...] = ()  # of the fields, sorted by name
+
+    @property
+    def kind(self) -> AssumptionKind:
+        """Its row. Raises KeyError if the table has no row of that name: a defect."""
+        return _BY_NAME[self.name]
+
+    @property
+    def claim(self) -> str:
+        """Its text without what else a fact promises."""
+        return self.kind.template.format(source=self.source, **dict(self.values))
+
+    def __str__(self) -> str:
+        return self.claim + self.kind.promises
+
+    def moved(self, sources: Mapping[str, str]) -> Assumption:
+        """The same with its fact where ``sources`` says that the old place is now."""
+        new = sources.get(self.source, self.source)
+        return self if new == self.source else replace(self, source=new)
 
 
 class _Fact(Protocol):
     """A line of a facts file."""
 
     @property
-    def source(self) -> _Sourced: ...
+    def source(self) -> object: ...
+
+    @property
+    def assumption(self) -> AssumptionKind: ...
+
+    def fields(self) -> Mapping[str, str | int]: ...
 
 
 BOARD = "nothing: it is about the board, which no recording shows"
 LEAVES = "wcet check-facts, wcet replay: an execution that goes where the graph has no edge"
 JUDGED = "wcet check-facts: every invocation of every recorded execution"
 VOUCHED = "nothing: whoever writes the fact vouches for it"
+
+STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
+UNCHANGED = "; it leaves masks, caches and translation as they were"
+
+
+def _fact(
+    name: str,
+    statement: str,
+    proved_by: str,
+    refuted_by: str,
+    checked_by: str,
+    promises: str = "",
+) -> AssumptionKind:
+    """The row of a kind of fact."""
+    template = f"fact: {{source}}: {statement}"
+    return AssumptionKind(
+        f"fact: {name}", template, proved_by, refuted_by, checked_by, statement, promises
+    )
+
 
 # Values and control flow.
 S1 = AssumptionKind(
@@ -170,220 +216,210 @@ SPILLED_TABLE = AssumptionKind(
 )
 SHARED = AssumptionKind(
     "shared",
-    "shared: {text}",
+    "shared: {function} analysed once for all its calls: {cycles} cycles at most",
     proved_by="the analysis itself, from any caches, registers and pipeline; what that rests on "
     "is listed too",
     refuted_by="an execution of the function that takes longer",
     checked_by="wcet replay",
 )
-NOT_COVERED = AssumptionKind(
-    "not covered",
-    "not covered: {text}",
-    proved_by="a reason why no path gets there, or why none needs to be bounded that does",
-    refuted_by="an execution that runs this code",
-    checked_by=LEAVES,
-)
-
 # Facts: one row for each form.
-TARGETS = AssumptionKind(
-    "fact: targets",
-    "fact: {source}: targets of {place} are {targets}",
+TARGETS = _fact(
+    "targets",
+    "targets of {place} are {targets}",
     proved_by="nothing: values did not tell",
     refuted_by="an execution that goes from there to another target",
     checked_by="wcet check-facts",
 )
-CALLS_THROUGH = AssumptionKind(
-    "fact: calls",
-    "fact: {source}: calls at {places} go {where}; these tables, and those of the classes, hold "
-    "what was loaded",
+CALLS_THROUGH = _fact(
+    "calls",
+    "calls at {places} go {where}",
     proved_by="nothing: the objects, or the indices, that choose the function are not known",
     refuted_by="an execution that calls another function from there",
     checked_by=LEAVES,
+    promises="; these tables, and those of the classes, hold what was loaded",
 )
-NEVER_RETURNS = AssumptionKind(
-    "fact: never returns",
-    "fact: {source}: {function} never returns",
+NEVER_RETURNS = _fact(
+    "never returns",
+    "{function} never returns",
     proved_by="nothing: extraction did not find it to be so",
     refuted_by="an execution in which a call of it comes back",
     checked_by="wcet check-facts",
 )
-SWITCHES = AssumptionKind(
-    "fact: switches context",
-    "fact: {source}: {function} switches context; it gives back r4 to r11, sp, the mode and the "
-    "registers of other modes; it leaves masks, caches and translation as they were",
+SWITCHES = _fact(
+    "switches context",
+    "{function} switches context",
     proved_by="nothing: what it loads is not known",
     refuted_by="an execution in which a call of it comes back with other registers, or in which "
     "the context that it loads goes on anywhere but behind such a call, or where an entry starts",
     checked_by="nothing: a recording ends with its path",
+    promises=STANDARD + UNCHANGED,
 )
-RETURNS = AssumptionKind(
-    "fact: returns",
-    "fact: {source}: {place} returns to its caller; it gives back r4 to r11, sp, the mode and the "
-    "registers of other modes",
+RETURNS = _fact(
+    "returns",
+    "{place} returns to its caller",
     proved_by="nothing: values did not tell",
     refuted_by="an execution that goes elsewhere from there, or comes back with other registers",
     checked_by="wcet check-facts: where it goes",
+    promises=STANDARD,
 )
 LOOP_FACT = AssumptionKind(
     "fact: loop",
-    "loop bound by fact: {evidence}",
+    "loop bound by fact: {source}{evidence}",
     proved_by="wcet analyse, if a proof gives the same number or less (the fact is then labelled "
     "proved and not listed)",
     refuted_by="an execution that goes round more often; the model of the loop, where nothing is "
     "open in it",
     checked_by=f"wcet loops, wcet analyse; {JUDGED}",
 )
-LIST = AssumptionKind(
-    "fact: list",
-    "fact: {source}: list at {place} has at most {most} elements",
+LIST = _fact(
+    "list",
+    "list at {place} has at most {most} elements",
     proved_by="nothing: the list is in memory that is not looked at",
     refuted_by="an execution that goes round the loop more often than is proved from the length",
     checked_by="wcet check-facts",
 )
-REGISTER = AssumptionKind(
-    "fact: register",
-    "fact: {source}: register r{register} at {place} is at most {most}",
+REGISTER = _fact(
+    "register",
+    "register r{register} at {place} is at most {most}",
     proved_by="nothing: values did not bound it",
     refuted_by="an execution in which the register holds more there",
     checked_by="wcet check-facts: where the instruction accesses memory through the register",
 )
-POINTER = AssumptionKind(
-    "fact: pointer",
-    "fact: {source}: {what} at {place} points into {region}",
+POINTER = _fact(
+    "pointer",
+    "{what} at {place} points into {region}",
     proved_by="nothing: values did not tell",
     refuted_by="an execution in which it points elsewhere",
     checked_by="wcet check-facts: where the instruction accesses memory through the register",
 )
-UNKNOWN_POINTER = AssumptionKind(
-    "fact: unknown addresses",
-    "fact: {source}: accesses of unknown address point into {region}",
+UNKNOWN_POINTER = _fact(
+    "unknown addresses",
+    "accesses of unknown address point into {region}",
     proved_by="nothing: values did not tell",
     refuted_by="an execution in which such an access lies elsewhere",
     checked_by="wcet check-facts",
 )
-REGION = AssumptionKind(
-    "fact: region",
-    "fact: {source}: region {name} from {low} to {high} is {kind}",
+REGION = _fact(
+    "region",
+    "region {name} from {low} to {high} is {kind}",
     proved_by="the page tables of the kernel",
     refuted_by="a store into a region that is read-only; page tables that say otherwise",
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
     "memory is cached, or its translation fixed",
 )
-INITIAL = AssumptionKind(
-    "fact: initial contents",
-    "fact: {source}: region {name} holds its initial contents at {entry}",
+INITIAL = _fact(
+    "initial contents",
+    "region {name} holds its initial contents at {entry}",
     proved_by="nothing in the binary: code that runs before the path may store there",
     refuted_by="a store there before the path starts",
     checked_by="wcet check-facts: stores there by executions that come before one of the entry in "
     "the same recording",
 )
-BRANCH = AssumptionKind(
-    "fact: branch",
-    "fact: {source}: branch at {place} is {way} taken{scope}",
+BRANCH = _fact(
+    "branch",
+    "branch at {place} is {way} taken{scope}",
     proved_by=VOUCHED,
     refuted_by="an execution that goes the other way",
     checked_by="wcet check-facts, wcet replay",
 )
-IGNORE_EDGE = AssumptionKind(
-    "fact: ignore edge",
-    "fact: {source}: ignore edge {start} -> {end}",
+IGNORE_EDGE = _fact(
+    "ignore edge",
+    "ignore edge {start} -> {end}",
     proved_by=VOUCHED,
     refuted_by="an execution that goes from the one place to the other",
     checked_by="wcet check-facts, wcet replay",
 )
-IGNORE = AssumptionKind(
-    "fact: ignore",
-    "fact: {source}: ignore {place}",
+IGNORE = _fact(
+    "ignore",
+    "ignore {place}",
     proved_by=VOUCHED,
     refuted_by="an execution that gets there",
     checked_by="wcet check-facts, wcet replay",
 )
-REQUIRE = AssumptionKind(
-    "fact: require",
-    "fact: {source}: require {place}",
+REQUIRE = _fact(
+    "require",
+    "require {place}",
     proved_by=VOUCHED,
     refuted_by="an execution that does not pass there",
     checked_by="wcet check-facts, wcet replay",
 )
-PATH_STARTS = AssumptionKind(
-    "fact: path starts",
-    "fact: {source}: path starts at {place}",
+PATH_STARTS = _fact(
+    "path starts",
+    "path starts at {place}",
     proved_by="nothing: it says which question is asked",
     refuted_by="nothing: what comes before is not part of the answer",
     checked_by="nothing: it says which question is asked",
 )
-PATH_ENDS = AssumptionKind(
-    "fact: path ends",
-    "fact: {source}: path {way} end at {place}",
+PATH_ENDS = _fact(
+    "path ends",
+    "path {way} end at {place}",
     proved_by="nothing: it says which question is asked",
     refuted_by="nothing: what comes after is not part of the answer",
     checked_by="nothing: it says which question is asked",
 )
-SUPERVISOR_CALLS = AssumptionKind(
-    "fact: supervisor calls",
-    "fact: {source}: every supervisor call takes at most {cycles}; it gives back r4 to r11, sp, "
-    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
-    "were",
+SUPERVISOR_CALLS = _fact(
+    "supervisor calls",
+    "every supervisor call takes at most {cycles}",
     proved_by=VOUCHED,
     refuted_by="an execution with more instructions between an svc and what follows it than cycles",
     checked_by="wcet check-facts, wcet replay: the number of instructions",
+    promises=STANDARD + UNCHANGED,
 )
-SUPERVISOR_ENTERS = AssumptionKind(
-    "fact: supervisor calls enter",
-    "fact: {source}: every supervisor call enters {function}; it gives back r4 to r11, sp, "
-    "the mode and the registers of other modes; it leaves masks, caches and translation as they "
-    "were",
+SUPERVISOR_ENTERS = _fact(
+    "supervisor calls enter",
+    "every supervisor call enters {function}",
     proved_by="the bound of the handler, by the analysis; nothing that it gives back what is said",
     refuted_by="an execution in which an svc goes elsewhere, or comes back with other registers",
     checked_by=LEAVES,
+    promises=STANDARD + UNCHANGED,
 )
-REPLACED = AssumptionKind(
-    "fact: function",
-    "fact: {source}: function {function} takes at most {cycles}; it gives back r4 to r11, sp, the "
-    "mode and the registers of other modes; it leaves masks, caches and translation as they were",
+REPLACED = _fact(
+    "function",
+    "function {function} takes at most {cycles}",
     proved_by=VOUCHED,
     refuted_by="an execution with more instructions in the function than it has cycles, or of "
     "which a caller finds registers or preserved memory changed",
     checked_by="wcet check-facts, wcet replay: the number of instructions",
+    promises=STANDARD + UNCHANGED,
 )
-RECURSION = AssumptionKind(
-    "fact: recursion",
-    "fact: {source}: recursion of {function} at most {activations}",
+RECURSION = _fact(
+    "recursion",
+    "recursion of {function} at most {activations}",
     proved_by="wcet analyse, if a proof gives the same depth or less (the text is then not listed)",
     refuted_by="an execution with more activations at a time",
     checked_by="wcet check-facts, wcet replay",
 )
-CONFLICT = AssumptionKind(
-    "fact: conflict",
-    "fact: {source}: {a} conflicts with {b} in {function}",
+CONFLICT = _fact(
+    "conflict",
+    "{a} conflicts with {b} in {function}",
     proved_by=VOUCHED,
     refuted_by="an execution in which both run in one invocation",
     checked_by=JUDGED,
 )
-CONSISTENT = AssumptionKind(
-    "fact: consistent",
-    "fact: {source}: {a} is consistent with {b} in {function}",
+CONSISTENT = _fact(
+    "consistent",
+    "{a} is consistent with {b} in {function}",
     proved_by=VOUCHED,
     refuted_by="an execution in which they run differently often in one invocation",
     checked_by=JUDGED,
 )
-COUNT = AssumptionKind(
-    "fact: count",
-    "fact: {source}: {place} executes at most {count}",
+COUNT = _fact(
+    "count",
+    "{place} executes at most {count}",
     proved_by="wcet analyse, if loop bounds alone imply it (the fact is then labelled proved)",
     refuted_by="an execution in which the place runs more often",
     checked_by=JUDGED,
 )
-NEVER = AssumptionKind(
-    "fact: never executes",
-    "fact: {source}: {place} never executes{scope}",
+NEVER = _fact(
+    "never executes",
+    "{place} never executes{scope}",
     proved_by="wcet analyse, if loop bounds alone imply it (the fact is then labelled proved)",
     refuted_by="an execution in which the place runs",
     checked_by=JUDGED,
 )
-LINEAR = AssumptionKind(
-    "fact: linear",
-    "fact: {source}: {counts}) {relation}",
+LINEAR = _fact(
+    "linear",
+    "{counts} {relation} {number}{scope}",
     proved_by=VOUCHED,
     refuted_by="an execution with counts that do not satisfy it",
     checked_by=JUDGED,
@@ -415,6 +451,11 @@ def _board(key: str, proved_by: str, refuted_by: str) -> AssumptionKind:
     )
 
 
+TLB_RESIDENT = _board(
+    "tlb",
+    "locked entries of the TLB that map the kernel; else charge walks: --tlb last-page",
+    "a page walk while the kernel runs",
+)
 OF_PLATFORM: tuple[AssumptionKind, ...] = (
     _board(
         "clock",
@@ -442,11 +483,7 @@ OF_PLATFORM: tuple[AssumptionKind, ...] = (
         "code that sets up the level-2 cache and leaves it so",
         "code that locks lines, switches it off, or chooses another replacement",
     ),
-    _board(
-        "tlb",
-        "locked entries of the TLB that map the kernel; else charge walks: --tlb last-page",
-        "a page walk while the kernel runs",
-    ),
+    TLB_RESIDENT,
     _board(
         "aligned",
         "SCTLR.A = 1, by which an access that is not aligned aborts",
@@ -531,7 +568,6 @@ AT_ENTRY = AssumptionKind(
     checked_by=BOARD,
 )
 
-# In this order: a later row may be more general than an earlier one.
 KEPT_PENDING = AssumptionKind(
     "kept pending",
     "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
@@ -750,7 +786,6 @@ KINDS: tuple[AssumptionKind, ...] = (
     TAIL_CALL_BY_FORM,
     SPILLED_TABLE,
     SHARED,
-    NOT_COVERED,
     TARGETS,
     CALLS_THROUGH,
     RETURNS,
@@ -813,57 +848,31 @@ KINDS: tuple[AssumptionKind, ...] = (
     MAPPED_AS_BEFORE,
     MEMORY_MAP,
 )
-STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
-LOADED_TABLES = "; these tables, and those of the classes, hold what was loaded"
-UNCHANGED = "; it leaves masks, caches and translation as they were"
+_BY_NAME = {kind.name: kind for kind in KINDS}
 
 
-def stated(fact: _Fact, *more: str) -> Assumption:
-    """A fact as it is listed, with what else it promises: ``STANDARD``, ``UNCHANGED``."""
-    return Assumption(f"fact: {fact.source}: {fact}{''.join(more)}")
-
-
-def rests_on(fact: _Fact, listed: Iterable[str]) -> bool:
-    """Whether ``fact`` is among the assumptions ``listed``."""
-    openings = f"fact: {fact.source}: ", LOOP_FACT.text(evidence=f"{fact.source} ")
-    return any(text.startswith(openings) for text in listed)
+def stated(fact: _Fact) -> Assumption:
+    """What a fact assumes, with where it stands."""
+    return fact.assumption.of(str(fact.source), **fact.fields())
 
 
 def of_platform(platform: str, key: str, text: str) -> Assumption:
     """A line of ``[assumptions]`` of a platform file."""
-    return OF_ANOTHER_PLATFORM.text(platform=platform, key=key, text=text)
+    kind = _BY_NAME.get(f"platform: {key}")
+    if kind in OF_PLATFORM:
+        return kind.of(platform=platform, text=text)
+    return OF_ANOTHER_PLATFORM.of(platform=platform, key=key, text=text)
 
 
-def restated(text: Assumption, change: Callable[[str], str]) -> Assumption:
-    """``text`` with places of facts as they are now; "" stays that."""
-    return Assumption(change(text))
-
-
-def kind_of(text: str) -> AssumptionKind:
-    """The row that ``text`` was made from. Raises KeyError if there is none: a defect."""
-    for kind in KINDS:
-        if kind.matches(text):
-            return kind
-    raise KeyError(f"no row of quoll/assumptions.py makes the assumption {text!r}")
-
-
-def listed(texts: Iterable[Assumption]) -> list[Assumption]:
-    """``texts`` for a report, each once. Raises KeyError as ``kind_of``."""
-    found = list(dict.fromkeys(texts))
-    for text in found:
-        kind_of(text)
-    return found
-
-
-def table(texts: Iterable[Assumption]) -> list[dict[str, str]]:
-    """The assumptions of a report with their rows, for JSON. Raises KeyError as ``kind_of``."""
+def table(assumptions: Iterable[Assumption]) -> list[dict[str, str]]:
+    """The assumptions of a report with their rows, for JSON."""
     return [
         {
-            "text": text,
-            "kind": (kind := kind_of(text)).name,
+            "text": str(assumption),
+            "kind": (kind := assumption.kind).name,
             "proved_by": kind.proved_by,
             "refuted_by": kind.refuted_by,
             "checked_by": kind.checked_by,
         }
-        for text in texts
+        for assumption in assumptions
     ]

@@ -28,6 +28,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "ilp/constraints/flowfacts.py: Counts.entries",
         "loopbounds/execution/machine.py: Machine.execute",
         "quoll/extraction/functions.py: Functions.cfg",
+        "quoll/facts/applied.py: Guidance.moved",
         "quoll/facts/regions.py: Regions.of",
         "quoll/image/image.py: Image.physical",
         "quoll/preemption/pending.py: _Cases.start",

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopbounds.proof.options import BoundOptions, Budget
-from quoll.assumptions import Assumption
 from quoll.errors import WcetError
 from quoll.kept.store import NOWHERE, Store, begin_run
 from wcet.analysis.analyse import analyse as analysed
@@ -70,7 +69,7 @@ class KernelBounds:
     entries: Mapping[str, EntryBounds]
     unbounded: Mapping[str, str]
     latency: int | None
-    assumptions: tuple[Assumption, ...]
+    assumptions: tuple[str, ...]
     result: Result  # of the stages; its parts may change with any version
 
     def to_json(self) -> str:
@@ -109,7 +108,7 @@ def analyse(
         entries={name: _entry(result, name, record.entries[name]) for name in result.entries},
         unbounded={name: str(error) for name, error in result.unbounded.items()},
         latency=None if result.latency is None else result.latency.cycles,
-        assumptions=result.assumptions,
+        assumptions=tuple(map(str, result.assumptions)),
         result=result,
     )
 

@@ -29,6 +29,7 @@ from loopbounds.transition.query import (
     SolverLimits,
 )
 from quoll.arm.insn import Insn
+from quoll.assumptions import PENDING
 from quoll.image.image import Image
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
@@ -135,14 +136,14 @@ class Claims:
     def pending(self) -> bool:
         """Whether the bound is of paths on which an interrupt is pending."""
         return len(self.paths) > 1 or any(
-            ": pending: " in text for text in self.result.entries[self.name].assumptions
+            assumption.kind is PENDING for assumption in self.result.entries[self.name].assumptions
         )
 
     def leaves_kernel(self, address: int) -> bool:
         """Whether the report lists that the exception return there does."""
         return any(
             "exception return" in text and f" at {address:#010x} " in text
-            for text in self.result.assumptions
+            for text in map(str, self.result.assumptions)
         )
 
     def leaves_open(self, address: int) -> bool:
@@ -150,13 +151,14 @@ class Claims:
         return any(
             text.startswith(("return in its context:", "targets in their context:"))
             and f" at {address:#010x} " in text
-            for text in self.result.assumptions
+            for text in map(str, self.result.assumptions)
         )
 
     def assumes(self, name: str) -> bool:
         """Whether the report lists an assumption of that name."""
         return any(
-            text.startswith(f"{name}:") or f": {name}:" in text for text in self.result.assumptions
+            text.startswith(f"{name}:") or f": {name}:" in text
+            for text in map(str, self.result.assumptions)
         )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ilp.constraints.nest import LoopNest
 from loopbounds.proof.bound import PROVED, LoopBound
 from quoll.arm.insn import Flow, Insn
-from quoll.assumptions import stated
+from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts import AtMost, Conflict, Fact, Facts, Linear, Source
@@ -102,7 +102,7 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
 
 
 def unused_constraints(
-    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]], assumptions: Iterable[str]
+    facts: Facts, per_entry: Iterable[tuple[Constraint, ...]], assumptions: Iterable[Assumption]
 ) -> tuple[Fact, ...]:
     """The constraints of ``facts`` that have an effect in none of the analysed entries.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Locate, locate_in, resolve_constraints
 from loopbounds.places import facts_of_loops
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, NamedCount
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.errors import UsageError
 from quoll.facts import AtMost, Facts, LoopFact, LoopParameter, Source
@@ -46,6 +46,10 @@ class Parameter:
     def bound(self, value: int) -> int:
         """Header executions per entry, for a value of the name."""
         return value + self.plus + bool(self.nodes)
+
+    def numbered(self, values: Mapping[str, int]) -> NamedCount:
+        """The evidence of a bound for a value of the name."""
+        return NamedCount(str(self.source), str(self), f"{self.name} = {values[self.name]}")
 
     def __str__(self) -> str:
         most = f"{self.name} + {self.plus}" if self.plus else self.name
@@ -136,7 +140,7 @@ def numbered(
             bound=p.bound(values[p.name]),
             exact=None,
             method="fact",
-            evidence=f"{p.source}: {p}, and {p.name} = {values[p.name]}",
+            evidence=p.numbered(values),
             reason="",
         )
         if (p := still.get(b.loop)) is not None
@@ -154,7 +158,7 @@ def visits(parameters: Mapping[int, Parameter], values: Mapping[str, int]) -> tu
         Visits(
             p.nodes,
             values[p.name] + p.plus,
-            LOOP_FACT.text(evidence=f"{p.source}: {p}, and {p.name} = {values[p.name]}"),
+            LOOP_FACT.of(str(p.source), evidence=str(p.numbered(values))),
         )
         for p in known
     )

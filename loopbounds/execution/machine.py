@@ -83,7 +83,7 @@ class Machine:
     @property
     def rests(self) -> tuple[Assumption, ...]:
         """What is assumed so far."""
-        about_stack = {S5.text()} if self._place_unknown else set[Assumption]()
+        about_stack = {S5.of()} if self._place_unknown else set[Assumption]()
         return tuple(sorted(self._memory.rests | about_stack))
 
     def agrees(self, known: Callable[[int], ValueSet]) -> bool:

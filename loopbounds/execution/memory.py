@@ -34,7 +34,7 @@ class Memory:
     @property
     def rests(self) -> frozenset[Assumption]:
         """What the answers so far rest on."""
-        beside = {S4.text()} if self._frames and self._stored else set[Assumption]()
+        beside = {S4.of()} if self._frames and self._stored else set[Assumption]()
         return frozenset(self._rests | beside)
 
     def load(self, address: Value, size: int) -> Value:
@@ -91,7 +91,7 @@ class Memory:
         Nothing else is kept of memory whose translation may change: the image says which that is.
         """
         if self._frames:
-            self._rests.add(S6.text())
+            self._rests.add(S6.of())
 
     def _look_at(self, at: int, size: int) -> None:
         """Read what is loaded there. Raises Undecided for a word with another name."""
@@ -104,7 +104,7 @@ class Memory:
             if len(memory.images(*span)) > 1:
                 raise Undecided("a word has two names")
             if not memory.tells(span):
-                self._rests.add(S3.text())
+                self._rests.add(S3.of())
             starts = self._image.as_loaded
             keeps = self._image.keeps(word, 4)
             self._kept[word] = keeps and any(

@@ -16,7 +16,7 @@ from loopbounds.execution.activations import deepest
 from loopbounds.execution.only import executed_most
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption, kind_of
+from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
@@ -48,7 +48,7 @@ class LoopExecution:
 
 def if_they_hold(rests: Sequence[Assumption]) -> str:
     """What follows a claim that assumes something."""
-    assumed = ", ".join(kind_of(text).name for text in rests)
+    assumed = ", ".join(assumption.name for assumption in rests)
     return f", if {assumed} hold{'s' * (len(rests) == 1)}" if assumed else ""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from quoll.assumptions import LOOP_FACT, Assumption
 
@@ -15,7 +15,13 @@ __all__ = [
     "PROVED",
     "SMT",
     "SOLVER_FAILED",
+    "ConcreteExecution",
+    "Evidence",
     "LoopBound",
+    "NamedCount",
+    "NotWhilePending",
+    "ProvedInvariant",
+    "StatedCount",
     "substituted",
 ]
 
@@ -32,6 +38,82 @@ SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loo
 
 
 @dataclass(frozen=True, slots=True)
+class ProvedInvariant:
+    """``count <= most`` is an invariant; ``apart``: of iterations after the first."""
+
+    most: int
+    relations: int
+    apart: bool
+
+    def __str__(self) -> str:
+        relations = f"{self.relations} relation{'s' * (self.relations != 1)}"
+        return f"count <= {self.most} is an invariant (k-induction with {relations})"
+
+
+@dataclass(frozen=True, slots=True)
+class ConcreteExecution:
+    """The entry has one execution, which was followed for so many ``instructions``."""
+
+    instructions: int
+
+    def __str__(self) -> str:
+        return f"counted in the only execution of its entry, {self.instructions:,} instructions"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedCount:
+    """The fact at ``source`` states the bound, and no less is proved.
+
+    ``proved`` is the bound that is. ``executed``: what a run of its model reaches, if that is more.
+    """
+
+    source: str
+    tried: bool
+    proved: int | None = None
+    solver_failed: bool = False
+    executed: int | None = None
+
+    def __str__(self) -> str:
+        text = "not proved" if self.tried else "no proof was tried"
+        if self.tried and self.proved is not None:
+            text += f"; proved is {self.proved}"
+        if self.tried and self.solver_failed:
+            text += "; the solver failed"
+        if self.executed is not None:
+            text += f"; if it is entered, it may be executed {self.executed} times"
+        return f" (assumed, {text})"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCount:
+    """The fact at ``source`` gives a loop a parameter; ``most`` is the bound, with its name.
+
+    ``number`` is the value of the parameter, as "n = 3"; "" where the bound is a function of it.
+    """
+
+    source: str
+    most: str
+    number: str = ""
+
+    def __str__(self) -> str:
+        return f": {self.most}, and {self.number}" if self.number else f": at most {self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotWhilePending:
+    """The loop does not go round while an interrupt is pending; it tests that at ``places``."""
+
+    places: tuple[str, ...]
+
+    def __str__(self) -> str:
+        tested = f", which is tested at {', '.join(self.places)}" if self.places else ""
+        return f"does not go round while an interrupt is pending{tested}"
+
+
+Evidence = ProvedInvariant | ConcreteExecution | StatedCount | NamedCount | NotWhilePending
+
+
+@dataclass(frozen=True, slots=True)
 class LoopBound:
     """``bound`` = most executions of the header per entry from outside (rule 18), or None.
 
@@ -42,7 +124,7 @@ class LoopBound:
     bound: int | None
     exact: bool | None  # a counterexample to bound - 1 exists (rule 22); None: not known
     method: str  # one of ``PROVED``, "fact", or "" when there is no bound
-    evidence: str  # one line: what was proved, or where the fact stands
+    evidence: Evidence | None  # None when there is no bound
     reason: str  # why there is no bound, and which fact would help; "" when bounded
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
@@ -63,14 +145,44 @@ class LoopBound:
         return not self.failed and not self.unanswered
 
     @property
+    def explained(self) -> str:
+        """One line: what was proved, or where the fact stands; "" without a bound."""
+        source = self.evidence.source if isinstance(self.evidence, StatedCount | NamedCount) else ""
+        return f"{source}{self._but_source}"
+
+    @property
+    def _but_source(self) -> str:
+        if self.evidence is None:
+            return ""
+        text = f"{self.evidence}"
+        if isinstance(self.evidence, ProvedInvariant):
+            text += "; reached" if self.exact else "; not known to be tight"
+            if self.rests:
+                text += f"; rests on {', '.join(sorted(a.name for a in self.rests))}"
+            text += "; counted after the first iteration" * self.evidence.apart
+            text += f"; {self.assumes}" if self.assumes else ""
+        total = f"; {self.total} per entry of the loop around it"
+        return text if self.total is None else text + total
+
+    @property
+    def fact(self) -> Assumption | None:
+        """The fact that gives the bound, as it is listed."""
+        if isinstance(self.evidence, StatedCount | NamedCount):
+            return LOOP_FACT.of(self.evidence.source, evidence=self._but_source)
+        return None
+
+    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the bound rests on."""
-        by_fact = self.method in ("fact", "parameter")
-        return (
-            *((LOOP_FACT.text(evidence=self.evidence),) if by_fact else ()),
-            *((self.assumes,) if self.assumes else ()),
-            *self.rests,
-        )
+        facts = (fact for fact in (self.fact, self.assumes) if fact is not None)
+        return *facts, *self.rests
+
+    def moved(self, sources: Mapping[str, str]) -> LoopBound:
+        """The same with facts where ``sources`` says that the old places are now."""
+        evidence, assumes = self.evidence, self.assumes and self.assumes.moved(sources)
+        if isinstance(evidence, StatedCount | NamedCount):
+            evidence = replace(evidence, source=sources.get(evidence.source, evidence.source))
+        return replace(self, evidence=evidence, assumes=assumes)
 
 
 def substituted(wanted: str, bounds: Iterable[LoopBound]) -> tuple[str, ...]:

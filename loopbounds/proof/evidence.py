@@ -6,14 +6,21 @@ from dataclasses import replace
 
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.replay import LoopExecution, Replay, if_they_hold
-from loopbounds.proof.bound import EXECUTION, SOLVER_FAILED, LoopBound
+from loopbounds.proof.bound import (
+    EXECUTION,
+    SOLVER_FAILED,
+    ConcreteExecution,
+    LoopBound,
+    ProvedInvariant,
+    StatedCount,
+)
 from loopbounds.proof.prove import ProofOutcome, long_runs
 from loopbounds.proof.runs import ModelRun, explore, longest
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.slice import Slice
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from quoll.assumptions import Assumption, kind_of, stated
+from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
 from quoll.facts import ListAtMost, LoopFact
 from quoll.image.image import Image
@@ -26,16 +33,13 @@ __all__ = [
     "judge",
     "most_executed",
     "not_asked",
-    "not_exact",
     "not_useful",
     "of_execution",
     "refute",
     "refute_by_execution",
     "solver_failed",
-    "with_total",
 ]
 
-REACHED, NOT_REACHED = "; reached", "; not known to be tight"
 NOT_ASKED = "not asked for"  # the reason why a loop has no bound of which no proof was tried
 SHOWN = 3  # states of a trace, origins of values, printed
 
@@ -65,22 +69,27 @@ def judge(
             hint="state how often the loop is executed: loop PLACE at most N",
         )
     if outcome.bound is not None:
-        return _resting_on(
-            listed,
-            _proved(loop, cut, outcome, graph.apart(loop), checker=checker, inner_end=inner_end),
-        )
+        bound = _proved(loop, cut, outcome, graph.apart(loop), checker=checker, inner_end=inner_end)
+        return bound if listed is None else replace(bound, exact=None, assumes=stated(listed))
     why, tip = _unknown(cut)
     reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
-    return LoopBound(loop.index, None, None, "", "", reason, outcome.seconds, why=why)
+    return LoopBound(loop.index, None, None, "", None, reason, outcome.seconds, why=why)
 
 
 def of_execution(loop: SuperLoop, found: OnlyExecution, around: int | None) -> LoopBound:
     """The bound of a loop of an entry with one execution; ``around``: header of the next loop."""
-    evidence = f"counted in the only execution of its entry, {found.instructions:,} instructions"
-    bound = LoopBound(
-        loop.index, found.most[loop.index], True, EXECUTION, evidence, "", 0.0, rests=found.rests
+    return LoopBound(
+        loop.index,
+        found.most[loop.index],
+        True,
+        EXECUTION,
+        ConcreteExecution(found.instructions),
+        "",
+        0.0,
+        total=None if around is None else found.totals[loop.index],
+        around=around,
+        rests=found.rests,
     )
-    return bound if around is None else with_total(bound, found.totals[loop.index], around)
 
 
 def refute_by_execution(fact: LoopFact, executions: int, rests: tuple[Assumption, ...]) -> None:
@@ -107,7 +116,7 @@ def not_useful(
     why = f"that it is executed {said:,} times at most is proved, and not usefully bounded: {why}"
     reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
     return replace(
-        bound, bound=None, exact=None, method="", evidence="", reason=reason, total=None,
+        bound, bound=None, exact=None, method="", evidence=None, reason=reason, total=None,
         around=None, why=why, rests=(),
     )  # fmt: skip
 
@@ -146,48 +155,26 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> Loop
 
     ``executed``: the most executions of a run of its model, which nothing shows to be entered.
     """
-    proved = "" if bound.bound is None else f"; proved is {bound.bound + apart}"
-    proved += "; the solver failed" if bound.failed else ""
-    tried = "no proof was tried" if bound.reason == NOT_ASKED else f"not proved{proved}"
-    tried += f"; if it is entered, it may be executed {executed} times" * (executed > fact.bound)
-    evidence = f"{fact.source} (assumed, {tried})"
+    evidence = StatedCount(
+        str(fact.source),
+        tried=bound.reason != NOT_ASKED,
+        proved=None if bound.bound is None else bound.bound + apart,
+        solver_failed=bound.failed,
+        executed=executed if executed > fact.bound else None,
+    )
     unanswered = bound.reason if bound.failed else bound.unanswered
     known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
     return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
 
 
-def with_total(bound: LoopBound, total: int | None, around: int | None) -> LoopBound:
-    """The bound with a total of the loop per entry of the one ``around``; None: without one."""
-    evidence = bound.evidence.removesuffix(_of_total(bound.total))
-    evidence += _of_total(total)
-    return replace(bound, total=total, around=around, evidence=evidence)
-
-
-def _of_total(total: int | None) -> str:
-    return "" if total is None else f"; {total} per entry of the loop around it"
-
-
-def not_exact(bound: LoopBound) -> LoopBound:
-    """The bound where no execution need reach it."""
-    evidence = bound.evidence.replace(REACHED, NOT_REACHED) if bound.exact else bound.evidence
-    return replace(bound, exact=None, evidence=evidence)
-
-
-def _resting_on(fact: ListAtMost | None, bound: LoopBound) -> LoopBound:
-    if fact is None:
-        return bound
-    assumes = stated(fact)
-    return replace(bound, exact=None, evidence=f"{bound.evidence}; {assumes}", assumes=assumes)
-
-
 def not_asked(loop: SuperLoop) -> LoopBound:
     """For a loop that no path needs a bound of."""
-    return LoopBound(loop.index, None, None, "", "", NOT_ASKED, 0.0)
+    return LoopBound(loop.index, None, None, "", None, NOT_ASKED, 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
     """No bound of this loop, unless a fact states one."""
-    return LoopBound(loop.index, None, None, "", "", f"{SOLVER_FAILED}: {why}", 0.0)
+    return LoopBound(loop.index, None, None, "", None, f"{SOLVER_FAILED}: {why}", 0.0)
 
 
 def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
@@ -215,20 +202,14 @@ def _proved(
     inner_end: bool,
 ) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
-    relations = f"{outcome.relations} relation{'s' * (outcome.relations != 1)}"
-    evidence = f"count <= {outcome.bound} is an invariant (k-induction with {relations})"
-    evidence += REACHED if exact else NOT_REACHED
-    if cut.rests:
-        evidence += f"; rests on {', '.join(sorted(kind_of(text).name for text in cut.rests))}"
-    if apart:
-        evidence += "; counted after the first iteration"
+    assert outcome.bound is not None
     unanswered = f"a lower bound: {outcome.failed}" if outcome.failed else ""
     return LoopBound(
         loop.index,
         outcome.bound,
         exact,
         checker,
-        evidence,
+        ProvedInvariant(outcome.bound, outcome.relations, apart > 0),
         "",
         outcome.seconds,
         rests=tuple(sorted(cut.rests)),

@@ -17,7 +17,6 @@ from functools import partial
 
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.distance import USEFUL
-from loopbounds.proof.evidence import with_total
 from loopbounds.proof.keys import model_key, simple_key, total_key
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.proof.prove import ProofOutcome, Question, prove_simple
@@ -229,7 +228,7 @@ class Rounds:
         if total is None or total >= outer * inner:
             return bound
         header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
-        return with_total(bound, total, header)
+        return replace(bound, total=total, around=header)
 
     def _total(self, loop: int, trip: Term, outer: int) -> Total:
         """The proved total of a loop over the loop around it."""

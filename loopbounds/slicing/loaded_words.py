@@ -235,7 +235,7 @@ class LoadedWords:
             self._scope.used.add(S1)
             return False
         if cell.saved:
-            self._scope.used.add(F1.text())
+            self._scope.used.add(F1.of())
         return not cell.saved
 
     def hands_on(self, node: int) -> bool:
@@ -400,7 +400,7 @@ class LoadedWords:
         if self._scope.tainted(target):
             if not cell.saved or not self._was_read(target):
                 return False
-            self._scope.used.add(F1.text())
+            self._scope.used.add(F1.of())
             return True
         self._scope.used.add(S1 if target.constant is None else S4)
         return True

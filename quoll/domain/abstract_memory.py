@@ -51,11 +51,11 @@ SAVED = frozenset(entry_symbol(register) << 32 for register in (*range(4, 12), 1
 MARKED = 1024  # bytes of an array, all of whose words are marked
 NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
 
-S1 = assumptions.S1.text()
-S2 = assumptions.S2.text()
-S3 = assumptions.S3.text()
-S4 = assumptions.S4.text()
-S6 = assumptions.S6.text()
+S1 = assumptions.S1.of()
+S2 = assumptions.S2.of()
+S3 = assumptions.S3.of()
+S4 = assumptions.S4.of()
+S6 = assumptions.S6.of()
 
 
 @dataclass(slots=True)

@@ -203,7 +203,7 @@ class LocalValues:
                 if span is not None:
                     found.append(span)
                 elif fact is not None and on_stack(fact):
-                    self.environment.used.add(F1.text())
+                    self.environment.used.add(F1.of())
         return Contract(CALLEE_SAVED, spans(found), elsewhere)
 
     def _stores(self, block: Block) -> Iterator[tuple[Fact | None, int]]:
@@ -266,13 +266,13 @@ class _Calls:
         live = live_frames(before.frames, before.term(SP), before.facts)
         frames = {key: cell for key, cell in live.items() if self._survives(cell)}
         if contract.elsewhere and hands_on_a_stack_address(before):
-            self._used.add(F1.text())
+            self._used.add(F1.of())
         for base, low, high in contract.stores:
             where = before.fact(base)
             if _ends_known(where):
                 self._overwrite(frames, position, shift_fact(where, low & MASK), high - low)
             elif on_stack(where):
-                self._used.add(F1.text())
+                self._used.add(F1.of())
         return State(
             (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
         )

@@ -71,7 +71,7 @@ def after_call(
         frames = live_frames(before.frames, before.term(SP), before.facts)
     if frames and handed:
         frames = {at: cell for at, cell in frames.items() if cell in SAVED}
-        environment.used.add(F1.text())
+        environment.used.add(F1.of())
     if frames:
         environment.used.add(S1)
     kept = dict(frames)

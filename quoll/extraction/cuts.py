@@ -35,8 +35,8 @@ class Cut:
     target: Callable[[int], bool]
 
     @property
-    def text(self) -> Assumption:
-        """As printed with the assumptions."""
+    def stated(self) -> Assumption:
+        """As it is listed with the assumptions."""
         return stated(self.fact)
 
 
@@ -83,7 +83,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
                 functions[entry] = _without(cfg, found)
                 taken.update(cfg.blocks[loss.block].last.addr for loss, _ in found)
                 removed.update(dict.fromkeys(r for _, r in found))
-                used[cut.text] = None
+                used[cut.stated] = None
     functions = _reachable(functions, program.entries, {u.addr for u in program.unresolved})
     insns = {i.addr for cfg in functions.values() for b in cfg.blocks for i in b.insns}
     functions = {e: replace(cfg, whole=program.functions[e]) for e, cfg in functions.items()}
@@ -169,7 +169,7 @@ def _removed(cfg: Cfg, cut: Cut, image: Image) -> Iterator[tuple[_Loss, Removed]
         last = block.last.addr
         if isinstance(fact, Branch):
             if cut.source(last) and _is_branch(block.last):
-                yield from _branch(cfg, block, fact.taken, cut.text)
+                yield from _branch(cfg, block, fact.taken, cut.stated)
             continue
         source = last if isinstance(fact, IgnoreEdge) else None
         if source is not None and not any(cut.source(i.addr) for i in block.insns):
@@ -179,10 +179,10 @@ def _removed(cfg: Cfg, cut: Cut, image: Image) -> Iterator[tuple[_Loss, Removed]
             target = cfg.blocks[edge.dst]
             named = [target.insns[0]] if isinstance(fact, IgnoreEdge) else target.insns
             if any(where(insn.addr) for insn in named):
-                yield _Loss(block.index, edge=edge), Removed(source, target.addr, cut.text)
+                yield _Loss(block.index, edge=edge), Removed(source, target.addr, cut.stated)
         for callee in (*block.calls, *block.passes):
             if where(callee):
-                yield _Loss(block.index, callee=callee), Removed(source, callee, cut.text)
+                yield _Loss(block.index, callee=callee), Removed(source, callee, cut.stated)
 
 
 def _branch(

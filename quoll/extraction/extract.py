@@ -166,7 +166,7 @@ def _program(
         *statements.assumptions(functions),
         *growth.exits(reached),
         *(
-            ENTRY_MODE.text(function=image.place(entry))
+            ENTRY_MODE.of(function=image.place(entry))
             for entry in sorted(growth.entry_modes())
             if entry in functions
         ),

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from quoll.arm.insn import SP, Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
-from quoll.assumptions import LOADED_TABLES, STANDARD, UNCHANGED, Assumption, stated
+from quoll.assumptions import OTHER_CALLS, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
 from quoll.cfg.discover import Callee, Supervisor
 from quoll.cfg.transfers import TransferEffect
@@ -84,7 +84,7 @@ class Statements:
                 for fact in facts.of(CallsThrough)
                 for answer in [
                     (
-                        stated(fact, LOADED_TABLES),
+                        stated(fact),
                         CalledTables(image, self.vtables, self.address_taken, fact),
                     )
                 ]
@@ -209,7 +209,7 @@ class Statements:
     def returns(self, insn: Insn) -> Assumption | None:
         """What is stated about the return ``insn``, that values do not prove to be one."""
         fact = self._returns.get(insn.addr)
-        return None if fact is None else stated(fact, STANDARD)
+        return None if fact is None else stated(fact)
 
     def hint(self, insn: Insn, *, returns: bool = False) -> str:
         """The facts that would help: in a writable section literals and tables are not known."""
@@ -243,7 +243,7 @@ class Statements:
             *self.used,
             *(stated(fact) for fact in (every, spinning) if fact is not None),
             *(stated(fact) for fact in never),
-            *(stated(fact, STANDARD, UNCHANGED) for fact in bounds),
+            *(stated(fact) for fact in bounds),
             *svc,
             *sorted(stated(fact) for fact in ends),
         ]
@@ -256,7 +256,7 @@ class Statements:
             used = any(b.exits and is_supervisor_call(b.last) for b in blocks)
             return [stated(self.supervisor)] if used else []
         used = any(SUPERVISOR_VECTOR in b.passes for b in blocks)
-        return [stated(self.supervisor, STANDARD, UNCHANGED)] if used else []
+        return [stated(self.supervisor)] if used else []
 
     def guidance(self, functions: Mapping[int, Cfg]) -> Guidance:
         """What stands in for the functions that are replaced, and how deep others may recur."""
@@ -277,7 +277,8 @@ class Statements:
                 else {}
             ),
             depths={
-                addr: Depth(fact.activations, stated(fact)) for addr, fact in self._depths.items()
+                addr: Depth(fact.activations, (stated(fact),))
+                for addr, fact in self._depths.items()
             },
             never=frozenset(self.never),
         )
@@ -287,7 +288,7 @@ class Statements:
         if self.only is None:
             return {}
         blocks = (block for cfg in functions.values() for block in cfg.blocks)
-        other = Replacement(0, False, stated(self.only))
+        other = Replacement(0, False, OTHER_CALLS.of())
         return {callee: other for block in blocks for callee in block.passes}
 
     def _supervisor_call(self) -> Replacement:

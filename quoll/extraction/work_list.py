@@ -463,7 +463,7 @@ class Growth(Functions):
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
-        self._progress[function.entry].unproved[insn.addr] = TAIL_CALL_BY_FORM.text(
+        self._progress[function.entry].unproved[insn.addr] = TAIL_CALL_BY_FORM.of(
             insn=insn.text, place=self._image.place(insn.addr)
         )
         return False
@@ -516,7 +516,7 @@ class Growth(Functions):
         if insn.addr in progress.by_form:
             function.returns_at(insn.addr)
             if doubt.balanced:
-                progress.unproved[insn.addr] = RETURN_BY_FORM.text(
+                progress.unproved[insn.addr] = RETURN_BY_FORM.of(
                     insn=insn.text, place=self._image.place(insn.addr)
                 )
             elif doubt.switches:
@@ -573,7 +573,7 @@ class Growth(Functions):
         found = [self.functions[entry] for entry in entries]
         sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}
         return [
-            EXCEPTION_RETURN.text(insn=insn.text, place=self._image.place(site))
+            EXCEPTION_RETURN.of(insn=insn.text, place=self._image.place(site))
             for site, insn in sorted(sites.items())
         ]
 

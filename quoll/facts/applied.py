@@ -6,11 +6,11 @@ answered with the fact (rule 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from quoll.arm.insn import Insn
-from quoll.assumptions import Assumption, restated, rests_on
+from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.facts import (
     Branch,
     Fact,
@@ -68,7 +68,7 @@ class Required:
     """Every path executes one of ``addresses``, where any of them is in the graph."""
 
     addresses: frozenset[int]
-    fact: str
+    fact: Assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Replacement:
 
     cycles: int | None
     preserves: bool
-    fact: str
+    fact: Assumption | None
     gives_back: frozenset[int] = CALLEE_SAVED
     keeps_mode: bool = True
     settled: bool = False
@@ -98,11 +98,11 @@ class Replacement:
 class Depth:
     """At most so many activations of a recursive function at a time.
 
-    ``fact`` states it; None if it is proved, with ``evidence``.
+    ``facts`` state it; there are none if it is proved, with ``evidence``.
     """
 
     activations: int
-    fact: Assumption | None
+    facts: tuple[Assumption, ...]
     evidence: str = ""
 
 
@@ -120,14 +120,17 @@ class Guidance:
     cut: frozenset[int] = frozenset()
     never: frozenset[int] = frozenset()
 
-    def restated(self, text: Callable[[str], str]) -> Guidance:
-        """The same with every fact as ``text`` gives it."""
+    def moved(self, sources: Mapping[str, str]) -> Guidance:
+        """The same with facts where ``sources`` says that the old places are now."""
         return Guidance(
-            tuple(replace(r, fact=restated(r.fact, text)) for r in self.removed),
-            tuple(replace(r, fact=text(r.fact)) for r in self.required),
-            {at: replace(r, fact=text(r.fact)) for at, r in self.replaced.items()},
+            tuple(replace(r, fact=r.fact.moved(sources)) for r in self.removed),
+            tuple(replace(r, fact=r.fact.moved(sources)) for r in self.required),
             {
-                at: replace(d, fact=d.fact and restated(d.fact, text))
+                at: replace(r, fact=r.fact and r.fact.moved(sources))
+                for at, r in self.replaced.items()
+            },
+            {
+                at: replace(d, facts=tuple(fact.moved(sources) for fact in d.facts))
                 for at, d in self.depths.items()
             },
             self.cut,
@@ -138,9 +141,12 @@ class Guidance:
 NO_GUIDANCE = Guidance()
 
 
-def unused_guidance(facts: Facts, assumptions: Iterable[str]) -> tuple[Fact, ...]:
+def unused_guidance(facts: Facts, assumptions: Iterable[Assumption]) -> tuple[Fact, ...]:
     """The facts that change the graph but are not among the ``assumptions`` of any result."""
-    listed = list(assumptions)
-    return tuple(
-        fact for fact in facts.facts if isinstance(fact, GUIDING) and not rests_on(fact, listed)
-    )
+    listed = {(assumption.name, assumption.source) for assumption in assumptions}
+
+    def used(fact: Fact) -> bool:
+        kinds = fact.assumption, LOOP_FACT
+        return any((kind.name, str(fact.source)) in listed for kind in kinds)
+
+    return tuple(fact for fact in facts.facts if isinstance(fact, GUIDING) and not used(fact))

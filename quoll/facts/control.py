@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
 from quoll.facts.fact import FUNCTION, PLACE, Fact, FactForm, Placed, Question, Stage
 
 __all__ = ["FORMS", "CallsThrough", "NeverReturns", "Returns", "SwitchesContext", "Targets"]
@@ -15,11 +17,12 @@ class Targets(Placed):
     """``targets of place are ...``: all targets of an indirect jump or call."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.TARGETS
 
     targets: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return f"targets of {self.place} are {', '.join(self.targets)}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place, "targets": ", ".join(self.targets)}
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset(self.targets)
@@ -35,16 +38,16 @@ class CallsThrough(Fact):
     """
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.CALLS_THROUGH
 
     sites: tuple[str, ...]
     tables: tuple[str, ...]
     targets: tuple[str, ...]
 
-    def __str__(self) -> str:
-        through = f" through {', '.join(self.tables)}" if self.tables else ""
-        both = " or" if self.tables and self.targets else ""
-        to = f"{both} to {', '.join(self.targets)}" if self.targets else ""
-        return f"calls at {', '.join(self.sites)} go{through}{to}"
+    def fields(self) -> Mapping[str, str | int]:
+        through = [f"through {', '.join(self.tables)}"] if self.tables else []
+        to = [f"to {', '.join(self.targets)}"] if self.targets else []
+        return {"places": ", ".join(self.sites), "where": " or ".join((*through, *to))}
 
     def question(self) -> Question:
         answer = frozenset(self.tables), frozenset(self.targets)
@@ -59,11 +62,12 @@ class NeverReturns(Fact):
     """``function never returns``."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.NEVER_RETURNS
 
     function: str
 
-    def __str__(self) -> str:
-        return f"{self.function} never returns"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"function": self.function}
 
     def question(self) -> Question:
         return ("returns", self.function), False
@@ -74,9 +78,10 @@ class Returns(Placed):
     """``place returns to its caller``: with the registers and the mode that it counts on."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.RETURNS
 
-    def __str__(self) -> str:
-        return f"{self.place} returns to its caller"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place}
 
     def question(self) -> Question:
         return ("targets", self.place), frozenset[str]()
@@ -87,11 +92,12 @@ class SwitchesContext(Fact):
     """``function switches context``: it goes on in another thread, and comes back some day."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.SWITCHES
 
     function: str
 
-    def __str__(self) -> str:
-        return f"{self.function} switches context"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"function": self.function}
 
     def question(self) -> Question:
         return ("returns", self.function), "as another context"

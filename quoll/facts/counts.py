@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
+from quoll.assumptions import AssumptionKind
 from quoll.facts.fact import (
     IN,
     NAME,
@@ -15,6 +18,7 @@ from quoll.facts.fact import (
     Placed,
     Question,
     Stage,
+    invocations,
     number,
     positive,
     scope,
@@ -28,8 +32,12 @@ class LoopFact(Placed):
     """``loop PLACE at most N``."""
 
     stage = Stage.LOOP_BOUNDS
+    assumption = assumptions.LOOP_FACT
 
     bound: int
+
+    def fields(self) -> Mapping[str, str | int]:
+        return {"evidence": f": {self}"}
 
     def __str__(self) -> str:
         return f"loop {self.place} at most {self.bound}"
@@ -47,10 +55,14 @@ class LoopParameter(Placed):
     """
 
     stage = Stage.INTEGER_PROGRAM
+    assumption = assumptions.LOOP_FACT
 
     name: str
     plus: int
     total: bool = False
+
+    def fields(self) -> Mapping[str, str | int]:
+        return {"evidence": f": {self}"}
 
     def __str__(self) -> str:
         most = f"{self.name} + {self.plus}" if self.plus else self.name
@@ -91,9 +103,10 @@ class Conflict(Related):
     """``a conflicts with b in function``: not both in one invocation."""
 
     __slots__ = ()
+    assumption = assumptions.CONFLICT
 
-    def __str__(self) -> str:
-        return f"{self.a} conflicts with {self.b}{scope(self.function, self.caller)}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"a": self.a, "b": self.b, "function": invocations(self.function, self.caller)}
 
     def question(self) -> Question:
         return self.asked(), "conflict"
@@ -103,9 +116,10 @@ class Consistent(Related):
     """``a is consistent with b in function``: equally often in one invocation."""
 
     __slots__ = ()
+    assumption = assumptions.CONSISTENT
 
-    def __str__(self) -> str:
-        return f"{self.a} is consistent with {self.b}{scope(self.function, self.caller)}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"a": self.a, "b": self.b, "function": invocations(self.function, self.caller)}
 
     def question(self) -> Question:
         return self.asked(), "consistent"
@@ -124,9 +138,15 @@ class AtMost(Placed, Limited, Counted):
     function: str | None
     caller: str | None = None
 
-    def __str__(self) -> str:
-        verb = f"executes at most {self.count} times" if self.count else "never executes"
-        return f"{self.place} {verb}{scope(self.function, self.caller)}"
+    @property
+    def assumption(self) -> AssumptionKind:
+        return assumptions.COUNT if self.count else assumptions.NEVER
+
+    def fields(self) -> Mapping[str, str | int]:
+        within = scope(self.function, self.caller)
+        if not self.count:
+            return {"place": self.place, "scope": within}
+        return {"place": self.place, "count": f"{self.count} times{within}"}
 
     def question(self) -> Question:
         return ("count", self.place, self.function, self.caller), self.count

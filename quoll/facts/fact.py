@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
+from quoll.assumptions import AssumptionKind
 from quoll.errors import FactsError
 from quoll.source.loop_statement import LoopStatement, OnlyLoop
 
@@ -31,6 +32,7 @@ __all__ = [
     "Question",
     "Source",
     "Stage",
+    "invocations",
     "number",
     "positive",
     "scope",
@@ -71,11 +73,24 @@ class Stage(Enum):
 class Fact:
     """A line of a facts file. ``str`` gives text that reads back as the same fact.
 
-    A kind of fact is one class, which overrides the defaults.
+    A kind of fact is one class, which overrides the defaults. ``assumption`` is the row that a
+    report lists it as.
     """
 
     stage: ClassVar[Stage]
     source: Source
+
+    @property
+    @abstractmethod
+    def assumption(self) -> AssumptionKind:
+        """The row of the table of assumptions that says what checks the fact."""
+
+    @abstractmethod
+    def fields(self) -> Mapping[str, str | int]:
+        """The values of the fields of that row, as they are printed."""
+
+    def __str__(self) -> str:
+        return self.assumption.statement.format_map(self.fields())
 
     @abstractmethod
     def question(self) -> Question:
@@ -168,5 +183,9 @@ def positive(source: Source, text: str, message: str, hint: str) -> int:
 
 def scope(function: str | None, caller: str | None) -> str:
     """The printed tail of a constraint."""
-    inside = f" in {function}" if function else ""
-    return f"{inside} when called from {caller}" if caller else inside
+    return f" in {invocations(function, caller)}" if function else ""
+
+
+def invocations(function: str, caller: str | None) -> str:
+    """The printed invocations that a constraint speaks of."""
+    return f"{function} when called from {caller}" if caller else function

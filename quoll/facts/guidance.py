@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
+from quoll.assumptions import AssumptionKind
 from quoll.facts.fact import (
     FUNCTION,
     IN,
@@ -45,14 +48,15 @@ class Branch(Placed, Limited):
     """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
 
     stage = Stage.INLINING
+    assumption = assumptions.BRANCH
 
     taken: bool
     function: str | None = None
     caller: str | None = None
 
-    def __str__(self) -> str:
+    def fields(self) -> Mapping[str, str | int]:
         way = "always" if self.taken else "never"
-        return f"branch at {self.place} is {way} taken{scope(self.function, self.caller)}"
+        return {"place": self.place, "way": way, "scope": scope(self.function, self.caller)}
 
     def question(self) -> Question:
         return ("branch", self.place, self.function, self.caller), self.taken
@@ -63,9 +67,10 @@ class Ignore(Placed):
     """``ignore place``: no path through the block, or the function that starts there."""
 
     stage = Stage.INLINING
+    assumption = assumptions.IGNORE
 
-    def __str__(self) -> str:
-        return f"ignore {self.place}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place}
 
     def question(self) -> Question:
         return ("passed", self.place), "never"
@@ -76,12 +81,13 @@ class IgnoreEdge(Fact):
     """``ignore edge place -> place``: control never passes from one block to the other."""
 
     stage = Stage.INLINING
+    assumption = assumptions.IGNORE_EDGE
 
     start: str
     end: str
 
-    def __str__(self) -> str:
-        return f"ignore edge {self.start} -> {self.end}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"start": self.start, "end": self.end}
 
     def question(self) -> Question:
         return ("edge", self.start, self.end), "never"
@@ -95,9 +101,10 @@ class Require(Placed, Counted):
     """``require place``: only paths on which the place executes at least once."""
 
     stage = Stage.INLINING
+    assumption = assumptions.REQUIRE
 
-    def __str__(self) -> str:
-        return f"require {self.place}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place}
 
     def question(self) -> Question:
         return ("passed", self.place), "at least once"
@@ -118,11 +125,12 @@ class PathEnd(Placed):
     """
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.PATH_ENDS
 
     must: bool
 
-    def __str__(self) -> str:
-        return f"path {'must' if self.must else 'may'} end at {self.place}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place, "way": "must" if self.must else "may"}
 
     def question(self) -> Question:
         return ("path ends", self.place), self.must
@@ -133,9 +141,10 @@ class ReturnsEnd(Fact):
     """``path must end at every exception return``: none restores a context of the kernel."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.PATH_ENDS
 
-    def __str__(self) -> str:
-        return "path must end at every exception return"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": "every exception return", "way": "must"}
 
     def question(self) -> Question:
         return ("exception returns",), "end paths"
@@ -146,9 +155,10 @@ class SelfJumpsEnd(Fact):
     """``path must end at every jump to itself``: only an interrupt gets out of it."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.PATH_ENDS
 
-    def __str__(self) -> str:
-        return "path must end at every jump to itself"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": "every jump to itself", "way": "must"}
 
     def question(self) -> Question:
         return ("jumps to themselves",), "end paths"
@@ -162,10 +172,15 @@ class SupervisorCalls(Fact):
 
     cycles: int | None
 
-    def __str__(self) -> str:
+    @property
+    def assumption(self) -> AssumptionKind:
+        ends = self.cycles is None
+        return assumptions.PATH_ENDS if ends else assumptions.SUPERVISOR_CALLS
+
+    def fields(self) -> Mapping[str, str | int]:
         if self.cycles is None:
-            return "path must end at every supervisor call"
-        return f"every supervisor call takes at most {self.cycles} cycles"
+            return {"place": "every supervisor call", "way": "must"}
+        return {"cycles": f"{self.cycles} cycles"}
 
     def question(self) -> Question:
         return ("supervisor calls",), self.cycles
@@ -176,11 +191,12 @@ class SupervisorEnters(Fact):
     """``every supervisor call enters function``: the handler of the kernel, and comes back."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.SUPERVISOR_ENTERS
 
     function: str
 
-    def __str__(self) -> str:
-        return f"every supervisor call enters {self.function}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"function": self.function}
 
     def question(self) -> Question:
         return ("supervisor calls",), self.function
@@ -191,9 +207,10 @@ class PathStart(Placed):
     """``path starts at place``: with the block there, on the way from the entry."""
 
     stage = Stage.VALUES
+    assumption = assumptions.PATH_STARTS
 
-    def __str__(self) -> str:
-        return f"path starts at {self.place}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place}
 
     def question(self) -> Question:
         return ("path starts", self.place), True
@@ -207,14 +224,15 @@ class Replaced(Fact):
     """
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.REPLACED
 
     function: str
     cycles: int
     preserves: bool
 
-    def __str__(self) -> str:
+    def fields(self) -> Mapping[str, str | int]:
         memory = " and preserves memory" if self.preserves else ""
-        return f"function {self.function} takes at most {self.cycles} cycles{memory}"
+        return {"function": self.function, "cycles": f"{self.cycles} cycles{memory}"}
 
     def question(self) -> Question:
         return ("replaced", self.function), (self.cycles, self.preserves)
@@ -229,12 +247,13 @@ class OnlyFollowed(Fact):
     """
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.OTHER_CALLS
 
     entries: frozenset[int]
     sites: frozenset[int]
 
-    def __str__(self) -> str:
-        return "calls of other functions are passed over"
+    def fields(self) -> Mapping[str, str | int]:
+        return {}
 
     def question(self) -> Question:
         return ("only followed",), (self.entries, self.sites)
@@ -245,12 +264,13 @@ class RecursionFact(Fact):
     """``recursion of f at most n``: so many activations of the function at a time."""
 
     stage = Stage.INLINING
+    assumption = assumptions.RECURSION
 
     function: str
     activations: int
 
-    def __str__(self) -> str:
-        return f"recursion of {self.function} at most {self.activations}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"function": self.function, "activations": self.activations}
 
     def question(self) -> Question:
         return ("recursion", self.function), self.activations

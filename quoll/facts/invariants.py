@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
 from quoll.errors import FactsError
 from quoll.facts.fact import NUMBER, PLACE, FactForm, Placed, Question, Source, Stage, number
 
@@ -20,12 +22,13 @@ class RegisterAtMost(Placed):
     """
 
     stage = Stage.VALUES
+    assumption = assumptions.REGISTER
 
     register: int
     most: int
 
-    def __str__(self) -> str:
-        return f"register r{self.register} at {self.place} is at most {self.most}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"register": self.register, "place": self.place, "most": self.most}
 
     def question(self) -> Question:
         return ("at most", self.register, self.place), self.most
@@ -40,11 +43,12 @@ class ListAtMost(Placed):
     """
 
     stage = Stage.LOOP_BOUNDS
+    assumption = assumptions.LIST
 
     most: int
 
-    def __str__(self) -> str:
-        return f"list at {self.place} has at most {self.most} elements"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place, "most": self.most}
 
     def question(self) -> Question:
         return ("list", self.place), self.most

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
 from quoll.errors import FactsError
 from quoll.facts.fact import (
     IN,
@@ -40,6 +42,7 @@ class Linear(Limited, Counted):
     """
 
     stage = Stage.INTEGER_PROGRAM
+    assumption = assumptions.LINEAR
 
     terms: tuple[tuple[int, str], ...]  # (factor, place), no place twice
     relation: str  # <=, >= or =
@@ -58,14 +61,18 @@ class Linear(Limited, Counted):
             return total <= self.number
         return total >= self.number if self.relation == ">=" else total == self.number
 
-    def __str__(self) -> str:
+    def fields(self) -> Mapping[str, str | int]:
         text = "".join(
             f" {'-' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor)}*'}"
             f"count({place})"
             for factor, place in self.terms
         )
-        text = text[3:] if text.startswith(" + ") else f"-{text[3:]}"
-        return f"{text} {self.relation} {self.number}{scope(self.function, self.caller)}"
+        return {
+            "counts": text[3:] if self.terms[0][0] > 0 else f"-{text[3:]}",
+            "relation": self.relation,
+            "number": self.number,
+            "scope": scope(self.function, self.caller),
+        }
 
     def question(self) -> Question:
         about = ("linear", frozenset(self.terms), self.relation, self.function, self.caller)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quoll import assumptions
 from quoll.errors import FactsError
 from quoll.facts.fact import (
     ADDRESS,
@@ -33,6 +35,7 @@ class RegionFact(Fact):
     """
 
     stage = Stage.VALUES
+    assumption = assumptions.REGION
 
     name: str
     low: int
@@ -40,9 +43,10 @@ class RegionFact(Fact):
     kind: str
     fixed: bool = False
 
-    def __str__(self) -> str:
+    def fields(self) -> Mapping[str, str | int]:
         kind = f"{self.kind} and fixed" if self.fixed else self.kind
-        return f"region {self.name} from {self.low:#x} to {self.high:#x} is {kind}"
+        low, high = hex(self.low), hex(self.high)
+        return {"name": self.name, "low": low, "high": high, "kind": kind}
 
     def question(self) -> Question:
         return ("region", self.name), (self.low, self.high, self.kind, self.fixed)
@@ -53,11 +57,12 @@ class InitialContents(Placed):
     """``region NAME holds its initial contents at ENTRY``: nothing has stored into it before."""
 
     stage = Stage.EXTRACTION
+    assumption = assumptions.INITIAL
 
     region: str
 
-    def __str__(self) -> str:
-        return f"region {self.region} holds its initial contents at {self.place}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"name": self.region, "entry": self.place}
 
     def question(self) -> Question:
         return ("initial contents", self.region, self.place), True
@@ -72,15 +77,16 @@ class PointsInto(Placed):
     """
 
     stage = Stage.VALUES
+    assumption = assumptions.POINTER
 
     register: int | None
     region: str
     aligned: int = 1
 
-    def __str__(self) -> str:
+    def fields(self) -> Mapping[str, str | int]:
         tail = f" aligned {self.aligned}" if self.aligned > 1 else ""
         what = "access" if self.register is None else f"register r{self.register}"
-        return f"{what} at {self.place} points into {self.region}{tail}"
+        return {"what": what, "place": self.place, "region": f"{self.region}{tail}"}
 
     def question(self) -> Question:
         return ("points", self.register, self.place), (self.region, self.aligned)
@@ -95,11 +101,12 @@ class UnknownPointsInto(Fact):
     """
 
     stage = Stage.VALUES
+    assumption = assumptions.UNKNOWN_POINTER
 
     region: str
 
-    def __str__(self) -> str:
-        return f"accesses of unknown address point into {self.region}"
+    def fields(self) -> Mapping[str, str | int]:
+        return {"region": self.region}
 
     def question(self) -> Question:
         return ("unknown",), self.region

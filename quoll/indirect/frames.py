@@ -265,7 +265,7 @@ class _Proof:
         kept = contract.preserved
         if SP not in kept or sp is None:
             raise GivesUp(block.last)
-        self._assumes.add(S1.text())
+        self._assumes.add(S1.of())
         lent = any(_on_stack(value) for r, value in enumerate(leaves.registers) if r != SP)
         escaped = leaves.escaped or lent
         registers: list[Value] = [leaves.registers[r] if r in kept else None for r in range(PC + 1)]
@@ -294,7 +294,7 @@ class _Proof:
         if contract.elsewhere:
             self._elsewhere = True
             if leaves.escaped or any(_on_stack(leaves.registers[r]) for r in HANDED):
-                self._assumes.add(F1.text())
+                self._assumes.add(F1.of())
         return contract
 
     def _step(self, insn: Insn, state: _State) -> None:
@@ -304,7 +304,7 @@ class _Proof:
         registers = state.registers
         if kind is _Kind.ELSEWHERE:
             if changes_translation(insn):
-                self._assumes.add(S6.text())
+                self._assumes.add(S6.of())
             state.escaped |= any(_on_stack(registers[r]) for r in insn.reads)
         if kind is _Kind.PLAIN:
             value: Value = None
@@ -344,7 +344,7 @@ class _Proof:
             if stores and at is not None:
                 raise GivesUp(insn)
             if stores:
-                self._assumes.add(S1.text())
+                self._assumes.add(S1.of())
                 self._note_store(memory, base)
             state.escaped |= stores and _holds_stack(insn, state)
             for register in insn.writes:

@@ -157,7 +157,7 @@ class Confirmer:
             effect, last = _effect(values, index), cfg.blocks[index].last
             if isinstance(effect, Doubt) or effect[0].table is None or effect[1]:
                 continue
-            text = SPILLED_TABLE.text(
+            text = SPILLED_TABLE.of(
                 insn=last.text,
                 place=self._image.place(last.addr),
                 table=self._image.place(effect[0].table),

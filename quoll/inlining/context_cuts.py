@@ -38,10 +38,10 @@ def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergr
             dead.update(dict.fromkeys(ways))
             for e in ways:
                 target = graph.nodes[graph.edges[e].dst].block.addr
-                removed[Removed(node.block.last.addr, target, cut.text)] = None
+                removed[Removed(node.block.last.addr, target, cut.stated)] = None
             if not fact.taken and n in graph.exits:
                 no_exits.add(n)
-                removed[Removed(node.block.last.addr, None, cut.text)] = None
+                removed[Removed(node.block.last.addr, None, cut.stated)] = None
     if not dead and not no_exits:
         return graph
     guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))

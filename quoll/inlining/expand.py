@@ -180,8 +180,7 @@ class Expansion:
         active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
         depth = self.guidance.depths.get(callee)
         if depth is not None and active[self.bounded.index(callee)] > depth.activations:
-            if depth.fact:
-                self.removed[Removed(site, callee, depth.fact)] = None
+            self.removed |= dict.fromkeys(Removed(site, callee, fact) for fact in depth.facts)
             self.draft.cut.add(node)
             return None
         string = (*here.string, site)

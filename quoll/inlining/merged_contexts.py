@@ -77,7 +77,9 @@ def summaries(program: Program) -> Mapping[int, Replacement]:
     nothing = Contract(frozenset())
     left = {entry: program.left.get(entry, nothing) for entry in program.functions}
     return {
-        entry: Replacement(0, False, "", known.preserved, entry not in changes, stores=known.stores)
+        entry: Replacement(
+            0, False, None, known.preserved, entry not in changes, stores=known.stores
+        )
         for entry, known in left.items()
     }
 

@@ -106,7 +106,7 @@ def trimmed(
         raise InfeasibleError(
             "no end of a path is reachable from here",
             where=_at(image, draft.nodes[entry].block.addr),
-            hint=f"without these facts one may be: {'; '.join(facts)}",
+            hint=f"without these facts one may be: {'; '.join(map(str, facts))}",
         )
     if not exits:
         raise ControlFlowError(

@@ -80,7 +80,7 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
         ],
         "noreturn": [cfg.name for cfg in cfgs if not cfg.returns],
         "recursion": [_recursion_json(program, r) for r in recursions(program)],
-        "assumptions": list(program.assumptions),
+        "assumptions": list(map(str, program.assumptions)),
         "assumption_kinds": table(program.assumptions),
     }
 
@@ -97,7 +97,7 @@ def _recursion_json(program: Program, recursion: Recursion) -> Json:
         "proved": [
             functions[f].name
             for f in sorted(recursion.functions & depths.keys())
-            if not depths[f].fact
+            if not depths[f].facts
         ],
         "bounded": recursion.bounded,
     }

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from quoll.assumptions import listed
 from quoll.cfg.call_graph import Recursion, call_graph, recursions
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, JumpTable, Program
 from quoll.graph.loops import Loop, find_loops, retreating_edges
@@ -61,7 +60,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     ]
     lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
-    lines += [f"assumed: {text}" for text in listed(program.assumptions)]
+    lines += [f"assumed: {text}" for text in program.assumptions]
     return "\n".join(lines) + "\n"
 
 
@@ -93,7 +92,7 @@ def _recursion(program: Program, recursion: Recursion) -> str:
     depths = program.guidance.depths
     given = [
         f"at most {depths[f].activations} activations of {program.functions[f].name}"
-        f"{'' if depths[f].fact else ', proved'}"
+        f"{'' if depths[f].facts else ', proved'}"
         for f in sorted(recursion.functions & depths.keys())
     ]
     if not recursion.bounded:

@@ -172,12 +172,13 @@ class _Follower:
         block = graph.nodes[graph.edges[edge].src].block
         if called not in block.passes:
             return
-        replacement = graph.guidance.replaced[called]
+        limit = graph.guidance.replaced[called]
         least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
-        if replacement.cycles is not None and least > replacement.cycles:
+        if limit.cycles is not None and least > limit.cycles:
+            fact = "" if limit.fact is None else limit.fact.claim
             raise RefutedFact(
-                f"this execution refutes '{replacement.fact}': it runs {end - start} instructions "
-                f"there, {least} of which are no branches",
+                f"this execution refutes '{fact}': it runs {end - start} instructions there, "
+                f"{least} of which are no branches",
                 where=self.image.place(called),
                 hint="give the function more cycles",
             )

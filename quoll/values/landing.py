@@ -92,8 +92,8 @@ class _Check:
             return None
         last, place = block.last, self.image.place(block.last.addr)
         if block.returns:
-            return RETURN_IN_CONTEXT.text(insn=last.text, place=place)
-        return TARGETS_IN_CONTEXT.text(insn=last.text, place=place) if block.by_values else None
+            return RETURN_IN_CONTEXT.of(insn=last.text, place=place)
+        return TARGETS_IN_CONTEXT.of(insn=last.text, place=place) if block.by_values else None
 
     def _targets(self, node: int, thumb: object) -> set[int]:
         """Where the graph lets ``node`` go: by edges, or by ways that were left out of it."""

@@ -78,9 +78,9 @@ def check_status_words(values: Values, image: Image) -> Iterator[Assumption]:
         if not bits:
             saved = writes_saved_status(insn)
             if StatusField.CONTROL in fields and not saved:
-                yield PRIVILEGED.text(insn=insn.text, place=image.place(insn.addr))
+                yield PRIVILEGED.of(insn=insn.text, place=image.place(insn.addr))
             if StatusField.EXTENSION in fields and not saved:
-                yield LITTLE_ENDIAN.text(insn=insn.text, place=image.place(insn.addr))
+                yield LITTLE_ENDIAN.of(insn=insn.text, place=image.place(insn.addr))
 
 
 def _status_writes(values: Values) -> Iterator[tuple[int, Insn, int]]:

@@ -220,7 +220,7 @@ def _refuse_moved(values: Values, image: Image, changes: Sequence[Insn]) -> None
         return
     if not memory.regions:
         for insn in {insn.addr: insn for insn in changing.values()}.values():
-            text = MAPPED_AS_BEFORE.text(insn=insn.text, place=image.place(insn.addr))
+            text = MAPPED_AS_BEFORE.of(insn=insn.text, place=image.place(insn.addr))
             environment.used.add(text)
         return
     first = next(iter(changing.values()))

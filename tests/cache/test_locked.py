@@ -72,7 +72,7 @@ def test_lines_locked_in_l1_hit(text: str, value: ValueSet | None, hits: bool) -
     classes = classify(program.graph, program, caches)
     found = [r.l1 is Hit.AH for r in classes.references[0] if r.kind is not Kind.FETCH]
     assert found == [False, hits, hits]
-    assert any("L1D holds" in text for text in classes.assumptions)
+    assert any("L1D holds" in text for text in map(str, classes.assumptions))
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_only_locked_lines_hit_in_l2() -> None:
         (Kind.PREFETCH, Hit.AH),  # whichever line is dropped, it is locked in L2
     ]
     assert {r.l2 for r in classes.references[0] if r.kind is Kind.FETCH} == {Hit.AH}
-    assert any("locked" in text for text in classes.assumptions)
+    assert any("locked" in text for text in map(str, classes.assumptions))
     without = classify(program.graph, program, replace(caches, locked=LockedLines((), 32)))
     assert {r.l2 for r in without.references[0]} == {Hit.NC}

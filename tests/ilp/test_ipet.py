@@ -178,7 +178,7 @@ def test_edges_and_overlaps_that_are_not_those_of_a_loop_are_refused() -> None:
 
 
 def test_every_loop_without_a_bound_is_named() -> None:
-    none = LoopBound(0, None, None, "", "", "the counter is loaded from memory", 0.1)
+    none = LoopBound(0, None, None, "", None, "the counter is loaded from memory", 0.1)
     with pytest.raises(UnboundedLoop) as caught:
         worst_case(
             NESTED, costs(NESTED, {2: 3, 3: 4}), [none], solver=Highs(), place=lambda a: f"<{a:x}>"

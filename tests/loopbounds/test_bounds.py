@@ -69,7 +69,7 @@ def test_a_tighter_fact_that_may_hold_is_an_assumption() -> None:
     ):
         bound = only(masked.bounds(stated(8, 9), options, called=True))
         assert (bound.bound, bound.exact, bound.method) == (9, None, "fact")
-        assert bound.evidence == said
+        assert bound.explained == said
 
 
 def test_a_looser_fact_counts_unless_a_proof_is_asked_for() -> None:
@@ -97,9 +97,9 @@ def test_a_fact_for_what_cannot_be_proved() -> None:
     """The list's length is an assumption."""
     bound = only(function("list").bounds(stated(13, 12)))
     assert (bound.bound, bound.method) == (12, "fact")
-    assert bound.evidence == "my.facts:7 (assumed, no proof was tried)"
+    assert bound.explained == "my.facts:7 (assumed, no proof was tried)"
     bound = only(function("list").bounds(stated(13, 12), BoundOptions(prove_stated=True)))
-    assert bound.evidence == "my.facts:7 (assumed, not proved)"
+    assert bound.explained == "my.facts:7 (assumed, not proved)"
 
 
 def test_a_loop_without_a_bound_says_what_to_add() -> None:

@@ -67,7 +67,7 @@ def test_a_failing_solver_proves_nothing(
     options = BoundOptions(budget, workers=workers, store=store, prove_stated=True, checker=NUSMV)
     code = function("main")
     given = only_stated(code.bounds(stated(3, 40), options))
-    assert given.evidence == "my.facts:7 (assumed, not proved; the solver failed)"
+    assert given.explained == "my.facts:7 (assumed, not proved; the solver failed)"
     assert (given.bound, given.method, given.final) == (40, "fact", False)
     kept = [store.value(path.stem, KeptProof) for path in tmp_path.glob("cache/*")]
     assert all(proof.endless for proof in kept)  # of this the solver was asked nothing

@@ -129,7 +129,7 @@ def test_answers_are_those_of_the_same_question(
     elif change == "image":
         monkeypatch.setattr(code.image, "sha256", "another")
     elif change == "guidance":
-        replaced = {0x9000: Replacement(7, preserves=False, fact="f takes at most 7 cycles")}
+        replaced = {0x9000: Replacement(7, preserves=False, fact=None)}
         code.graph = replace(code.graph, guidance=Guidance(replaced=replaced))
     elif change == "nest":
         contexts = tuple(replace(context, nest=()) for context in code.graph.contexts)
@@ -205,7 +205,7 @@ def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, ke
     assert found[outer].bound == most
     total = inner.total if kept else None
     assert found[inner.loop].total == total
-    assert ("per entry of the loop around" in found[inner.loop].evidence) == kept
+    assert ("per entry of the loop around" in found[inner.loop].explained) == kept
 
 
 def test_models_are_kept(tmp_path: Path) -> None:

@@ -93,8 +93,8 @@ def test_walks_end_where_lists_do(name: str, level: str) -> None:
     assert found.bound is not None
     assert found.bound - expected in ((4,) if twice else (-1, 0, 1))  # where the loop is rotated
     assert found.assumes is not None
-    assert found.assumes.startswith("fact: my.facts:1: list at 0x")
-    assert found.assumes in found.evidence
+    assert str(found.assumes).startswith("fact: my.facts:1: list at 0x")
+    assert str(found.assumes) in found.explained
     most = 0
     for elements in range(MOST + 1):
         first = ELEMENT if elements else 0

@@ -91,8 +91,8 @@ def test_a_count_that_is_stored_by_another_name(
     image = loaded(COUNT.format(first=first, second=second, size=size), ["f"]).mapped(memory)
     found = bound_of(image, "f")
     assert found.bound == bound
-    assert (S3.text() in found.rests) == assumed
-    assert ("S3" in found.evidence) == assumed
+    assert (S3.of() in found.rests) == assumed
+    assert ("S3" in found.explained) == assumed
     if memory is WINDOWS and bound is not None:
         assert executions(image, "f", []) == bound
 

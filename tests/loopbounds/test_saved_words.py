@@ -149,7 +149,7 @@ def test_pointers_in_an_array_on_the_stack(store: str, bound: int | None, by_f1:
     code = load(build(WALKED.replace("STORE", store), language="asm"))
     [found] = code.bounds()
     assert found.bound == bound
-    assert (F1.text() in found.rests) is by_f1
+    assert (F1.of() in found.rests) is by_f1
 
 
 RETURNED = """  sub sp, sp, #8
@@ -169,7 +169,7 @@ def test_a_local_that_is_returned_was_not_saved(stored: str, bound: int | None) 
     text = f"{head}store:\n{RETURNED.replace('str r1, [r0]', stored)}"
     [found] = load(build(text, language="asm")).bounds()
     assert found.bound == bound
-    assert F1.text() not in found.rests
+    assert F1.of() not in found.rests
 
 
 def test_without_s1_a_store_through_a_pointer_hits_anything() -> None:
@@ -213,7 +213,7 @@ def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int
     options = BoundOptions(Budget(seconds=60), workers=1, s1=s1)
     [found] = bound_loops(graph, image, analyse(graph, image), facts, options)
     assert found.bound == bound
-    assert (F1.text() in found.rests) is s1
+    assert (F1.of() in found.rests) is s1
 
 
 NAMED = f""".global main

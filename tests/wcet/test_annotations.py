@@ -53,7 +53,7 @@ def stated(result: Result) -> dict[str, list[tuple[int, str]]]:
         if bound.method == "fact":
             assert bound.bound is not None
             header = entry.graph.nodes[loop.header].block.addr
-            source = bound.evidence.split(" ")[0].rpartition("/")[2]
+            source = bound.explained.split(" ")[0].rpartition("/")[2]
             found.setdefault(source, []).append((bound.bound, str(result.image.line(header))))
     return found
 
@@ -77,7 +77,7 @@ def test_a_loop_gets_its_number(level: str) -> None:
     [(source, found)] = stated(result).items()
     assert source == "prog.c:4"
     assert [n for n, _ in found] == [33]
-    assert any("prog.c:4" in text for text in result.assumptions)
+    assert any("prog.c:4" in text for text in map(str, result.assumptions))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -296,7 +296,7 @@ def test_other_facts_of_a_place() -> None:
         "if (n > 3)\n            total ^= n;  // wcet: here never executes",
     )
     result = analysed(build(text, *FLAGS, optimise="-O0"))
-    assert any("prog.c:7 never executes" in text for text in result.assumptions)
+    assert any("prog.c:7 never executes" in text for text in map(str, result.assumptions))
     text = WALK.replace("at most 33", "at most items + 1")
     parametric = analysed(build(text, *FLAGS)).entries["main"].parametric
     assert parametric is not None

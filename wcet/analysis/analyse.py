@@ -216,9 +216,9 @@ def interrupt_latency(
     longest = max(results, key=lambda name: results[name].cycles)
     handed = sorted({exit for result in results.values() for exit in _handing_over(result)})
     assumptions = (
-        OTHERS_FIRST.text(others=together - 1),
-        TAKEN_AT_ONCE.text(),
-        *((HANDED_OVER.text(exits=", ".join(map(image.place, handed))),) if handed else ()),
+        OTHERS_FIRST.of(others=together - 1),
+        TAKEN_AT_ONCE.of(),
+        *((HANDED_OVER.of(exits=", ".join(map(image.place, handed))),) if handed else ()),
     )
     return InterruptLatency(
         longest=longest,

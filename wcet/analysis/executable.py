@@ -61,7 +61,7 @@ def needed_of_core(
         if needed is None or needed in seen or needed in core.extensions:
             continue
         seen.add(needed)
-        yield CORE_HAS.text(
+        yield CORE_HAS.of(
             platform=platform,
             core=core.title,
             extension=needed.value,

@@ -109,7 +109,7 @@ def masked(
         if extent is not None and handler is None:
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
         interrupt, texts = _interrupt_path(kernel, options, stages, handler)
-        latency = (OTHERS_FIRST.text(others=0), TAKEN_AT_ONCE.text())
+        latency = (OTHERS_FIRST.of(others=0), TAKEN_AT_ONCE.of())
         assumptions |= dict.fromkeys((*texts, *latency))
     except WcetError as error:
         missing.append(without(INTERRUPT, "the interrupt path", error))
@@ -178,7 +178,7 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
             missing.append(without(name, place_of(run.image, valued, start), error))
     worst, not_bounded, texts = bounded(preparation, name, address, valued, parts)
     places = map(run.image.place, valued.unmasking)
-    unmasked = {UNMASKED.text(entry=name, place=place) for place in places}  # regions follow it
+    unmasked = {UNMASKED.of(entry=name, place=place) for place in places}  # regions follow it
     listed = tuple(text for text in valued.assumptions if text not in unmasked)
     more = disturbing(name, valued, parts, ends, run.image)
     return worst, [*missing, *not_bounded], (*listed, *more, *texts)

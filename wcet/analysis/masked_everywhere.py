@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from quoll.assumptions import OTHER_CALLS, Assumption, stated
+from quoll.assumptions import OTHER_CALLS, Assumption
 from quoll.cfg.call_graph import call_graph
 from quoll.errors import ControlFlowError, WcetError
 from quoll.extraction.extract import extract
@@ -292,7 +292,7 @@ class _Function:
         texts: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
-            texts = dict.fromkeys((*valued.assumptions, OTHER_CALLS.text()))
+            texts = dict.fromkeys((*valued.assumptions, OTHER_CALLS.of()))
             for part in whole:
                 pair = [(part.start, part.segment)]
                 more = disturbing(self.name, valued, pair, part.ends, image)
@@ -308,8 +308,6 @@ class _Function:
             found = {region.place: region for region in worst}
             missing += unbounded
             texts |= dict.fromkeys(rests)
-            passed_over = OnlyFollowed(_source(self.function), frozenset(), frozenset())
-            texts.pop(stated(passed_over), None)  # OTHER_CALLS says it
         return OfFunction(tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(texts), lock)
 
     def _not_whole(self, place: str, part: _Part, late: WcetError | None) -> NotBounded:

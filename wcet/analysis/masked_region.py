@@ -127,10 +127,10 @@ def disturbing(
 ) -> Iterator[Assumption]:
     """What the regions of ``name`` assume of what runs between them, and behind their ends."""
     if valued.unmasking:
-        yield UNDISTURBED.text(entry=name)
+        yield UNDISTURBED.of(entry=name)
     left = sorted(_left_masked(parts, ends))
     if left:
-        yield STILL_MASKED.text(entry=name, exits=", ".join(map(image.place, left)))
+        yield STILL_MASKED.of(entry=name, exits=", ".join(map(image.place, left)))
 
 
 def open_exits(start: RegionStart, part: Segment, ends: frozenset[int]) -> list[int]:

@@ -392,13 +392,13 @@ class Preparation:
         if result.parametric is not None:
             return None
         place = self.run.image.place(function)
-        text = f"{place} analysed once for all its calls: {result.cycles} cycles at most"
+        assumed = SHARED.of(function=place, cycles=result.cycles)
         assumptions = (
-            SHARED.text(text=text),
+            assumed,
             *presupposed(graph, run.image, platform, name, run.ends, ()),
             *(removed.fact for removed in graph.guidance.removed),
             *values.assumptions,
-            *(text for bound in bounds for text in bound.rests),
+            *(rest for bound in bounds for rest in bound.rests),
             *classes.assumptions,
             *result.assumptions,
         )
@@ -407,7 +407,7 @@ class Preparation:
         for edge in range(len(graph.edges)):
             ends |= {end: None for replaced in graph.passed(edge) for end in replaced.ends}
         replacement = Replacement(
-            result.cycles, False, text, given_back, settled=True, ends=tuple(ends)
+            result.cycles, False, assumed, given_back, settled=True, ends=tuple(ends)
         )
         return Once(replacement, assumptions, SharedFunction(function, paths, result.solution))
 
@@ -633,7 +633,7 @@ def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[As
     with what a change of translations leaves of stacks (S6).
     """
     entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
-    shown = (F1.text(), S6.text()) if entered else ()
+    shown = (F1.of(), S6.of()) if entered else ()
     return tuple(text for text in assumptions if text not in shown)
 
 
@@ -678,24 +678,24 @@ def presupposed(
 
     ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``ends``.
     """
-    yield MACHINE.text(platform=platform.name)
-    yield ABORTS.text(platform=platform.name)
-    yield FAST_INTERRUPTS.text(platform=platform.name)
+    yield MACHINE.of(platform=platform.name)
+    yield ABORTS.of(platform=platform.name)
+    yield FAST_INTERRUPTS.of(platform=platform.name)
     if name not in platform.entries:
-        yield NOT_MASKED.text(entry=name)
+        yield NOT_MASKED.of(entry=name)
     blocks = {id(node.block): node.block for node in graph.nodes}
     if platform.timing.tlb is None:
         found = {i.addr for b in blocks.values() for i in b.insns if invalidates_global(i)}
         for addr in sorted(found):
-            yield TLB_REFILLED.text(platform=platform.name, place=image.place(addr))
+            yield TLB_REFILLED.of(platform=platform.name, place=image.place(addr))
     for addr in unmasking:
-        yield UNMASKED.text(entry=name, place=image.place(addr))
+        yield UNMASKED.of(entry=name, place=image.place(addr))
     last = {graph.nodes[n].block.last.addr: graph.nodes[n].block.last for n in graph.exits}
     for addr, insn in sorted(last.items()):
         if addr in ends:
-            yield ENDS.text(place=image.place(addr))
+            yield ENDS.of(place=image.place(addr))
         elif insn.flow is Flow.EXCEPTION_RETURN:
-            yield RETURNS_UNMASKED.text(entry=name, place=image.place(addr))
+            yield RETURNS_UNMASKED.of(entry=name, place=image.place(addr))
 
 
 def refuse_untimed(graph: Supergraph, image: Image, platform: Platform) -> None:

@@ -10,16 +10,16 @@ calls: that solves integer programs too.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ilp.paths.solution import Solution
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
-from quoll.assumptions import Assumption, restated
+from quoll.assumptions import Assumption
 from quoll.facts import Facts, LoopParameter
+from quoll.facts.fact import Question
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.kept.identity import key_of
@@ -81,10 +81,10 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A record: an entry, and where the facts stood that it speaks of, by what they say."""
+    """A record: an entry, and where the facts stood that it speaks of, by what they answer."""
 
     prepared: Prepared
-    sources: Mapping[str, str]
+    sources: Mapping[Question, str]
 
 
 class PreparedStore:
@@ -94,7 +94,7 @@ class PreparedStore:
         self, options: Options, image: Image, platform: Platform, facts: Facts, ends: Iterable[int]
     ) -> None:
         self._store = options.store
-        self._sources = {str(f): str(f.source) for f in reversed(facts.facts) if matters(f)}
+        self._sources = {f.question(): str(f.source) for f in reversed(facts.facts) if matters(f)}
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.bounds.budget.limits.process.seconds
         self._request = ""
@@ -130,30 +130,22 @@ class PreparedStore:
         return bound.method not in ("", "fact") or bound.seconds < self._query
 
 
-def moved(prepared: Prepared, then: Mapping[str, str], now: Mapping[str, str]) -> Prepared:
+def moved(
+    prepared: Prepared, then: Mapping[Question, str], now: Mapping[Question, str]
+) -> Prepared:
     """``prepared`` with the files and lines of facts as they are now."""
-    places = {old: now[text] for text, old in then.items() if now[text] != old}
+    places = {old: now[question] for question, old in then.items() if now[question] != old}
     if not places:
         return prepared
-    pattern = re.compile("|".join(rf"(?<![\w./-]){re.escape(old)}(?![0-9])" for old in places))
-
-    def renew(text: str) -> str:
-        return pattern.sub(lambda match: places[match[0]], text)
-
     return replace(
         prepared,
         paths=tuple(
             replace(
                 p,
-                graph=replace(p.graph, guidance=p.graph.guidance.restated(renew)),
-                bounds=tuple(_moved_bound(b, renew) for b in p.bounds),
+                graph=replace(p.graph, guidance=p.graph.guidance.moved(places)),
+                bounds=tuple(bound.moved(places) for bound in p.bounds),
             )
             for p in prepared.paths
         ),
-        assumptions=tuple(restated(text, renew) for text in prepared.assumptions),
+        assumptions=tuple(assumption.moved(places) for assumption in prepared.assumptions),
     )
-
-
-def _moved_bound(bound: LoopBound, renew: Callable[[str], str]) -> LoopBound:
-    assumes = bound.assumes and restated(bound.assumes, renew)
-    return replace(bound, evidence=renew(bound.evidence), assumes=assumes)

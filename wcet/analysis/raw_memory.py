@@ -90,7 +90,7 @@ def starting(
         return image, ()
     text = ", ".join(f"{low:#x} to {high:#x}" for low, high in spans)
     facts = (stated(fact) for fact in regions.initial.get(entry & ~1, ()))
-    listed = AS_LOADED.text(entry=name, spans=text)
+    listed = AS_LOADED.of(entry=name, spans=text)
     return image.starting_with(spans), (*facts, listed)
 
 

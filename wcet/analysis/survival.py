@@ -126,7 +126,7 @@ def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> 
         for graph in entries:
             depth = graph.guidance.depths.get(address)
             if depth is not None:
-                holds = not depth.fact and depth.activations <= fact.activations
+                holds = not depth.facts and depth.activations <= fact.activations
                 source = str(fact.source)
                 found[source] = found.get(source, True) and holds
     return frozenset(source for source, holds in found.items() if holds)

@@ -166,7 +166,7 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
         rests |= dict.fromkeys(found.rests)
         for function, depth in found.depths.items():
             known = depths.setdefault(function, depth)
-            depths[function] = max(known, depth, key=lambda d: (bool(d.fact), d.activations))
+            depths[function] = max(known, depth, key=lambda d: (bool(d.facts), d.activations))
     depths = {f: depth for f, depth in depths.items() if f not in unknown}
     known_too = {**program.guidance.depths, **depths}
     return replace(

@@ -12,11 +12,11 @@ from typing import Any
 
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.only import only_execution
-from loopbounds.proof.bound import LoopBound, substituted
+from loopbounds.proof.bound import LoopBound, NotWhilePending, substituted
 from loopbounds.proof.options import BoundOptions, Budget
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.written_loops import loops_not_found
-from quoll.assumptions import MEMORY_MAP, Assumption, listed, table
+from quoll.assumptions import MEMORY_MAP, Assumption, table
 from quoll.cfg.cfg import Program
 from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
 from quoll.exchange.otawa_xml import write_ffx
@@ -125,7 +125,7 @@ class AnalysedEntry:
                 "entry": self.name,
                 "function": _function(image, function),
                 "activations": depth.activations,
-                "evidence": depth.fact or depth.evidence,
+                "evidence": "; ".join(map(str, depth.facts)) or depth.evidence,
             }
             for function, depth in sorted(self.graph.guidance.depths.items())
             if function in reached
@@ -229,19 +229,19 @@ def run(options: argparse.Namespace) -> int:
     stages.done()
     found = [item for entry in analysed for item in entry.listed()]
     removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
-    given = (text for entry in analysed for text in entry.assumptions)
-    proofs = (text for item in found for text in item.bound.assumptions)
+    given = (a for entry in analysed for a in entry.assumptions)
+    proofs = (a for item in found for a in item.bound.assumptions)
     regions = Regions.of(facts, image)
     told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
-    board = (MEMORY_MAP.text(name=platform.name),) if platform and told else ()
+    board = (MEMORY_MAP.of(name=platform.name),) if platform and told else ()
     known = (*board, *forced, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
-    assumptions = listed(known)
+    assumptions = tuple(dict.fromkeys(known))
     depths = [depth for entry in analysed for depth in entry.depths(image)]
     document = {
         "schema_version": SCHEMA_VERSION,
         "loops": [as_json(image, item) for item in found],
         "recursion": depths,
-        "assumptions": assumptions,
+        "assumptions": list(map(str, assumptions)),
         "assumption_kinds": table(assumptions),
     }
     lines = [
@@ -436,8 +436,7 @@ class _Listing:
                     for n in tests.reads
                     if n in loop.nodes
                 )
-                tested = f", which is tested at {', '.join(places)}" if places else ""
-                evidence = f"does not go round while an interrupt is pending{tested}"
+                evidence = NotWhilePending(tuple(places))
                 times = int(loop.header in reached)
                 found[loop.index] = LoopBound(loop.index, times, None, "pending", evidence, "", 0.0)
         return found
@@ -459,7 +458,7 @@ def as_json(image: Image, item: Listed) -> dict[str, Any]:
         "bound": bound.bound,
         "exact": bound.exact,
         "method": bound.method,
-        "evidence": bound.evidence,
+        "evidence": bound.explained,
         "seconds": round(bound.seconds, 4),
         "reason": bound.reason,
     }
@@ -491,7 +490,7 @@ def as_text(image: Image, found: list[Listed]) -> list[str]:
     groups: dict[tuple[int, int | None, str, str, str], list[Listed]] = {}
     for item in found:
         b = item.bound
-        groups.setdefault((item.header, b.bound, b.method, b.evidence, b.reason), []).append(item)
+        groups.setdefault((item.header, b.bound, b.method, b.explained, b.reason), []).append(item)
     lines = [f"{'bound':>10}  {'method':<8}{'contexts':>8}{'seconds':>9}  place"]
     for (header, bound, method, evidence, reason), items in sorted(
         groups.items(), key=lambda g: (g[0][0], str(g[0][1:]))

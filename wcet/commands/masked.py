@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from quoll.assumptions import listed, table
+from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.entries import ALL
 from wcet.analysis.masked import MaskedAnswer, masked
@@ -151,8 +151,8 @@ def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> 
     if answer.partial:
         named = f"{len(answer.missing):,} places have no bound"
         yield f"this answer is partial: {named}; what is not bounded may take longer"
-    for text in listed(answer.assumptions):
-        yield f"assumed: {text}"
+    for assumption in answer.assumptions:
+        yield f"assumed: {assumption}"
 
 
 def _path(answer: MaskedAnswer, region: MaskedRegion) -> Iterator[str]:
@@ -188,6 +188,6 @@ def to_json(answer: MaskedAnswer) -> dict[str, Any]:
         "not_bounded": [
             {"entry": one.entry, "start": one.place, "reason": one.reason} for one in answer.missing
         ],
-        "assumptions": list(listed(answer.assumptions)),
-        "assumption_kinds": table(listed(answer.assumptions)),
+        "assumptions": list(map(str, answer.assumptions)),
+        "assumption_kinds": table(answer.assumptions),
     }

@@ -153,7 +153,7 @@ def recorded(result: Result, sources: Path) -> Record:
         result.platform.name,
         version("quoll"),
         entries,
-        tuple(sorted({ADDRESS.sub("", text) for text in result.assumptions})),
+        tuple(sorted({ADDRESS.sub("", str(a)) for a in result.assumptions})),
         {name: str(error) for name, error in result.unbounded.items()},
         result.question,
         tuple(

@@ -186,7 +186,7 @@ def _loops(result: Result) -> list[dict[str, Any]]:
 
     Those of functions that were analysed once for all their calls are among them.
     """
-    numbers = {text: n for n, text in enumerate(result.assumptions)}
+    numbers = {assumption: n for n, assumption in enumerate(result.assumptions)}
     found: dict[tuple[int, str, int], dict[str, Any]] = {}
     for number, entry in enumerate(result.entries.values()):
         for graph, bounds, counts, calls in _bounded(entry):
@@ -203,10 +203,10 @@ def _loops(result: Result) -> list[dict[str, Any]]:
                 if bound.bound is not None:
                     rounds = bound.bound + graph.apart(loop)
                     if row["high"] is None or rounds > row["high"]:
-                        row["high"], row["evidence"] = rounds, bound.evidence
+                        row["high"], row["evidence"] = rounds, bound.explained
                     row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
-                row["evidence"] = row["evidence"] or bound.evidence or bound.reason
-                rests = {numbers[text] for text in bound.assumptions if text in numbers}
+                row["evidence"] = row["evidence"] or bound.explained or bound.reason
+                rests = {numbers[a] for a in bound.assumptions if a in numbers}
                 row["assumptions"] = sorted({*row["assumptions"], *rests})
     return [found[key] for key in sorted(found)]
 
@@ -239,8 +239,7 @@ def _no_loop(method: str) -> dict[str, Any]:
 def _listed(result: Result) -> list[dict[str, Any]]:
     """Each with its kind, and the entries and loops whose bounds rest on it."""
     entries = list(result.entries.values())
-    rows = table(result.assumptions)
     return [
-        {**row, "entries": [n for n, e in enumerate(entries) if row["text"] in e.assumptions]}
-        for row in rows
+        {**row, "entries": [n for n, e in enumerate(entries) if assumption in e.assumptions]}
+        for assumption, row in zip(result.assumptions, table(result.assumptions), strict=True)
     ]

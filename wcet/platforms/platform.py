@@ -22,7 +22,14 @@ from cache.policy import Policy
 from pipeline import core as core_module
 from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
 from pipeline.tlb_model import TlbModel
-from quoll.assumptions import KEPT_PENDING, PENDING, TABLE_WALKS, Assumption, of_platform
+from quoll.assumptions import (
+    KEPT_PENDING,
+    PENDING,
+    TABLE_WALKS,
+    TLB_RESIDENT,
+    Assumption,
+    of_platform,
+)
 from quoll.errors import InputError
 from quoll.facts.regions import Regions
 from quoll.image.image import Image
@@ -98,7 +105,7 @@ class Platform:
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """What a bound rests on whose paths contain tests for interrupts (rule 21)."""
         registers = ", ".join(f"{r:#010x}" for r in self.pending)
-        return PENDING.text(platform=self.name, registers=registers), KEPT_PENDING.text()
+        return PENDING.of(platform=self.name, registers=registers), KEPT_PENDING.of()
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -124,10 +131,9 @@ class Platform:
                 f"{self.path}: platform {self.name} has no figures for table walks",
                 hint="give tlb.refill, tlb.reads and tlb.page",
             )
-        resident = of_platform(self.name, "tlb", "")
-        texts = tuple(a for a in self.assumptions if not a.startswith(resident))
+        texts = tuple(a for a in self.assumptions if a.kind is not TLB_RESIDENT)
         if charged is not None:
-            walks = TABLE_WALKS.text(platform=self.name, refill=charged.refill, reads=charged.reads)
+            walks = TABLE_WALKS.of(platform=self.name, refill=charged.refill, reads=charged.reads)
             texts = (*texts, walks)
         elif self.timing.tlb is None:
             texts = self.assumptions

@@ -119,8 +119,8 @@ def check_processor(
                 hint="choose another board with --platform; if it does run there, --force-core "
                 "bounds it so and lists that as an assumption",
             )
-        return (FORCED_CORE.text(platform=platform, core=processor.title, misfit=misfit),)
+        return (FORCED_CORE.of(platform=platform, core=processor.title, misfit=misfit),)
     if processor.is_named(built.cpu):
         return ()
     said = f"name {built.cpu or 'none'}, architecture {built.arch or 'none'}"
-    return (RUNS_ON.text(platform=platform, core=processor.title, said=said),)
+    return (RUNS_ON.of(platform=platform, core=processor.title, said=said),)

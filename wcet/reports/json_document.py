@@ -55,7 +55,7 @@ def to_json(result: Result) -> str:
             "interrupt_cycles": latency.interrupt_cycles,
             "interrupts": latency.together,
         },
-        "assumptions": list(result.assumptions),
+        "assumptions": list(map(str, result.assumptions)),
         "assumption_kinds": table(result.assumptions),
         "stages": {
             name: {"seconds": round(use.seconds, 4), "peak_mib": round(use.peak_mib, 1)}
@@ -107,7 +107,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
                 "first_apart": bool(graph.apart(loop)),
                 "exact": bound.exact,
                 "method": bound.method,
-                "evidence": bound.evidence,
+                "evidence": bound.explained,
                 "seconds": round(bound.seconds, 4),
             }
             for loop, bound in zip(graph.loops, entry.bounds, strict=True)
@@ -133,7 +133,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
         ],
         "path": [step_json(result, entry, step, c) for step, c in entry.charged_steps()],
         "path_unrealisable": entry.path.unrealisable,
-        "assumptions": list(entry.assumptions),
+        "assumptions": list(map(str, entry.assumptions)),
     }
 
 

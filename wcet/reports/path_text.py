@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ilp.paths.outline import Outline
+from loopbounds.proof.bound import NamedCount
 from pipeline.costs import Cause
 from quoll.inlining.supergraph import Supergraph
 from quoll.input_files import Unreadable, read_input
@@ -96,7 +97,7 @@ def loop_text(entry: EntryResult, at: Outline) -> str:
     """How often a loop is entered, and its bound per entry."""
     assert at.stretch.loop is not None
     bound = entry.bounds[at.stretch.loop]
-    limit = bound.bound if bound.bound is not None else bound.evidence.rpartition(": at most ")[2]
+    limit = bound.evidence.most if isinstance(bound.evidence, NamedCount) else bound.bound
     times = "once" if at.entries == 1 else f"{at.entries:,} times"
     return f", entered {times}, at most {limit} each"
 

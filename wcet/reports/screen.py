@@ -10,7 +10,6 @@ import sys
 from dataclasses import dataclass
 
 from ilp.paths.tree import fold
-from quoll.assumptions import listed
 from quoll.fitting import fitted
 from wcet.analysis.result import Result
 from wcet.reports.legend import LEGEND, legend
@@ -42,7 +41,7 @@ def to_screen(result: Result, style: Style, screen: Screen) -> str:
         *heading(result, style).splitlines(), "", *fitting_table(result, style, screen.columns),
         *functions(result, style), *"\n".join(latency(result, style)).splitlines(), "",
     ]  # fmt: skip
-    found = listed(result.assumptions)
+    found = result.assumptions
     words = legend("analyse", "\n".join([*lines, OWN]), screen.columns)
     if len(words) > (screen.lines - len(lines)) // 3:  # bounds come before their words
         words = [fitted(f"{LEGEND}wcet help words", screen.columns)]

@@ -9,7 +9,6 @@ from itertools import groupby
 
 from ilp.paths.tree import CallTree, fold
 from pipeline.costs import Cause
-from quoll.assumptions import listed
 from wcet.analysis.result import EntryResult, Result, Start
 from wcet.reports.shared_text import inside_shared
 
@@ -315,7 +314,7 @@ def loops(result: Result, style: Style) -> str:
         for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
             place = result.image.place(entry.graph.nodes[loop.header].block.addr)
             key = (place, bound.method)
-            found.setdefault(key, []).append((entry.rounds(bound), bound.evidence))
+            found.setdefault(key, []).append((entry.rounds(bound), bound.explained))
     rows = [style.bold("loops"), style.dim(f"{'bound':>10}  {'method':<8}{'contexts':>9}  place")]
     for (place, method), instances in sorted(found.items()):
         numbers = [(n, text) for n, text in instances if n is not None]
@@ -352,8 +351,7 @@ def never_returning(result: Result, style: Style) -> Iterator[str]:
 def assumptions(result: Result, style: Style) -> str:
     """Everything the bounds rest on, numbered."""
     rows = [style.bold("assumptions")]
-    found = listed(result.assumptions)
-    rows += [f"{number:>4}. {text}" for number, text in enumerate(found, 1)]
+    rows += [f"{number:>4}. {text}" for number, text in enumerate(result.assumptions, 1)]
     return "\n".join(rows)
 
 

@@ -123,7 +123,7 @@ def test_names_of_a_word() -> None:
     data = address(image(), "data")
     memory = Memory(image())
     memory.load(data, 4)
-    assert memory.rests == {S3.text()}
+    assert memory.rests == {S3.of()}
     low = data & ~0xFFF
     here = MemoryRegion("here", low, low + 0xFFF, RegionKind.CACHED, low, fixed=True)
     memory = Memory(image().mapped(MemoryMap((here,))))
@@ -131,7 +131,7 @@ def test_names_of_a_word() -> None:
     assert memory.load(data, 4) == 9
     assert not memory.rests
     memory.store(StackAddress(-4), 4, 0)
-    assert memory.rests == {S4.text()}
+    assert memory.rests == {S4.of()}
     there = MemoryRegion("there", 0xA0000000, 0xA0000FFF, RegionKind.CACHED, low, fixed=True)
     memory = Memory(image().mapped(MemoryMap((here, there))))
     with pytest.raises(Undecided):

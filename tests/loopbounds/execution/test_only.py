@@ -115,7 +115,7 @@ def test_a_fact_below_what_is_executed_is_refuted() -> None:
 
 def test_what_it_rests_on() -> None:
     [bound, *_] = load(build(LOCAL, optimise="-O1"), from_reset=True).bounds()
-    assert S5.text() in bound.assumptions
+    assert S5.of() in bound.assumptions
 
 
 def test_an_unknown_target_is_no_end_where_it_may_be_a_successor() -> None:

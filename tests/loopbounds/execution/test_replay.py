@@ -82,13 +82,13 @@ def stated(code: Program, n: int) -> list[LoopBound]:
 def test_what_nothing_shows_to_be_entered_refutes_nothing(name: str) -> None:
     [bound] = stated(program(NEVER[name]), 9)
     assert bound.bound == 9
-    assert bound.evidence.startswith("x:1 (assumed, no proof was tried")
+    assert bound.explained.startswith("x:1 (assumed, no proof was tried")
 
 
 def test_a_fact_that_its_model_contradicts_says_so() -> None:
     """It is an assumption all the same: what is never entered refutes nothing."""
     [bound] = stated(program(NEVER["a word that is never set"]), 9)
-    assert "if it is entered, it may be executed 4" in bound.evidence
+    assert "if it is entered, it may be executed 4" in bound.explained
 
 
 @pytest.mark.parametrize("name", ENTERED)

@@ -94,7 +94,9 @@ ARRAY = ValueSet(BIAS - 12, BIAS - 8, 4)
         (Anchored(ENTRY_SP, ANY), set(), set(), set()),
     ],
 )
-def test_store(pointer: Term | Fact, frames: set[int], kept: set[int], used: set[str]) -> None:
+def test_store(
+    pointer: Term | Fact, frames: set[int], kept: set[int], used: set[Assumption]
+) -> None:
     assert stored(pointer) == (frames, kept, used)
 
 

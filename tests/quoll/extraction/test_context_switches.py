@@ -63,7 +63,7 @@ def test_one_fact_answers(shape: str, thumb: bool) -> None:
     assert not program.unresolved
     assert address(image, "after") in program.functions
     assert program.functions[address(image, "main")].returns
-    assert any("switch switches context" in text for text in program.assumptions)
+    assert any("switch switches context" in text for text in map(str, program.assumptions))
     alone = extract(image, [address(image, "switch")], FACT, frozenset())
     (cfg,) = alone.functions.values()
     assert not alone.unresolved

@@ -97,7 +97,7 @@ def test_an_unproved_return_that_restores_sp_is_an_assumption() -> None:
     )
     program = extracted(image)
     assert program.unresolved == ()
-    assert program.assumptions[-1] == (
+    assert str(program.assumptions[-1]) == (
         "return by its form: pop {r4, pc} at 0x00008010 <main+0x10> prog.S:10 returns to the "
         "caller and restores the callee-saved registers"
     )

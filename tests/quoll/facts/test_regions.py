@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import RegionFact, Source, parse
@@ -262,7 +263,7 @@ def test_constants_beside_code_of_a_writable_section_are_what_a_fact_says() -> N
     program = extract(loaded, [main], facts)
     assert not program.unresolved
     assert [len(table.targets) for table in program.jump_tables if table.table] == [3]
-    assert program.assumptions[:1] == (f"fact: a.facts:1: {facts.facts[0]}",)
+    assert program.assumptions[:1] == (stated(facts.facts[0]),)
     assert address(loaded, "other") in program.functions
 
 

@@ -82,7 +82,9 @@ def test_returns_that_may_stay_are_refused(analysed: Analysed, case: str) -> Non
 def test_returns_that_leave_end_the_path(analysed: Analysed, case: str) -> None:
     found = analysed(LEAVE[case])
     assert found.status == 0
-    assert any("leaves the kernel, or unmasks interrupts" in text for text in found.assumptions)
+    assert any(
+        "leaves the kernel, or unmasks interrupts" in text for text in map(str, found.assumptions)
+    )
 
 
 def test_a_fact_ends_the_path(analysed: Analysed) -> None:

@@ -54,12 +54,12 @@ def test_what_the_core_lacks_is_refused_by_name(text: str, cpu: str, platform: s
 
 def test_what_a_forced_core_has_is_listed() -> None:
     result = forced(elf(".inst 0xe1910c9f", "cortex-a8"), "cubieboard")
-    assert any("has ARMv8, which lda r0, [r1] at" in text for text in result.assumptions)
+    assert any("has ARMv8, which lda r0, [r1] at" in text for text in map(str, result.assumptions))
 
 
 def test_what_later_revisions_have_is_listed() -> None:
     result = bound(elf(".inst 0xf57ff01f", "arm1136jf-s"))
-    assert any("ARMv6K, which clrex" in text for text in result.assumptions)
+    assert any("ARMv6K, which clrex" in text for text in map(str, result.assumptions))
 
 
 @pytest.mark.parametrize("word", [0xE10FF000, 0x114FF000, 0xE00F0291])

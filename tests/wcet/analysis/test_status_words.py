@@ -22,7 +22,8 @@ def outcome(code: str, cpu: str = "arm1136jf-s") -> tuple[str, ...]:
     """The assumptions of a bound."""
     text = BODY.format(code="\n    ".join(code.split("; ")))
     elf = build(text, language="asm", cpu=cpu, link=(CODE,))
-    return tuple(bound(elf, platform="kzm" if cpu.startswith("arm") else "cubieboard").assumptions)
+    platform = "kzm" if cpu.startswith("arm") else "cubieboard"
+    return tuple(map(str, bound(elf, platform=platform).assumptions))
 
 
 BIG = (

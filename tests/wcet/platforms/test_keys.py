@@ -145,7 +145,7 @@ def test_a_new_file_says_what_its_base_says(name: str, tmp_path: Path) -> None:
     assert found.sources.keys() == base.sources.keys()
     for key, source in found.sources.items():
         assert source == f"copied from {name}: {base.sources[key]}"
-        assert key in found.assumptions[-1]
+        assert key in str(found.assumptions[-1])
     again = copied(new, "other", "mine")
     assert tomllib.loads(commented(again, "mine"))["clock_hz"] == new["clock_hz"]
 
