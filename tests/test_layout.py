@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 # Folders without a product package of that name.
@@ -34,13 +32,13 @@ def imported(file: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_of_the_tests_only_what_is_made_to_be_shared_is_imported(file: str) -> None:
-    private = {
-        name
+def test_only_modules_made_to_be_shared_are_imported_from_the_tests() -> None:
+    private = [
+        f"{file} imports {name}"
+        for file in FILES
         for name in imported(file)
         if name.split(".")[0] == "tests" and not name.startswith("tests.testing.")
-    }
+    ]
     assert not private, "move what is shared to tests/testing/<package>, or into a conftest fixture"
 
 
@@ -58,7 +56,6 @@ def test_folders_are_those_of_the_product() -> None:
     assert {name for name, of in OTHERS.items() if (ROOT / name).is_dir() and of != name} == set()
 
 
-@pytest.mark.parametrize("folder", ["tests", "campaigns", "bench"])
-def test_no_init_file_is_empty(folder: str) -> None:
-    empty = [f for f in (ROOT / folder).rglob("__init__.py") if not f.read_text().strip()]
-    assert not empty
+def test_no_init_file_is_empty() -> None:
+    inits = [file for file in FILES if file.endswith("__init__.py")]
+    assert not [file for file in inits if not (ROOT / file).read_text().strip()]

@@ -37,12 +37,15 @@ def test_nothing_contradicts_a_bound(first: int) -> None:
     assert sum(counts["bounded"] for counts in tally.counts.values()) > BATCH // 4
 
 
-@pytest.mark.parametrize("patch", sorted(PATCHES.glob("*.patch")), ids=lambda patch: patch.stem)
-def test_a_reverting_patch_applies(patch: Path) -> None:
+def test_reverting_patches_apply() -> None:
     """To the source of today: a defect that cannot be put back is not looked for."""
-    command = ["git", "apply", "--check", str(patch)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
+    failed = {}
+    for patch in sorted(PATCHES.glob("*.patch")):
+        command = ["git", "apply", "--check", str(patch)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            failed[patch.stem] = done.stderr
+    assert not failed
 
 
 def test_all_families_take_turns() -> None:

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 MODULES = [
@@ -78,15 +76,16 @@ def _is_text(node: ast.AST) -> bool:
     return owner.rpartition(".")[2] in ("insn", "last", "before", "i", "instruction")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_encodings_stay_in_the_decoder(path: Path) -> None:
-    name = str(path.relative_to(ROOT))
-    assert list(breaches(ast.parse(path.read_text()), name)) == []
+def test_encodings_stay_in_the_decoder() -> None:
+    assert not [
+        breach
+        for path in MODULES
+        for breach in breaches(ast.parse(path.read_text()), str(path.relative_to(ROOT)))
+    ]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_a_breach_is_found() -> None:
+    lines = [
         "word = insn.encoding >> 4",
         "half = insn.raw[0]",
         "move = insn.mnemonic == 'mov'",
@@ -96,10 +95,8 @@ def test_encodings_stay_in_the_decoder(path: Path) -> None:
         "found = [x for x in y if '#' in block.last.text]",
         "found = PATTERN.fullmatch(insn.text)",
         "return_ = any(insn.text.startswith(S) for insn in y)",
-    ],
-)
-def test_a_breach_is_found(line: str) -> None:
-    assert list(breaches(ast.parse(line), "some.py"))
+    ]
+    assert not [line for line in lines if not list(breaches(ast.parse(line), "some.py"))]
 
 
 def test_the_exceptions_are_needed() -> None:
