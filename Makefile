@@ -9,14 +9,15 @@ export PYTHONDONTWRITEBYTECODE :=
 KERNEL := build/bilby/kzm-after/kernel.elf
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests kernel recorder analyse demo check quick test bench benchmark mutants \
-    docs clean
+.PHONY: help setup setup-tests kernel recorder analyse demo check quick test coverage bench \
+    benchmark mutants docs clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
 	@echo 'make demo      programs on the kernel in QEMU; a control loop prints its latency and the bound'
 	@echo 'make test      lint, types and every test, those of the kernel included'
 	@echo 'make quick     the tests that are not slow, in under a minute'
+	@echo 'make coverage  branches that the tests execute, by package; tests and options in ARGS'
 	@echo 'make check     lint, format and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'
 	@echo 'make setup     install what is missing (the others do this by themselves)'
@@ -61,6 +62,16 @@ quick: setup
 
 test: setup-tests check kernel recorder
 	.venv/bin/pytest -n 2 --dist loadgroup
+
+# Line by line in build/coverage/html; ARGS=tests/cache for the tests of one folder.
+COVERAGE := .venv/bin/coverage
+coverage: setup-tests kernel recorder
+	@rm -rf build/coverage
+	$(COVERAGE) run -m pytest -n 2 --dist loadgroup $(ARGS)
+	@$(COVERAGE) combine --quiet && rm -f build/coverage/data.*  # of processes that were killed
+	@$(COVERAGE) html --quiet --directory build/coverage/html
+	@for package in quoll cache pipeline loopbounds ilp wcet; do \
+	    printf '%-12s' $$package; $(COVERAGE) report --format=total --include="$$package/*"; done
 
 # Results are recorded in docs/; each campaign is reproducible from its seed.
 mutants: setup
