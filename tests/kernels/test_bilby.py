@@ -43,8 +43,18 @@ def test_bad_tap_is_refused(text: str) -> None:
         check_tap(text)
 
 
-def test_user_level_tests_pass(build: Path) -> None:
-    done = run_program("tests")
+Run = tuple[subprocess.CompletedProcess[str], Path]
+
+
+@pytest.fixture(scope="module")
+def logged(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The user-level test suite, and the log of every exception that is taken."""
+    log = tmp_path_factory.mktemp("run") / "exceptions"
+    return run_program("tests", "-d", "int", "-D", str(log)), log
+
+
+def test_user_level_tests_pass(logged: Run) -> None:
+    done, _ = logged
     assert done.returncode == 0, done.stdout + done.stderr
     tap = check_tap(done.stdout)
     sentences = [sentence for _, _, sentence in tap.lines]
@@ -76,13 +86,13 @@ def test_hello(build: Path) -> None:
     assert check_tap(done.stdout).plan == 1
 
 
-def test_runs_are_identical(build: Path) -> None:
-    assert run_program("tests").stdout == run_program("tests").stdout
+def test_runs_are_identical(logged: Run) -> None:
+    """Also without a log, so that what is recorded is what runs."""
+    assert run_program("tests").stdout == logged[0].stdout
 
 
-def test_each_entry_is_exercised_and_the_kernel_never_faults(build: Path, tmp_path: Path) -> None:
-    log = tmp_path / "exceptions"
-    done = run_program("tests", "-d", "int", "-D", str(log))
+def test_each_entry_is_exercised_and_the_kernel_never_faults(logged: Run) -> None:
+    done, log = logged
     assert done.returncode == 0
     check_exceptions(log, idle="1")
 
@@ -100,29 +110,18 @@ PROGRAMS = [
 PRODUCTS = ["kernel.elf", "kernel.facts", "kernel.loops.csv", *(f"{p}.elf" for p in PROGRAMS)]
 
 
-def copy_source(target: Path) -> Path:
-    shutil.copytree(BILBY, target / "kernels" / "bilby")
-    return target
-
-
-def test_same_bytes_from_any_folder(build: Path, tmp_path: Path) -> None:
-    short = copy_source(tmp_path / "a")
-    spaces = copy_source(tmp_path / "a folder, with spaces")
-    for folder in (short, spaces):
-        make(folder / "kernels" / "bilby")
-    for product in PRODUCTS:
-        expected = (build / product).read_bytes()
-        for folder in (short, spaces):
-            built = folder / "build" / "bilby" / "kzm-after" / product
-            assert built.read_bytes() == expected, built
-    run = spaces / "kernels" / "bilby" / "run"
-    done = subprocess.run([str(run), "kzm-after", "hello"], capture_output=True, check=False)
-    assert done.returncode == 0
-
-
-def test_build_is_incremental_and_follows_headers(build: Path, tmp_path: Path) -> None:
-    folder = copy_source(tmp_path) / "kernels" / "bilby"
+def test_another_folder_gives_the_same_bytes_and_follows_headers(
+    build: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "a folder, with spaces"
+    folder = elsewhere / "kernels" / "bilby"
+    shutil.copytree(BILBY, folder)
     make(folder)
+    products = elsewhere / "build" / "bilby" / "kzm-after"
+    for product in PRODUCTS:
+        assert (products / product).read_bytes() == (build / product).read_bytes(), product
+    run = [str(folder / "run"), "kzm-after", "hello"]
+    assert subprocess.run(run, capture_output=True, check=False).returncode == 0
     assert "Nothing to be done" in make(folder)
     limits = folder / "include" / "limits.h"
     text = limits.read_text(encoding="utf-8")
@@ -131,7 +130,6 @@ def test_build_is_incremental_and_follows_headers(build: Path, tmp_path: Path) -
         encoding="utf-8",
     )
     assert limits.read_text(encoding="utf-8") != text
-    products = tmp_path / "build" / "bilby" / "kzm-after"
     kernel = (products / "kernel.elf").read_bytes()
     assert "untyped.c" in make(folder)
     assert (products / "kernel.elf").read_bytes() != kernel
