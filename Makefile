@@ -8,6 +8,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 KERNEL := build/bilby/kzm-after/kernel.elf
 
+# tests/conftest.py says what one worker runs, and in which order.
+PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests kernel recorder analyse demo check quick test coverage bench \
     benchmark mutants docs clean
@@ -58,16 +61,16 @@ check: setup
 
 # Neither the kernel nor QEMU is needed for these.
 quick: setup
-	.venv/bin/pytest -n 2 --dist loadgroup -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 test: setup-tests check kernel recorder
-	.venv/bin/pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 # Line by line in build/coverage/html; ARGS=tests/cache for the tests of one folder.
 COVERAGE := .venv/bin/coverage
 coverage: setup-tests kernel recorder
 	@rm -rf build/coverage
-	$(COVERAGE) run -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(COVERAGE) run -m $(PYTEST:.venv/bin/%=%) $(ARGS)
 	@$(COVERAGE) combine --quiet && rm -f build/coverage/data.*  # of processes that were killed
 	@$(COVERAGE) html --quiet --directory build/coverage/html
 	@for package in quoll cache pipeline loopbounds ilp wcet; do \

@@ -4,7 +4,8 @@ import ctypes
 import fcntl
 import gc
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tests.testing.harness import qemu
 # because two test processes share two cores with whatever else runs.
 settings.register_profile("quoll", derandomize=True, deadline=None)
 settings.load_profile("quoll")
+
+MUCH = 700 << 20  # bytes; all modules and all tests take half of it
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +40,51 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _memory_returned() -> Iterator[None]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Units of work for the workers of pytest-xdist, long ones first, so that all end together.
+
+    A unit is a named group, a slow test that shares no fixture of its module, or all others of a
+    file: spread over the workers, they would make each fixture of a module once a worker.
+    """
+    groups = Counter(mark.args[0] for item in items for mark in item.iter_markers("xdist_group"))
+    for item in items:
+        slow = item.get_closest_marker("slow") is not None
+        if not item.get_closest_marker("xdist_group") and not (slow and not _shares(item)):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        files = {item.path for item in items if item.get_closest_marker("slow")}
+
+        def rank(item: pytest.Item) -> tuple[int, int]:
+            mark = item.get_closest_marker("xdist_group")
+            if mark and mark.args[0] in groups:
+                return 0, -groups[mark.args[0]]
+            return (2 if mark is None else 1 if item.path in files else 3), 0
+
+        items.sort(key=rank)
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether other tests of the module use a fixture of this one."""
+    info = getattr(item, "_fixtureinfo", None)
+    found = info.name2fixturedefs.values() if info else ()
+    return any(fixtures[-1].scope == "module" for fixtures in found if fixtures)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: no collection of garbage looks at them again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
     """The system gets back what a module has freed: each proof is a fork, slow from gigabytes."""
     yield
-    gc.collect()  # the command seldom does
-    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    if nextitem is None or nextitem.path != item.path:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        if pages * os.sysconf("SC_PAGE_SIZE") > MUCH:
+            gc.collect()  # the command seldom does
+            ctypes.CDLL("libc.so.6").malloc_trim(0)

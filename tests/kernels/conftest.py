@@ -12,11 +12,8 @@ from tests.testing.bilby.build import BILBY, BUILD, make
 from tests.testing.bilby.listing import CODE, Function, disassemble, merge_labels
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here builds a kernel, and most of it runs one in QEMU."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.slow)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.slow("builds a kernel; most run it in QEMU or on the host"))
 
 
 @pytest.fixture(scope="session")

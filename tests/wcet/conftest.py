@@ -13,14 +13,13 @@ from tests.testing.harness import build
 from wcet.cli import main
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Tests on the analysed kernel and its trace run in one process, which makes them once."""
-    for item in items:
-        needed = set(getattr(item, "fixturenames", ()))
-        if {"report", "trace", "recording"} & needed:
-            item.add_marker(pytest.mark.xdist_group("kernel"))
-        if {"kernel", "report", "trace", "recording"} & needed:
-            item.add_marker(pytest.mark.slow)
+    needed = set(getattr(item, "fixturenames", ()))
+    if {"report", "trace", "recording"} & needed:
+        item.add_marker(pytest.mark.xdist_group("kernel"))
+    if {"kernel", "report", "trace", "recording"} & needed:
+        item.add_marker(pytest.mark.slow("the shipped kernel: built, analysed, or run in QEMU"))
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,8 @@ def kernel_data(kernel_page: Path) -> dict[str, Any]:
     return document
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """One process writes the page."""
-    for item in items:
-        if {"kernel_page", "kernel_data"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("kernel"))
-            item.add_marker(pytest.mark.slow)
+    if {"kernel_page", "kernel_data"} & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.xdist_group("kernel"))
+        item.add_marker(pytest.mark.slow("the report of the shipped kernel"))
