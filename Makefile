@@ -13,7 +13,7 @@ PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests kernel recorder analyse demo check quick test coverage bench \
-    benchmark mutants docs clean
+    benchmark mutants docs man wheel clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -28,7 +28,9 @@ help:
 	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
-	@echo 'make docs      one static site of documents and docstrings: build/site/index.html; docs/man'
+	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
+	@echo 'make man       the manual pages: build/man'
+	@echo 'make wheel     the wheel that users install, with the manual pages: build/wheel'
 	@echo 'make clean     remove what was built; .venv stays'
 
 # Ends at once when there is nothing to install.
@@ -98,9 +100,14 @@ benchmark: kernel recorder
 docs: setup
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --editable '.[docs]'
-	@.venv/bin/python scripts/man.py
 	@.venv/bin/python scripts/reference.py build/pages
 	@.venv/bin/python -m mkdocs build --quiet --strict
+
+man: setup
+	@.venv/bin/python scripts/man.py build/man
+
+wheel: man
+	@.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 
 clean:
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,4 +1,4 @@
-"""What each error code means: cause, example and cure. ``wcet explain``, and docs/errors.md."""
+"""What each error code means: cause, example and cure. ``wcet explain``, and a page of the site."""
 
 from __future__ import annotations
 
@@ -134,11 +134,10 @@ EXPLANATIONS = {
 
 
 def document() -> str:
-    """The page docs/errors.md."""
+    """The page of all codes, which ``make docs`` builds."""
     parts = [
         "# Error codes",
-        "Each error is one paragraph and begins with its code. `wcet explain CODE` prints what is "
-        "here.\nThis page is written by `python -m quoll.explanations`.",
+        "Each error is one paragraph and begins with its code. `wcet explain CODE` prints one.",
     ]
     for one in EXPLANATIONS.values():
         parts += [
@@ -148,7 +147,3 @@ def document() -> str:
             one.cure,
         ]
     return "\n\n".join(parts) + "\n"
-
-
-if __name__ == "__main__":
-    print(document(), end="")

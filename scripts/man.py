@@ -1,6 +1,6 @@
 """The manual pages wcet(1), wcet-analyse(1), ...: from the grammar of the command line.
 
-    python scripts/man.py [FOLDER]        default: docs/man, from which the wheel takes them
+    python scripts/man.py [FOLDER]        default: build/man, from which the wheel takes them
 
 Pages have no date, so that the same grammar gives the same bytes. Source: man(7), groff_man(7).
 """
@@ -19,7 +19,7 @@ from wcet.cli import parser
 __all__ = ["pages"]
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "docs" / "man"
+FOLDER = ROOT / "build" / "man"
 TAGGED = re.compile(r" {1,4}(\S+(?: \d+)?) {2,}(\S.*)")
 HEADING = re.compile(r"(examples|exit status):(.*)")
 
@@ -147,7 +147,7 @@ def epilog(plain: str) -> Iterator[str]:
 
 
 def write(folder: Path, found: Iterable[tuple[str, str]]) -> None:
-    """Write the pages in the place of those that are there."""
+    """Write the pages, and remove older ones."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.1"):
         old.unlink()

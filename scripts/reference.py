@@ -1,4 +1,4 @@
-"""The pages of ``make docs``: the Markdown of this repository, a page for each folder of modules.
+"""The pages of ``make docs``: the Markdown of this repository, error codes, folders of modules.
 
     python scripts/reference.py FOLDER
 
@@ -12,6 +12,8 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from quoll.explanations import document
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
@@ -29,6 +31,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     for pattern in DOCUMENTS:
         for path in sorted(ROOT.glob(pattern)):
             yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
+    yield Path("docs", "errors.md"), document()
     for package in PACKAGES:
         for init in sorted((ROOT / package).rglob("__init__.py")):
             folder = dotted(init.parent)

@@ -6,6 +6,7 @@ pip gets the packages from where it is configured to.
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -48,6 +49,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(ROOT / name, sources)
+    pages = runpy.run_path(str(ROOT / "scripts/man.py"))
+    pages["write"](sources / "build/man", pages["pages"]())
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     run(folder, *pip, "--wheel-dir", folder, sources)
     return next(folder.glob("*.whl"))
