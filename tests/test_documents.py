@@ -20,6 +20,9 @@ DOCUMENTS = sorted(
 ARCHITECTURE = ROOT / "docs/architecture.md"
 INITS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
 SITE = ROOT / "mkdocs.yml"
+CHANGELOG = ROOT / "CHANGELOG.md"
+SCREEN = 40  # lines
+WORDS_OF_AN_ENTRY = 25
 BUILT_OR_ABOVE = {"CHANGELOG.md", "SECURITY.md", "docs/errors.md"}
 
 
@@ -91,3 +94,23 @@ def test_the_site_has_every_page() -> None:
     folders = {f"reference/{'.'.join(i.parent.relative_to(ROOT).parts)}.md" for i in INITS}
     assert set(listed) == folders | {named(d) for d in DOCUMENTS} | BUILT_OR_ABOVE
     assert len(listed) == len(set(listed))
+
+
+def test_the_changelog_is_by_versions() -> None:
+    """Entries of at most 25 words; the newest version is that of the package."""
+    sections = re.split(r"^## ", CHANGELOG.read_text(), flags=re.MULTILINE)[1:]
+    titles = [section.partition("\n")[0] for section in sections]
+    assert titles[0] == "Unreleased"
+    assert len(sections[0].splitlines()) <= SCREEN
+    assert re.fullmatch(r"[\d.]+ \(\d{4}-\d\d-\d\d\)", titles[1])
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+.*", title) for title in titles[1:])
+    entries = [line for line in CHANGELOG.read_text().splitlines() if line.startswith("- ")]
+    assert not [entry for entry in entries if len(entry.split()) > WORDS_OF_AN_ENTRY + 1]
+
+
+def test_every_folder_of_tests_is_a_job() -> None:
+    """Slow tests run in parallel jobs: each folder in one of them."""
+    jobs = re.findall(r"slow: (tests/.*)", (ROOT / ".github/workflows/test.yml").read_text())
+    named_folders = [path for job in jobs for path in job.split()]
+    folders = {named(p) for p in (ROOT / "tests").iterdir() if list(p.rglob("test_*.py"))}
+    assert sorted(named_folders) == sorted({*folders, "tests/test_*.py"})
