@@ -20,6 +20,7 @@ from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
 from quoll.errors import ControlFlowError, UsageError
+from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
 from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
 from quoll.extraction.work_list import Growth
@@ -73,7 +74,11 @@ def _extracted(
             growth.start(root)
         growth.run()
         program = _program(
-            image, growth, statements, tuple(dict.fromkeys(root.entry for root in roots))
+            image,
+            growth,
+            statements,
+            tuple(dict.fromkeys(root.entry for root in roots)),
+            ends or frozenset(),
         )
         growth.functions.clear()  # they refer back to it
     given = tuple(stated(fact) for fact in fixed)
@@ -147,7 +152,11 @@ def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
 
 
 def _program(
-    image: Image, growth: Growth, statements: Statements, entries: tuple[int, ...]
+    image: Image,
+    growth: Growth,
+    statements: Statements,
+    entries: tuple[int, ...],
+    exits: frozenset[int],
 ) -> Program:
     """What was found, without functions that became part of all their callers."""
     reached = sorted(_reached(growth, entries))
@@ -155,6 +164,7 @@ def _program(
     if image.is_relocatable:
         _check_relocations(image, built)
     functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
+    refuse_returning_exits(image, functions.values(), exits - statements.ends.keys())
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
     unresolved |= _with_candidates(image, statements, functions.values(), unresolved)
     sites = {site for f in built for site in f.sites}
