@@ -153,7 +153,7 @@ class _Counting:
     """From bounds of loops to numbers of activations."""
 
     def __init__(self, program: Program, found: Activations, bounds: tuple[LoopBound, ...]) -> None:
-        self._program, self._found, self._bounds = program, found, bounds
+        self._found, self._bounds = found, bounds
         self._graph = found.graph
         self._stated = program.guidance.depths
         self._entries = found.entries()

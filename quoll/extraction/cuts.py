@@ -78,7 +78,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
         if isinstance(cut.fact, Branch):
             _require_one_branch(functions.values(), cut, image)
         for entry, cfg in functions.items():
-            found = list(_removed(cfg, cut, image))
+            found = list(_removed(cfg, cut))
             if found:
                 functions[entry] = _without(cfg, found)
                 taken.update(cfg.blocks[loss.block].last.addr for loss, _ in found)
@@ -163,7 +163,7 @@ class _Loss:
     ends: bool = False
 
 
-def _removed(cfg: Cfg, cut: Cut, image: Image) -> Iterator[tuple[_Loss, Removed]]:
+def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_Loss, Removed]]:
     fact = cut.fact
     for block in cfg.blocks:
         last = block.last.addr

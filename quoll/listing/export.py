@@ -25,7 +25,6 @@ __all__ = [
     "call_graph_dot",
     "cfg_dot",
     "control_flow",
-    "loop_nest",
     "program_json",
     "to_graphml",
 ]
@@ -156,18 +155,6 @@ def control_flow(cfg: Cfg, image: Image) -> nx.MultiDiGraph:
         graph.add_node(block.index, label="\n".join(text), address=block.addr, end=block.end)
     for edge in cfg.edges:
         graph.add_edge(edge.src, edge.dst, kind=edge.kind.value)
-    return graph
-
-
-def loop_nest(cfg: Cfg, image: Image) -> nx.DiGraph:
-    """The loops of one function; an edge leads from each to those directly inside it."""
-    graph = nx.DiGraph(name=cfg.name)
-    loops, _ = function_loops(cfg)
-    for number, loop in enumerate(loops):
-        header = cfg.blocks[loop.header].addr
-        graph.add_node(number, label=image.place(header), header=header, blocks=len(loop.nodes))
-        if loop.parent is not None:
-            graph.add_edge(loop.parent, number)
     return graph
 
 

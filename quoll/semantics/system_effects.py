@@ -39,7 +39,7 @@ from quoll.arm.system_registers import (
     system_write,
 )
 
-__all__ = ["ROWS", "Column", "SystemInstruction", "Treatment", "row_of", "rows"]
+__all__ = ["ROWS", "Column", "SystemInstruction", "Treatment", "rows"]
 
 
 class Column(Enum):
@@ -600,8 +600,3 @@ REGISTERS: tuple[SystemInstruction, ...] = tuple(_rows_of_registers())
 def rows() -> tuple[SystemInstruction, ...]:
     """All rows: kinds of instructions, then registers of coprocessor 15."""
     return (*ROWS, *REGISTERS)
-
-
-def row_of(insn: Insn) -> SystemInstruction | None:
-    """The first row that ``insn`` is in; None if it changes registers, flags and memory only."""
-    return next((row for row in rows() if row.applies(insn)), None)

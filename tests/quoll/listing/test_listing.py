@@ -19,14 +19,12 @@ from quoll.listing.export import (
     call_graph_dot,
     cfg_dot,
     control_flow,
-    loop_nest,
     program_json,
     to_graphml,
 )
 from quoll.listing.listing import (
     call_graph_text,
     disassembly,
-    function_loops,
     loops_text,
     summary,
 )
@@ -148,25 +146,10 @@ def test_graphml_can_be_read_again() -> None:
     for graph in (
         program.call_graph(),
         *(control_flow(cfg, image) for cfg in program.functions.values()),
-        *(loop_nest(cfg, image) for cfg in program.functions.values()),
     ):
         again = nx.parse_graphml(to_graphml(graph), node_type=int)
         assert dict(again.nodes(data=True)) == dict(graph.nodes(data=True))
         assert [e[:2] for e in again.edges] == [e[:2] for e in graph.edges]
-
-
-def test_the_loop_nest_has_the_loops_of_the_listing() -> None:
-    image = assemble(TEXT)
-    program = extracted(image)
-    for cfg in program.functions.values():
-        loops, _ = function_loops(cfg)
-        nest = loop_nest(cfg, image)
-        assert [cfg.blocks[loop.header].addr for loop in loops] == [
-            header for _, header in nest.nodes(data="header")
-        ]
-        assert set(nest.edges) == {
-            (loop.parent, i) for i, loop in enumerate(loops) if loop.parent is not None
-        }
 
 
 def test_thumb_halfwords_and_quotes() -> None:

@@ -13,7 +13,7 @@ from campaigns.system_effects import table
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
 from quoll.arm.unpredictable import has_meaning
-from quoll.semantics.system_effects import SystemInstruction, row_of, rows
+from quoll.semantics.system_effects import SystemInstruction, rows
 from tests.testing.harness import build
 
 SAMPLES = 3  # words of each form
@@ -107,6 +107,11 @@ def test_no_row_can_be_taken_out(system_encodings: list[Insn]) -> None:
     for row in rows():
         first = [i for i in system_encodings if row_of(i) is row]
         assert first, row.name
+
+
+def row_of(insn: Insn) -> SystemInstruction | None:
+    """The first row that ``insn`` is in."""
+    return next((row for row in rows() if row.applies(insn)), None)
 
 
 def example(row: SystemInstruction) -> Insn:
