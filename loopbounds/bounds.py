@@ -54,7 +54,6 @@ from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import ContextPart, pieces
 from quoll.inlining.supergraph import Supergraph
-from quoll.processes.frames import with_room
 from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
@@ -163,7 +162,6 @@ def bounds_by_counting(
     return tuple(bounds)
 
 
-@with_room
 @_deep_recursion()
 def _bound_part(
     graph: Supergraph,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NoReturn
 from quoll.errors import UsageError, WcetError
 from quoll.printable import printable, shortened
 from quoll.processes.children import Stopped, stoppable
-from quoll.processes.frames import with_room
 from quoll.spelling import did_you_mean
 from quoll.terminal import clearing
 from wcet import process
@@ -171,7 +170,6 @@ def program() -> NoReturn:
     process.leave(main())
 
 
-@with_room
 def run(given: Sequence[str]) -> int:
     """Parse and run one command."""
     if list(given[:1]) == ["--version"]:
