@@ -85,7 +85,7 @@ mutants: setup
 campaign-%: kernel recorder
 	.venv/bin/python -m campaigns.$* $(ARGS)
 
-# How long users wait, then time and memory against the number of contexts: docs/performance.md,
+# How long users wait, then time and memory against the number of contexts: docs/results/performance.md,
 # and a plot in build/bench.
 bench: setup kernel
 	.venv/bin/python -m bench.stages --write

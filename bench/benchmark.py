@@ -102,7 +102,7 @@ def analysed(build: Build, folder: Path) -> dict[str, Any]:
     Raises CalledProcessError when it was killed.
     """
     facts = (build.folder / "kernel.facts").read_text(encoding="utf-8")
-    fixed = dict(SIZE.findall((ROOT / "docs" / "parameters.md").read_text(encoding="utf-8")))
+    fixed = dict(SIZE.findall((ROOT / "docs" / "ilp.md").read_text(encoding="utf-8")))
     sizes = {name: int(fixed[name]) for name in parameters_of(facts)}
     report = folder / "report.json"
     command = [WCET, "analyse", str(build.folder / "kernel.elf"), "--platform", build.board]

@@ -6,7 +6,7 @@ Every size is a generated program (``bench.program``), analysed by a fresh proce
 cache. ``scaling.json`` is written after each size: a run that was stopped goes on where it was,
 unless the code has changed. Then come ``scaling.md`` and ``scaling.svg``. Below 5,000 contexts a
 program is inlined in full; above, functions called from many contexts are analysed once.
-``--write`` puts the table into ``docs/performance.md``.
+``--write`` puts the table into ``docs/results/performance.md``.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit", type=float, default=600.0, help="wall seconds for each size")
     parser.add_argument("--one", type=int, help="measure this size and print it as JSON")
-    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/performance.md")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
     if options.one is not None:
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(table(rows[-1:]).splitlines()[-1], flush=True)
     (folder / "scaling.md").write_text(table(rows))
     if options.write:
-        replace("performance.md", "growth", table(rows).rstrip("\n"))
+        replace("results/performance.md", "growth", table(rows).rstrip("\n"))
     draw(folder / "scaling.svg", [r for r in rows if r.cycles is not None])
 
 

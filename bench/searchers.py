@@ -3,8 +3,8 @@
 All checks of the search are recorded as SMT-LIB text while the loops of the ELF's entries are
 bounded, in one process, nothing kept. Then each solver that is installed reads and answers all of
 them: bitwuzla, z3 (z3-solver) and cvc5, with their own settings, and bitwuzla as the search uses
-it. Printed is a table for docs/loopbounds.md: seconds of processor time to import, to read and to
-answer, and those of the slowest check. Solvers that disagree end it with an error.
+it. Printed is a table for docs/results/performance.md: seconds of processor time to import, to read
+and to answer, and those of the slowest check. Solvers that disagree end it with an error.
 """
 
 from __future__ import annotations

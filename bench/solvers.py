@@ -2,7 +2,8 @@
 
 A program is a chain of loop nests of depth one to three with a diamond of two costs in each body,
 as ``ilp.ipet`` would state it. Each solver proves the bound by itself, for ``--limit`` seconds at
-most. Printed is a table for docs/ilp.md; solvers that disagree end it with an error.
+most. Printed is a table for docs/results/performance.md; solvers that disagree end it with an
+error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How long the user waits: ``python -m bench.stages [--runs N] [--write]``.
 
-Every figure is a fresh process with the command line a user types, timed from outside; the
-smallest and the median of the runs are printed, as wall seconds and as processor seconds of the
-process and its children. Wall seconds only say something when nothing else runs. Modules are
-compiled before, as they are in an installation, whatever the environment of the caller says: else
-half of a short run is the compiler's. ``--write`` puts the table into ``docs/performance.md``.
+Every figure is a fresh process with the command line a user types, timed from outside; the smallest
+and the median of the runs are printed, as wall seconds and as processor seconds of the process and
+its children. Wall seconds only say something when nothing else runs. Modules are compiled before,
+as they are in an installation, whatever the environment of the caller says: else half of a short
+run is the compiler's. ``--write`` puts the table into ``docs/results/performance.md``.
 """
 
 from __future__ import annotations
@@ -115,43 +115,43 @@ def rows(folder: Path, runs: int) -> Iterator[Row]:
     numbers = range(runs)
     timed([*kernel(ten, "compiling"), "--entry", "f"])
     yield measured(
-        "a function of ten lines with a loop, empty cache",
+        "ten-line function with a loop, cold",
         ([*kernel(ten, f"ten{n}"), "--entry", "f"] for n in numbers),
     )
-    yield measured(
-        "all entries of the kernel, empty cache", (kernel(KERNEL, f"cold{n}") for n in numbers)
-    )
+    yield measured("all entries of the kernel, cold", (kernel(KERNEL, f"cold{n}") for n in numbers))
     timed(kernel(KERNEL, "cache"))
-    yield measured("all entries, after an earlier run", (kernel(KERNEL, "cache") for _ in numbers))
+    yield measured("all entries, warm", (kernel(KERNEL, "cache") for _ in numbers))
     yield measured(
-        "all entries, another constraint",
+        "all entries, changed constraint",
         (stated(f"cspace_lookup executes at most {n + 1} times\n") for n in numbers),
     )
     yield measured(
-        "all entries, another bound of a loop",
+        "all entries, changed loop bound",
         (stated(f"loop cspace_resolve+0x48 at most {n + 20}\n") for n in numbers),
     )
     yield measured(
-        "all entries, one function edited, the kernel built anew",
+        "all entries, one function edited and the kernel rebuilt",
         (kernel(elf, "cache") for elf in edited),
     )
     path = [*WCET, "path", KERNEL, "--quiet", "--cache", folder / "cache", "--entry", "syscall"]
-    yield measured("`wcet path`, after an earlier run", (path for _ in numbers))
-    yield measured("its `--why`", ([*path, "--why", "cspace_lookup"] for _ in numbers))
+    yield measured("`wcet path`, warm", (path for _ in numbers))
+    yield measured("`wcet path --why`, warm", ([*path, "--why", "cspace_lookup"] for _ in numbers))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/performance.md")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="quoll-bench-") as name:
         found = list(rows(Path(name), options.runs))
     if options.write:
         head = ("", "least", "median", "processor, least", "median")
         text = markdown(head, (row.cells() for row in found))
-        replace("performance.md", "waiting", f"Seconds, of {options.runs} runs each:\n\n{text}")
+        replace(
+            "results/performance.md", "waiting", f"Seconds, of {options.runs} runs each:\n\n{text}"
+        )
     return 0
 
 

@@ -1,8 +1,8 @@
 """Bounds of the kernel by replacement policy and L2: ``make campaign-cache_table``.
 
-Prints tables of ``docs/caches.md``, with ``ARGS=--write`` into it: bounds; references that compete
-in a set; misses of instructions with the kernel pinned in L2; bounds with and without the edges
-that values exclude.
+Prints tables of ``docs/results/caches.md``, with ``ARGS=--write`` into it: bounds; references that
+compete in a set; misses of instructions with the kernel pinned in L2; bounds with and without the
+edges that values exclude.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Entry:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/caches.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/caches.md")
     write = parser.parse_args().write
     found: dict[str, str] = {}
     removed: dict[str, list[str]] = {}
@@ -94,7 +94,7 @@ def main() -> int:
     for name, text in found.items():
         print(f"{name}\n{text}", flush=True)
         if write:
-            replace_table("caches.md", name, text)
+            replace_table("results/caches.md", name, text)
     return 0
 
 

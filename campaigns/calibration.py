@@ -1,8 +1,8 @@
 """Published figures beside this model: ``python -m campaigns.calibration TRACE KERNEL.ELF``.
 
 TRACE is a recording of the kernel's user-level tests on KZM. Prints the calibration table of
-docs/pipeline.md: a cold copy of one KiB, the fast paths of IPC with warm caches, and for the
-shorter entries what a miss costs.
+docs/results/validation.md: a cold copy of one KiB, the fast paths of IPC with warm caches, and for
+the shorter entries what a miss costs.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Bounds of all entries with loop bounds only, with each constraint of
 ``kernels/bilby/constraints.facts`` alone, and with all of them; and how many executions of the
-user-level tests each has survived. With ``--write`` the tables in ``docs/ilp.md`` are replaced.
-Ends with status 1 if an execution violates a constraint.
+user-level tests each has survived. With ``--write`` the tables in ``docs/results/bounds.md`` are
+replaced. Ends with status 1 if an execution violates a constraint.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def tables(records: dict[str, FactRecord]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/ilp.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/bounds.md")
     write = parser.parse_args().write
     records = survived()
     for record in records.values():
@@ -93,7 +93,7 @@ def main() -> int:
     text = tables(records)
     print(text)
     if write:
-        replace("ilp.md", "constraints", text)
+        replace("results/bounds.md", "constraints", text)
     return int(any(record.broken for record in records.values()))
 
 

@@ -1,4 +1,4 @@
-"""The hour in docs/first-hour.md, and its table: ``make campaign-first_hour``, in 15 minutes."""
+"""The hour of docs/first-hour.md, and its table in docs/results, in 15 minutes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def main() -> None:
         first, last = hour.bounds
         rows.append((name, f"{first:,}", f"{last:,}", f"{least:,}", f"{last / least:.2f}"))
         print(*rows[-1], flush=True)
-    replace(DOCUMENT, "builds", markdown(HEAD, rows))
+    replace(f"results/{DOCUMENT}", "builds", markdown(HEAD, rows))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Bounds of the kernel by entry, preset and platform: ``make campaign-kernel_bounds``.
 
 Level-2 cache off, no constraints. The preset ``before`` is a function of the names in
-``docs/parameters.md``, and a number at the values there; the sizes are computed at which each name
-alone makes the system call 11.6 times as long as in ``after``. With ``ARGS=--write`` the tables in
-``docs/bounds.md`` are replaced. Ends with status 1 if the preset ``after`` depends on a name.
+``docs/ilp.md``, and a number at the values there; the sizes are computed at which each name alone
+makes the system call 11.6 times as long as in ``after``. With ``ARGS=--write`` the tables in
+``docs/results/bounds.md`` are replaced. Ends with status 1 if the preset ``after`` depends on a
+name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from wcet.analysis.stages import Stages
 from wcet.request import add_analysis, requested
 
 KERNELS = build.ROOT / "build/bilby"
-SIZES = build.ROOT / "docs/parameters.md"
+SIZES = build.ROOT / "docs/ilp.md"
 PLATFORMS = ("kzm-paper", "kzm")
 PRESETS = ("before", "after", "latency")
 ENTRIES = ("syscall", "undefined", "prefetch-abort", "data-abort", "interrupt")
@@ -112,7 +113,7 @@ def thresholds(function: Parametric, after: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/bounds.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/bounds.md")
     parser.add_argument("--platform", choices=PLATFORMS, action="append")
     options = parser.parse_args()
     for preset in PRESETS:
@@ -125,7 +126,7 @@ def main() -> int:
         lines += rows
         independent &= none
     if options.write:
-        replace("bounds.md", "bounds", "\n".join(lines))
+        replace("results/bounds.md", "bounds", "\n".join(lines))
     return 0 if independent else 1
 
 

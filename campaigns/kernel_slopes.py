@@ -3,7 +3,7 @@
     make campaign-kernel_slopes
 
 Executions of the kernel, recorded while the programs that steer into worst cases run, are replayed
-on the concrete machine from cold caches. For each name of ``docs/parameters.md`` two are compared
+on the concrete machine from cold caches. For each name of ``docs/ilp.md`` two are compared
 that differ most in it, the longer one executing every instruction that the shorter one does; what
 it executes besides counts against the slope. The difference per element must be no more than the
 slope of the bound that is given. Ends with status 1 if it is more.

@@ -1,8 +1,7 @@
 """Tables of the kernel beside those of caches: ``make campaign-kernel_tables``, ``ARGS=--write``.
 
-Bounds with translations charged (``docs/pipeline.md``) and shared contexts (``docs/contexts.md``),
-and what is known of data addresses under the facts that are shipped (``docs/caches.md``). With
-``--write`` they replace those there.
+Bounds with translations charged and with merged contexts, and known data addresses under the
+shipped facts. With ``--write`` they replace the tables of ``docs/results/bounds.md``.
 """
 
 from __future__ import annotations
@@ -44,15 +43,15 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="into docs/")
     write = parser.parse_args().write
     build.kernel()
-    for document, name, head, rows in (
-        ("pipeline.md", "translations", TRANSLATIONS, translations()),
-        ("contexts.md", "contexts", CONTEXTS, contexts()),
-        ("caches.md", "addresses", ADDRESSES, addresses()),
+    for name, head, rows in (
+        ("translations", TRANSLATIONS, translations()),
+        ("contexts", CONTEXTS, contexts()),
+        ("addresses", ADDRESSES, addresses()),
     ):
         text = markdown(head, rows)
         print(text, flush=True)
         if write:
-            replace_table(document, name, text)
+            replace_table("results/bounds.md", name, text)
     return 0
 
 

@@ -2,8 +2,8 @@
 
 Built by GCC and Clang at -O0, -O1, -O2 and -Os and analysed for KZM, each build in a process of its
 own, with no facts file and nothing remembered. Options choose builds and entries; ``--write`` puts
-the table into ``docs/extraction.md``. Ends with status 1 if a loop that paths need has no bound, or
-one from a fact.
+the table into ``docs/results/extraction.md``. Ends with status 1 if a loop that paths need has no
+bound, or one from a fact.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def row(compiler: str, level: str, found: dict[str, Any], seconds: float) -> Row
 
 
 def table(rows: list[Row], entries: tuple[str, ...]) -> list[str]:
-    """As in ``docs/extraction.md``."""
+    """As in ``docs/results/extraction.md``."""
     lines = [
         f"| build | {' | '.join(entries)} | loops proved | by fact | shared | CPU s |",
         f"|---|{'---:|' * (len(entries) + 4)}",
@@ -106,7 +106,7 @@ def main() -> int:
     parser.add_argument("--compiler", choices=tuple(COMPILERS), action="append")
     parser.add_argument("--level", choices=LEVELS, action="append")
     parser.add_argument("--entry", choices=ENTRIES, action="append")
-    parser.add_argument("--write", action="store_true", help="into docs/extraction.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/extraction.md")
     options = parser.parse_args()
     entries = tuple(options.entry or ENTRIES)
     folder = build.ROOT / "build/corpora/kernel"
@@ -120,7 +120,7 @@ def main() -> int:
     lines = table(rows, entries)
     print("\n".join(lines))
     if options.write:
-        replace("extraction.md", "variants", "\n".join(lines) + "\n")
+        replace("results/extraction.md", "variants", "\n".join(lines) + "\n")
     return 0 if all(r.bounded for r in rows) else 1
 
 

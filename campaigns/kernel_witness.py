@@ -4,7 +4,7 @@ Each build of the kernel runs its user-level tests in QEMU with the recorder. Ev
 an exception vector to the end, is followed through the extracted graphs with a stack of calls. What
 runs and is not in the graphs is a missed edge, also a return of a function of which extraction says
 that it never returns. Of a build, ``--instructions`` are followed. Ends with status 1 if an edge is
-missed. With ``--write`` the table in ``docs/extraction.md`` is replaced.
+missed. With ``--write`` the table in ``docs/results/extraction.md`` is replaced.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What the kernel executes is in its graphs.")
     parser.add_argument("--instructions", type=int, default=3_000_000, help="of each build")
     parser.add_argument("--build", choices=BUILDS, action="append", help="all without any")
-    parser.add_argument("--write", action="store_true", help="into docs/extraction.md")
+    parser.add_argument("--write", action="store_true", help="into docs/results/extraction.md")
     wanted = parser.parse_args()
     rows, failed = [], False
     for name in wanted.build or BUILDS:
@@ -78,7 +78,7 @@ def main() -> int:
         print(*cells, *missed[:10], sep="\n    ", flush=True)
         failed |= bool(missed)
     if wanted.write:
-        replace("extraction.md", "kernel witness", markdown(HEAD, rows))
+        replace("results/extraction.md", "kernel witness", markdown(HEAD, rows))
     return int(failed)
 
 

@@ -4,8 +4,8 @@ python -m campaigns.masked_arrivals [FIRST [LAST [ARRIVALS]]]     seeds, the las
 
 Each seed is a kernel of each of three styles, by two compilers, in ARM and Thumb-2 code. In each,
 ARRIVALS (400) masked intervals are measured on the concrete machine of its board, and as many
-interrupts of a timer arrive in QEMU. A row a style and build goes into ``docs/reach.md``. Ends with
-status 1 where one waited for longer than the bound.
+interrupts of a timer arrive in QEMU. A row a style and build goes into ``docs/results/reach.md``.
+Ends with status 1 where one waited for longer than the bound.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main() -> int:
     wrong = [text for one in every for text in one.exceeded]
     print("\n".join(wrong) or f"{sum(a.arrivals for a in every):,} arrivals, none exceeded")
     what = f"Seeds {first} to {last - 1}, {arrivals} arrivals of each kind and kernel:"
-    replace("reach.md", "masked arrivals", f"{what}\n\n{markdown(HEAD, rows)}")
+    replace("results/reach.md", "masked arrivals", f"{what}\n\n{markdown(HEAD, rows)}")
     return int(bool(wrong))
 
 

@@ -7,7 +7,7 @@ register fields can be equal to each other or to 15, which many forms require in
 on random states against the core of Unicorn, which is QEMU's. ``campaigns.semantics_differential``
 runs all 16-bit Thumb encodings. Left out: what is UNPREDICTABLE (``quoll.arm.unpredictable``), what
 the assembler does not take, and what Unicorn cannot run or has no operands that overlap (``mrs``,
-``msr``). With ``--write``, the table of docs/semantics.md is written. Ends with status 1
+``msr``). With ``--write``, the table of docs/results/semantics.md is written. Ends with status 1
 where a result is wrong.
 """
 
@@ -90,7 +90,9 @@ def main() -> int:
     parser.add_argument("--states", type=int, default=2, help="random states for each encoding")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every", type=int, default=1, help="take one of so many forms")
-    parser.add_argument("--write", action="store_true", help="write the table of docs/semantics.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the table of docs/results/semantics.md"
+    )
     options = parser.parse_args()
     start, random = time.process_time(), Random(options.seed)
     compare = Comparison()
@@ -118,7 +120,7 @@ def main() -> int:
     print(table)
     print(f"{time.process_time() - start:.0f} s of processor time")
     if options.write:
-        replace("semantics.md", "operand overlap", table)
+        replace("results/semantics.md", "operand overlap", table)
     return int(any(n for key, n in counts.items() if key[2] is Verdict.WRONG))
 
 

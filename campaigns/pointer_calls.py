@@ -3,7 +3,7 @@
 Each random program in C or C++ (``tests.testing.quoll.pointer_programs``) is extracted under the
 facts that are proposed for it, and executed by QEMU. Every target of a call that is executed must
 be among what the accepted proposals give (rule 50). Ends with status 1 otherwise. The number of a
-program is its seed. Writes the table of ``docs/reach.md``.
+program is its seed. Writes the table of ``docs/results/reach.md``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def main() -> int:
     table = markdown(HEAD, [rows[name].cells(name) for name in BUILDS if name in rows])
     print(table)
     if not options.only_print:
-        replace("reach.md", "pointer calls", table)
+        replace("results/reach.md", "pointer calls", table)
     return int(any(row.missed for row in rows.values()))
 
 

@@ -32,7 +32,7 @@ from quoll.facts import load
 from quoll.image.image import Image, RawMemory
 from tests.testing.harness import build
 
-DOCUMENT = "real-kernels.md"
+DOCUMENT = "results/reach.md"
 PLATFORM = build.ROOT / "wcet/platforms/kzm.toml"
 MEMORY = """[[memory]]
 name = "linear map"

@@ -3,7 +3,7 @@
 Each random C++ program (``tests.testing.quoll.virtual_programs``) is extracted under the facts that
 are proposed for it, and executed by QEMU. Ends with status 1 if something runs that is not in the
 graphs, or if more is asked than one fact for each class hierarchy and table of the source. Writes
-the tables of ``docs/reach.md``.
+the tables of ``docs/results/reach.md``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FLAGS = (("-fno-exceptions",), ("-fexceptions", "-fno-rtti"))
 ROOT = re.compile(r"^struct C\d+ \{", re.MULTILINE)
 TABLE = re.compile(r"(?:drivers|handlers|chosen)(?:\)?\[\d*\])", re.MULTILINE)
 SIZES = (10, 20, 40, 80, 160)  # classes
-SIZE_HEAD = ("classes", "functions", "instructions", "pairs of call and callee", "asked", "CPU s")
+SIZE_HEAD = ("classes", "functions", "instructions", "pairs of call and callee", "facts", "CPU s")
 HEAD = (
     *("build", "programs", "functions", "calls executed", "missed"),
-    *("asked, most", "CPU s, mean", "CPU s, most"),
+    *("facts, most", "CPU s, mean", "CPU s, most"),
 )
 
 
@@ -159,8 +159,8 @@ def main() -> int:
     table = markdown(HEAD, [rows[name].cells(name) for name in names if rows[name].seconds])
     print(table, sizes, sep="\n")
     if not options.only_print:
-        replace("reach.md", "virtual calls by size", sizes)
-        replace("reach.md", "virtual calls", table)
+        replace("results/reach.md", "virtual calls by size", sizes)
+        replace("results/reach.md", "virtual calls", table)
     return 0 if right else 1
 
 

@@ -18,6 +18,7 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 ARCHITECTURE = ROOT / "docs/architecture.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 INITS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
 SITE = ROOT / "mkdocs.yml"
 CHANGELOG = ROOT / "CHANGELOG.md"
@@ -49,9 +50,10 @@ def dead(document: Path, text: str) -> list[str]:
     ]
 
 
-def where_is() -> list[str]:
-    _, _, section = ARCHITECTURE.read_text().partition("\n## Where is …?\n")
-    return re.findall(r"^- .*(?:\n  .*)*", section.partition("\n## ")[0], re.MULTILINE)
+def where_is() -> list[tuple[str, str, str]]:
+    """Term, folder and file of each row of CONTRIBUTING's table."""
+    text = CONTRIBUTING.read_text()
+    return re.findall(r"^\| ([\w -]+) \| `([\w/]+/)` \| `([\w/.-]+)` \|$", text, re.MULTILINE)
 
 
 def test_every_path_exists() -> None:
@@ -65,10 +67,14 @@ def test_a_path_that_is_gone_is_seen() -> None:
     assert len(quoted_paths(text)) == 5
 
 
-def test_questions_are_answered_by_paths() -> None:
-    lines = where_is()
-    assert len(lines) >= 12
-    assert not [line for line in lines if "?" not in line or not quoted_paths(line)]
+def test_every_term_has_its_file() -> None:
+    """Two look-ups: the folder, then a file of it."""
+    rows = where_is()
+    assert len(rows) >= 30
+    assert not [
+        row for row in rows if not (ROOT / row[1]).is_dir() or not (ROOT / row[2]).is_file()
+    ]
+    assert not [row for row in rows if not row[2].startswith(row[1])]
 
 
 def test_every_folder_is_in_the_table() -> None:

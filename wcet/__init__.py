@@ -2,7 +2,7 @@
 
 Takes the arguments of ``wcet COMMAND``, or of ``wcet.analyse``.
 Gives reports on standard output and in files, all of them or none, and an exit status; or values.
-Source: ``wcet --help``; docs/architecture.md, "Input and output"; docs/library.md.
+Source: ``wcet --help``; docs/architecture.md, "Inputs and outputs"; docs/outputs.md.
 Names: cli.main, request.requested, atomic.publish, process.prepare, numbers, library.analyse.
 """
 

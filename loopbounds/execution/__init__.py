@@ -2,6 +2,6 @@
 
 Takes a supergraph without merged contexts, of paths that start with memory as loaded.
 Gives how often each loop is executed, or the place where something unknown decides.
-Source: concrete execution with unknown words; docs/loopbounds.md#the-only-execution.
+Source: concrete execution with unknown words; docs/loopbounds.md#concrete-execution.
 Names: only.only_execution, activations.activated, replay.Replay, machine.Machine, memory.Memory.
 """

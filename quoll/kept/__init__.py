@@ -2,6 +2,6 @@
 
 Takes a value and the versions of the code, packages and programs that computed it.
 Gives the same value in a later run, or nothing where anything differs or the file is damaged.
-Source: rules 30 and 31 of docs/soundness.md; docs/ilp.md, "What is kept between runs".
+Source: rules 30 and 31 of docs/soundness.md; docs/ilp.md, "Results store".
 Names: store.Store, identity.key_of, archive.to_text, archive.from_text, versions.versions.
 """

@@ -1,4 +1,4 @@
-"""``import wcet``: the examples of docs/library.md run, and bounds are those of the command."""
+"""``import wcet``: the examples of docs/outputs.md run, and bounds are those of the command."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ from wcet import library
 from wcet.cli import main, parser
 from wcet.request import requested
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "library.md"
-EXAMPLES = [
-    dedent(text) for text in re.findall(r"(?:^    .*\n|^\n(?=    ))+", PAGE.read_text(), re.M)
-]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "outputs.md"
+LIBRARY = PAGE.read_text().partition("\n## Library\n")[2]
+EXAMPLES = [dedent(text) for text in re.findall(r"(?:^    .*\n|^\n(?=    ))+", LIBRARY, re.M)]
 SOURCE = """\
 volatile unsigned left;
 __attribute__((noinline)) unsigned sum(unsigned n) {

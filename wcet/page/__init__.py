@@ -2,6 +2,6 @@
 
 Takes a ``Result`` and, if there is one, its comparison with a baseline.
 Gives the text of a page: a document of data, and the scripts and styles that show it.
-Source: docs/report.md; layered drawings by dagre, as Gansner, Koutsofios, North and Vo (1993).
+Source: docs/outputs.md; layered drawings by dagre, as Gansner, Koutsofios, North and Vo (1993).
 Names: write.to_html, document.page_document.
 """

@@ -24,7 +24,7 @@ CAUSES = {
     Cause.OTHER: "entry, exit",
     Cause.TLB: "TLB",
 }
-OTHER = "other"  # the column of causes that there is no room for
+OTHER = "other"  # the column of hidden causes
 COLUMN = 13  # width of a column of cycles
 NAME = 16  # width of the column of entries
 CYCLES = 10  # width of a column that starts a row
