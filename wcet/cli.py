@@ -65,17 +65,17 @@ exit status:
    0  a bound (or listing) was printed
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
       diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong);
-      platform check: a value can hardly be
+      platform check: a value is implausible
    2  the command line is wrong, or names an entry that does not exist or is not code
-   3  a file is not what it should be: not an ELF, wrong machine, big-endian, unknown board
+   3  a file is unsuitable: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is wrong, or names a place that does not exist
-   5  control flow is not understood: an unresolved branch, recursion
-   6  a loop has no bound; of several entries, those that do not reach it are printed
+   5  control flow is unresolved: a branch, recursion without a depth
+   6  a loop has no bound; other entries, which do not reach it, are printed
    7  the core or board description lacks a figure
    8  NuSMV, CBC or HiGHS is missing, was killed, or proved nothing
    9  the facts exclude every path
   10  the system gives no more memory, open files, processes, disk space or processor time
-  11  the command failed that wcet.toml names as 'build'
+  11  the 'build' command of wcet.toml failed
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
  128  and the number of a signal: ended by it (130: Ctrl-C)
 

@@ -113,15 +113,15 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PLACE",
         help="every path ends after the instruction here, as with the fact 'path must end at "
-        "PLACE': what follows it is not analysed; repeatable",
+        "PLACE': code behind it is not analysed; repeatable",
     )
     add_vivu(p)
     p.add_argument(
         "--share",
         choices=["auto", "never", "always"],
         default="auto",
-        help="functions called from many contexts are analysed once instead of in every context, "
-        "which is looser: auto, when full inlining would need more than "
+        help="function summaries: analyse functions of many contexts once instead of in every "
+        "context, which is looser: auto, when full inlining would need more than "
         f"{Sharing().contexts:,} contexts (default); never; always",
     )
     p.add_argument(
@@ -145,8 +145,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         type=whole("--interrupts", 1),
         default=1,
         metavar="K",
-        help="the interrupt latency is that of the last of K interrupts which are pending at once "
-        "(default: 1)",
+        help="print the latency of the last of K interrupts that are pending at once (default: 1)",
     )
     add_cache(p)
 
@@ -190,14 +189,14 @@ def add_proofs(p: argparse.ArgumentParser) -> None:
         "--checker",
         choices=CHECKERS,
         default=EITHER,
-        help="who proves the bounds of loops: the model checker NuSMV, or the SMT solver that also "
-        "searches for them (default: NuSMV; where it is missing or fails, the SMT solver)",
+        help="prover of loop bounds: the model checker NuSMV, or the SMT solver that also searches "
+        "for them (default: NuSMV; where it is missing or fails, the SMT solver)",
     )
     p.add_argument(
         "--prove-stated",
         action="store_true",
-        help="try a proof of loops, too, whose bounds facts state: it may be smaller (default: "
-        "only executions that are found quickly are held against what is stated)",
+        help="also prove bounds of loops with a stated bound: the proof may be smaller (default: "
+        "only test the stated bound on executions that are found quickly)",
     )
 
 
@@ -219,11 +218,11 @@ def add_cache(p: argparse.ArgumentParser) -> None:
         "--cache",
         type=Path,
         metavar="DIR",
-        help="where proofs of loop bounds are kept, and what else was found out about this very "
-        "input: a folder that only this user may write to (default: quoll in the user's cache "
+        help="cache of loop proofs and other results for this input: a folder that only this user "
+        "may write to (default: quoll in the user's cache "
         f"folder); {LIMIT_VARIABLE} in the environment limits its size (default: 256)",
     )
-    p.add_argument("--no-cache", action="store_true", help="find out and prove everything again")
+    p.add_argument("--no-cache", action="store_true", help="compute and prove everything again")
     p.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
@@ -255,8 +254,8 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--unroll",
         action="store_true",
-        help="the first iteration of each loop is analysed apart from the others: what it alone "
-        "does, or misses in the caches, is not charged to each (default: all together)",
+        help="analyse the first iteration of each loop apart: its own code and cache misses are "
+        "not charged to each iteration (default: all together)",
     )
 
 

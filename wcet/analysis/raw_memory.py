@@ -43,7 +43,7 @@ def add_memory(p: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE@ADDRESS[:r]",
-        help="bytes dumped from a running system, loaded at ADDRESS over what the ELF has there; "
+        help="bytes dumped from a running system, loaded at ADDRESS over the bytes of the ELF; "
         "':r': nothing writes to them, so loads from them are constants; repeatable",
     )
     p.add_argument(
@@ -58,7 +58,7 @@ def add_memory(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--from-reset",
         action="store_true",
-        help="when paths start, data are what the ELF says and .bss is zero: nothing has stored "
+        help="when paths start, data are as in the ELF and .bss is zero: nothing has stored "
         "there before; for one entry (for others state: region NAME holds its initial contents at "
         "ENTRY)",
     )

@@ -26,13 +26,12 @@ SCHEMA_VERSION = 1
 LEVERS = 10
 
 DESCRIPTION = """\
-The bound is too high, and now? Print what would lower it most: loops and calls on the worst path
-that are charged more often than callers may need, memory of which nothing is known, options. For
-each, the line to write into a facts file, or the option, and the cycles that the bound falls by it.
-Nothing is estimated: each line is tried, and the entry is bounded again.
+Print suggestions that lower a bound, the largest effect first: counts of loops and calls on the
+worst path, undescribed memory, options. Each has the line for a facts file, or the option, and the
+cycles that it saves. Each is tried: the entry is bounded again.
 
-A line is a proposal, not a finding: write it only if it is true. 'wcet check-facts' and 'wcet
-replay' hold it against recorded executions.
+Write a line only if it is true. 'wcet check-facts' and 'wcet replay' test it on recorded
+executions.
 """
 EXAMPLES = """\
 examples:
@@ -46,7 +45,11 @@ examples:
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
     p = add_command(
-        commands, "advise", "what would lower a bound, and by how much", DESCRIPTION, EXAMPLES
+        commands,
+        "advise",
+        "facts and options that lower a bound, with the cycles saved",
+        DESCRIPTION,
+        EXAMPLES,
     )
     add_project(p)
     p.add_argument(
@@ -63,8 +66,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=Path,
         default=[],
         metavar="TRACE",
-        help="a recording of kernels/recorder: counts are then the most that its executions show, "
-        "and what runs as often as the worst path says is no lever; repeatable",
+        help="a recording of kernels/recorder: counts are then the largest of its executions; "
+        "places that run as often as on the worst path give no suggestion; repeatable",
     )
     p.add_argument("--json", metavar="FILE", help="write them as JSON ('-': standard output)")
     add_analysis(p)

@@ -44,9 +44,9 @@ references are classified against the board's caches, loops are bounded by model
 by facts, and an integer program finds the longest path. The bound holds under the
 assumptions printed at the end of the report.
 
-A loop that nothing bounds leaves out the entries that reach it; the others are printed, and the
-exit status is 6. With the fact 'loop PLACE at most n + 1' the bound is a function of n.
-What else has to be stated, of all entries at once, is found with --suggest-facts FILE.
+An entry that reaches a loop without a bound is omitted; the others are printed, and the exit status
+is 6. With the fact 'loop PLACE at most n + 1' the bound is a function of n. --suggest-facts FILE
+lists the missing facts of all entries.
 """
 
 EXAMPLES = """\
@@ -54,7 +54,7 @@ examples:
   wcet analyse build/bilby/kzm-after/kernel.elf --entry all
   wcet analyse kernel.elf --entry syscall --facts my.facts --paths full
   wcet analyse kernel.elf --entry wake --facts queue.facts --set waiting=12
-  wcet analyse kernel.elf --suggest-facts kernel.facts    then fill in what it asks for
+  wcet analyse kernel.elf --suggest-facts kernel.facts    then complete the file
   wcet analyse kernel.elf --html report.html --source-dir src
   wcet analyse kernel.elf --entry schedule --json - | jq .entries.schedule.cycles
 """
@@ -85,8 +85,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--baseline",
         type=Path,
         metavar="FILE",
-        help="of --html: compare with what 'wcet baseline' or --json has written (default: as "
-        "wcet.toml says)",
+        help="of --html: compare with a file of 'wcet baseline' or --json (default: as in "
+        "wcet.toml)",
     )
     for form, text in (("lp", "LP"), ("mps", "free MPS")):
         p.add_argument(

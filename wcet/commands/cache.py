@@ -34,14 +34,14 @@ DATA = (Kind.LOAD, Kind.STORE)
 CODE = (Kind.FETCH, Kind.PREFETCH)
 
 DESCRIPTION = """\
-Print how the caches are used on the worst path of each ENTRY: references by class, how many lines
-compete in a set, what is known of data addresses, and the references that cost most.
+Print how the caches are used on the worst path of each ENTRY: references by class, lines
+that compete in a set, knowledge of data addresses, and the costliest references.
 
 With FUNCTION, print its instructions with the class of each reference in every calling context:
   AH  always hits                   FM  misses at most once per entry of a loop
   AM  always goes past the caches   NC  not classified: charged as a miss
   PL  misses once per line that a loop's pointer passes
-  paid  charged before as a possible miss that did not happen, or not hit since
+    paid  credited miss: charged before as a possible miss that did not happen
 """
 
 EXAMPLES = """\

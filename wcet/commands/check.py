@@ -25,10 +25,10 @@ from wcet.request import add_analysis, add_command, requested
 __all__ = ["add_to"]
 
 BASELINE_TEXT = """\
-Analyse, and write down what 'wcet check' compares with: bounds, the cycles of every source line
-on the worst paths, bounds of loops, assumptions, and hashes of the kernel and its facts.
+Analyse, and write the baseline of 'wcet check': bounds, the cycles of every source line on the
+worst paths, bounds of loops, assumptions, and hashes of the kernel and its facts.
 
-The file belongs beside the sources: who changes a bound on purpose writes it again and commits it.
+Commit the file beside the sources, and write it again after an intended change of a bound.
 """
 BASELINE_EXAMPLES = """\
 examples:
@@ -37,11 +37,11 @@ examples:
   wcet baseline build/kernel.elf --output tests/kernel-baseline.json
 """
 CHECK_TEXT = """\
-Analyse, and compare with a baseline and with budgets: does a change make the kernel slower?
+Analyse, and compare with a baseline and with budgets.
 
-For each entry the old and the new bound are printed, and why they differ: the source lines of the
-worst path that take more or less cycles, the greatest increase first, new loops, changed bounds.
-Lines are found again by function and text: moved lines and renamed files change nothing.
+For each entry it prints the old and the new bound, and the differences: source lines of the worst
+path with more or fewer cycles, the greatest increase first, new loops, changed bounds. Function and
+text identify a line: moved lines and renamed files change nothing.
 With --entry only these entries are compared.
 
 exit status: 0 it passes; 1 an entry is slower than its baseline or its budget, has lost its bound,
@@ -74,7 +74,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_project(p)
     p.add_argument(
         "--baseline", type=Path, metavar="FILE",
-        help=f"what to compare with (default: {BASELINE} if it is there, or as {FILE} says)",
+        help=f"the baseline (default: {BASELINE} if it is there, or as {FILE} says)",
     )  # fmt: skip
     p.add_argument(
         "--budget",

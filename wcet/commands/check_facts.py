@@ -27,17 +27,16 @@ SCHEMA_VERSION = 1
 VIOLATED = 1  # exit status
 
 DESCRIPTION = """\
-Evaluate every fact on recorded executions of a kernel: what really ran must obey it.
+Evaluate every fact on recorded executions of a kernel.
 
 TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each execution that ran to its end
-is followed through the graph of its entry. Constraints are judged in every invocation, loops are
-counted from entry to entry, and an execution that takes a branch, block or target that a fact
-excludes refutes the fact. So does an access outside of where a fact about memory says that a
-pointer points, or that accesses of unknown address go, and a store into a region that is read-only.
-A violation is printed with its position, and the exit status is 1.
+is followed through the graph of its entry. Constraints are checked in every invocation, loops are
+counted from entry to entry. An execution refutes a fact if it takes an excluded branch, block or
+target, accesses memory outside the region of a pointer or of accesses of unknown address, or stores
+into a read-only region. A violation is printed with its position, and the exit status is 1.
 
 A fact is then labelled: proved (a loop's number, by the analysis), survived N executions (that
-reached what it is about), or assumed. 'wcet analyse' prints the labels too.
+reached its places), or assumed. 'wcet analyse' prints the labels too.
 """
 
 EXAMPLES = """\
@@ -53,7 +52,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(
         commands, "check-facts", "evaluate every fact on recorded executions", DESCRIPTION, EXAMPLES
     )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="what was executed")
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the executed kernel")
     p.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="recordings")
     p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
     add_analysis(p)

@@ -23,12 +23,12 @@ __all__ = ["add_to"]
 
 DESCRIPTION = """\
 Compare two kernels. OLD and NEW are each an ELF, which is analysed now, or a result that 'wcet
-baseline' or 'wcet analyse --json' has written. Of the latter only bounds and causes are compared:
-it knows no source lines. Two results are compared only if facts, platform, options and version are
-the same; --even-if-different compares others, too, and says what differs.
+baseline' or 'wcet analyse --json' has written. A result has no source lines: only its bounds
+and causes are compared. Two results are compared only if facts, platform, options and version are
+the same; --even-if-different compares others, too, and prints the differences.
 
-What is printed, and the exit status, are those of 'wcet check': 0 nothing became worse; 1 an entry
-did; 2 a kernel cannot be analysed; 3 the command line or a file is wrong
+Output and exit status are as of 'wcet check': 0 nothing became worse; 1 an entry did; 2 a kernel
+cannot be analysed; 3 the command line or a file is wrong
 """
 EXAMPLES = """\
 examples:

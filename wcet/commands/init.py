@@ -27,13 +27,12 @@ __all__ = ["add_to"]
 SECONDS = 60  # to find what is missing
 Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
-Look at an ELF and write {FILE}, with comments: the platform that its build attributes name, and the
-entries that it has. Then 'wcet analyse', 'wcet advise', 'wcet baseline' and 'wcet check' need no
-options.
+Write a commented {FILE} for an ELF: the platform of its build attributes, and its entries. Then
+'wcet analyse', 'wcet advise', 'wcet baseline' and 'wcet check' need no options.
 
-Where there is no facts file yet, the entries are analysed, and what has to be stated is written to
-a facts file of the kernel's name beside {FILE}, to be filled in: targets of calls, counts of loops,
-and sections outside of the platform's memory, which would be charged as uncached.
+Without a facts file, the entries are analysed, and the missing facts are written to a facts file of
+the kernel's name beside {FILE}, to be filled in: targets of calls, counts of loops, and sections
+outside of the platform's memory, which would be charged as uncached.
 """
 EXAMPLES = """\
 examples:

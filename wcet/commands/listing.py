@@ -61,7 +61,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         commands, "disasm", disasm_command, "a function with its source, blocks, edges and loops"
     )
     disasm.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
-    calls = _command(commands, "callgraph", callgraph_command, "who calls whom, and from where")
+    calls = _command(
+        commands, "callgraph", callgraph_command, "callers and callees, with their call sites"
+    )
     calls.add_argument("--dot", metavar="FILE", help="write the call graph for Graphviz")
     calls.add_argument("--graphml", metavar="FILE", help="write the call graph as GraphML")
 
@@ -75,7 +77,7 @@ def _command(
     parser = commands.add_parser(name, help=text, description=f"Print {text}.")
     parser.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
     parser.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=ENTRIES)
-    facts = "branch targets, functions that never return, and what to leave out; repeatable"
+    facts = "branch targets, functions that never return, code to leave out; repeatable"
     add_facts(parser, facts, beside=False)
     add_memory(parser)
     parser.set_defaults(run=run)

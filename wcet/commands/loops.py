@@ -81,8 +81,8 @@ examples:
   wcet loops program.elf --nest            only the nesting, without bounds: fast
 
 exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missing or failed (the
-listing is complete all the same). An entry that 'wcet analyse' refuses is left out, and the status
-is that of its error
+listing is complete all the same). An entry that 'wcet analyse' refuses is left out, and its error
+gives the status
 """
 
 WIDTH = 24  # of the progress bar

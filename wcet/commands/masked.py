@@ -38,9 +38,9 @@ masked), or with the path. The blocks in which it starts and ends count whole. L
 longest region and then the interrupt path: from taking the exception to the end of the path, or
 with --handler to the handler's first instruction.
 
-What has no bound is named, the answer is then partial, and the exit status says why. By default all
-entries of the platform are looked at; in a preemptible kernel, threads that the kernel itself runs
-are entries, too: name them with --entry.
+Places without a bound are listed, the result is then partial, and the exit status gives the reason.
+By default all entries of the platform are analysed; in a preemptible kernel, the kernel's own
+threads are entries, too: name them with --entry.
 """
 EXAMPLES = """\
 examples:
@@ -76,15 +76,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=numbers.whole("--budget", 1),
         default=BUDGET,
         metavar="N",
-        help="with --everywhere: instructions that are followed from each function, with what runs "
-        f"in its regions; what needs more is named (default: {BUDGET:,})",
+        help="with --everywhere: instructions to follow from each function and in its regions; "
+        f"functions that need more are listed (default: {BUDGET:,})",
     )
     p.add_argument(
         "--within",
         type=numbers.seconds("--within"),
         default=WITHIN,
         metavar="SECONDS",
-        help="with --everywhere: time on the clock; functions not looked at by then are named, and "
+        help="with --everywhere: time on the clock; functions not analysed by then are listed, and "
         f"no loop may take more than a hundredth of it (default: {WITHIN:g})",
     )
     p.add_argument(

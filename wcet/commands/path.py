@@ -39,13 +39,13 @@ SHOWN = 12  # changes of calls printed by --why
 DESCRIPTION = """\
 Print the worst path of one entry of a kernel, with the cycles by cause.
 
-By default it is a tree: a row is a call, or a loop with the number of its rounds, in the order in
-which the path meets them. Parts below 1 % of the bound are folded (--min, --depth). What 'wcet
-analyse' has found out about the same kernel is used again, so that this takes about a second.
+By default it is a tree: a row is a call, or a loop with the number of its iterations, in the order
+of the path. Rows below 1 % of the bound are folded (--min, --depth). Cached results of 'wcet
+analyse' for the same kernel are reused, so that this takes about a second.
 
---why PLACE asks why a place is on the path: it is excluded and the program solved again. If the
-bound falls by little, another path is about as long, and excluding this one is not worth a fact. If
-the place is not on the path, the answer is how long a path through it can be.
+--why PLACE excludes a place of the path and solves the program again. If the bound falls by little,
+another path is about as long, and the exclusion is not worth a fact. For a place outside the path
+it prints how long a path through the place can be.
 """
 
 EXAMPLES = """\
@@ -85,13 +85,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=numbers.percentage("--min"),
         default=1.0,
         metavar="PERCENT",
-        help="fold what is below (default: 1)",
+        help="fold smaller rows (default: 1)",
     )
     p.add_argument(
         "--depth",
         type=numbers.whole("--depth", 0),
         metavar="N",
-        help="fold what is deeper (default: nothing)",
+        help="fold deeper rows (default: none)",
     )
     p.add_argument("--json", metavar="FILE", help="write the tree as JSON ('-': standard output)")
     add_analysis(p)

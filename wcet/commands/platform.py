@@ -25,8 +25,8 @@ __all__ = ["add_to"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 OF_A_PLATFORM = "caches"  # a key that only platform files have
 DESCRIPTION = """\
-A platform describes a board: core, caches, latencies, memory, entries. It is one TOML file. Those
-of the project have names; --platform also takes the path of a file of your own. 'wcet help
+A platform describes a board: core, caches, latencies, memory, entries. It is one TOML file.
+Shipped platforms have names; --platform also takes the path of a file of your own. 'wcet help
 platform-keys' explains every key, 'wcet help your-board' how to describe a board.
 """
 EXAMPLES = """\
@@ -53,7 +53,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         one.set_defaults(run=run, grammar=one)
         return one
 
-    one = action("list", "the platforms of the project, and those of a folder", run_list)
+    one = action("list", "the shipped platforms, and the platforms of a folder", run_list)
     one.add_argument(
         "folder", nargs="?", type=Path, default=Path(), metavar="DIR", help="(default: this one)"
     )
@@ -70,7 +70,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "(default: NAME.toml)"
     )  # fmt: skip
     one = action(
-        "check", "find what a platform file lacks, what can hardly be, what does not fit", run_check
+        "check", "find missing, implausible and unfit values of a platform file", run_check
     )
     one.add_argument("name", metavar=PLATFORM)
     one.add_argument(

@@ -57,13 +57,13 @@ TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Every entry tha
 analysed as 'wcet analyse' does. Each different path is then executed by a cycle-accurate twin of
 the board: caches with all their ways and their real replacement policies, one memory bus, a write
 buffer, the core's documented (nominal) cycles. It starts from many states: cold caches, caches
-full of another program's dirty lines, mixtures, accesses under way, any replacement counter.
+full of another program's dirty lines, mixtures, outstanding accesses, any replacement counter.
 
 Two comparisons are made, and the exit status is 1 if either fails:
   bound    the proven bound of the entry, at least every execution
-  charged  what the analysis charges for the very path that was executed, at least the same
-Ratios above 1 are how much is lost: by the path not being the worst one, and by the model of
-caches and pipeline. The column 'charged' parts the two: it is charged for the path that took most.
+    charged  the charge of the executed path, at least the same
+Ratios above 1 are overestimation: by a path that is not the worst one, and by the models of caches
+and pipeline. The column 'charged' separates the two: it is the charge of the longest execution.
 """
 
 EXAMPLES = """\
@@ -87,7 +87,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     p.add_argument("trace", type=Path, metavar="TRACE", help="a recording by kernels/recorder")
     p.add_argument(
-        "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="what was executed"
+        "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="the executed kernel"
     )
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
     facts = "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"

@@ -17,14 +17,14 @@ from wcet.request import add_command
 __all__ = ["PARTS", "Part", "add_to"]
 
 DESCRIPTION = """\
-Get the parts that no wheel brings, each with its checksum, into the user's data folder
-(XDG_DATA_HOME); nothing needs root. What is there already stays. Then list the programs that are
-missing, what they are for, and how to get them.
+Install the programs that no wheel contains, each with its checksum, into the user's data folder
+(XDG_DATA_HOME), without root. Present ones stay. Then list missing programs with their use and
+package.
 """
 EXAMPLES = """\
 examples:
   wcet setup
-  wcet setup --list                     what is there, without getting anything
+  wcet setup --list                     list the programs, and install nothing
 """
 
 
@@ -66,9 +66,9 @@ PARTS = (
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
     p = add_command(
-        commands, "setup", "get NuSMV, and say what else is missing", DESCRIPTION, EXAMPLES
+        commands, "setup", "install NuSMV, and list other missing programs", DESCRIPTION, EXAMPLES
     )
-    p.add_argument("--list", action="store_true", help="say what is there, and get nothing")
+    p.add_argument("--list", action="store_true", help="list the programs, and install nothing")
     p.set_defaults(run=run)
 
 

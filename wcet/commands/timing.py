@@ -30,8 +30,8 @@ WIDTH = 32  # columns of the diagram
 NOTES = 17  # columns before notes that stand below an instruction
 
 DESCRIPTION = """\
-Print when each instruction of a function issues, what it waits for, and what it costs beyond the
-first-level caches.
+Print when each instruction of a function issues, its stalls with their reasons, and its cycles
+beyond the first-level caches.
 
 FUNCTION is timed as part of ENTRY, in one of its calling contexts: the costliest, unless --context
 gives another (--contexts lists them). Without --entry the function is the entry, called from
@@ -39,8 +39,8 @@ anywhere, with nothing known of caches and registers.
 
 Cycles count from the first issue slot of the block, all references hitting; two instructions with
 one cycle issue together. In the diagram '.' is waiting and '#' issuing. An access that may miss is
-charged in full, beside the pipeline: its cycles stand at the right. What a transfer of control
-takes beyond its own slot stands below the block, for each way out.
+charged in full, beside the pipeline: its cycles stand at the right. The cycles of a transfer of
+control beyond its own slot stand below the block, for each way out.
 """
 
 EXAMPLES = """\

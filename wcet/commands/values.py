@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 NAMES = {SP: "sp", LR: "lr"}
 
 DESCRIPTION = """\
-Print what the value analysis knows at the start of each block of FUNCTION: registers, words on the
+Print the result of value analysis at the start of each block of FUNCTION: registers, words on the
 stack, the addresses of its data accesses, and edges that cannot be taken in this context.
 
 FUNCTION is seen in one of its calling contexts of ENTRY, the first one unless --context gives
