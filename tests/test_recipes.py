@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import shutil
@@ -9,17 +10,25 @@ from itertools import combinations
 from pathlib import Path
 from random import Random
 from textwrap import dedent
+from types import ModuleType
 
 import pytest
 
+import wcet
 from cache.geometry import Geometry
 from cache.policy import Policy, strict_rules
 from cache.simulator import Cache
 from pipeline import core as core_module
+from pipeline.classes import classify_insn
+from pipeline.timing import Profile
 from quoll import facts
+from quoll.arm.decode import decode
 from quoll.assumptions import stated
 from quoll.errors import TimingError, UsageError
 from quoll.facts.fact import Fact
+from quoll.semantics.corrections import CORRECTIONS
+from quoll.semantics.lift import lift_afresh
+from tests.testing.arm.interpreter import ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet import cli
 from wcet.platforms.platform import DIRECTORY
@@ -31,6 +40,7 @@ unsigned table[16];
 unsigned main(void) { unsigned s = 0; for (int i = 0; i < 16; i++) s += table[i]; return s; }
 """
 CODE = "-Wl,-Ttext=0xf0010000"  # cached memory of the board
+USAD8 = 0xE780F211  # usad8 r0, r1, r2
 
 NAMED = [getattr(facts, name) for name in facts.__all__]
 KINDS = [kind for kind in NAMED if isinstance(kind, type) and Fact in kind.__mro__[1:]]
@@ -196,13 +206,46 @@ def test_every_policy_is_simulated() -> None:
     assert not [(a, b) for a, b in combinations(found, 2) if found[a] == found[b]]
 
 
+def module(title: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module in a recipe, as it stands there."""
+    _, _, block = recipe(title).partition("-->\n\n")
+    (folder / f"{name}.py").write_text(dedent(block.partition("\nTest: ")[0]))
+    monkeypatch.syspath_prepend(folder)
+    return importlib.import_module(name)
+
+
+def test_an_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its semantics beside the manual's formula, its timing class on each core."""
+    correction = module("An instruction", "recipe_usad8", tmp_path, monkeypatch).CORRECTION
+    monkeypatch.setattr("quoll.semantics.lift.CORRECTIONS", (correction, *CORRECTIONS))
+    insn = decode(USAD8.to_bytes(4, "little"), 0x8000, False)
+    ops = lift_afresh(insn)
+    random = Random(1)
+    for _ in range(200):
+        machine = ConcreteMachine()
+        first, second = (random.getrandbits(32) for _ in range(2))
+        machine.registers[1], machine.registers[2] = first, second
+        machine.execute(insn, ops)
+        pairs = zip(first.to_bytes(4, "little"), second.to_bytes(4, "little"), strict=True)
+        assert machine.registers[0] == sum(abs(a - b) for a, b in pairs)
+    name, condition = classify_insn(insn, aligned=True, aligned8=False).row
+    for path in sorted(core_module.DIRECTORY.glob("*.csv")):
+        assert core_module.load_core(path.stem, Profile.WCET).row(name, condition).issue > 0
+
+
+def test_a_report_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = module("A report format", "recipe_csv", tmp_path, monkeypatch)
+    elf = build(PROGRAM, link=(CODE,))
+    monkeypatch.chdir(tmp_path)
+    result = wcet.analyse(elf, entries=["main"]).result
+    bound = result.entries["main"].cycles
+    assert written.to_csv(result) == f"entry,cycles,loops\nmain,{bound},1\n"
+
+
 def test_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The module in the recipe is run as it stands there."""
-    _, _, block = recipe("A command").partition("-->\n\n")
-    (tmp_path / "recipe_where.py").write_text(dedent(block.partition("\nTest: ")[0]))
-    monkeypatch.syspath_prepend(tmp_path)
+    module("A command", "recipe_where", tmp_path, monkeypatch)
     monkeypatch.setitem(cli.COMMANDS, "where", "recipe_where")
     elf = build(PROGRAM, link=(CODE,))
     assert cli.main(["where", str(elf), "main"]) == 0
