@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
+
+from wcet.cli import parser
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
@@ -19,6 +22,33 @@ DOCUMENTS = sorted(
 )
 ARCHITECTURE = ROOT / "docs/architecture.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PROSE = [
+    *sorted(ROOT.glob("docs/**/*.md")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+]
+FIELD = {  # a former word of ours, as a pattern: the field's
+    r"kept": "cached, stored",
+    r"recalled": "cache hit",
+    r"questions?": "query, proof obligation",
+    r"answer(?:s|ed)?": "result",
+    r"pieces?": "recorded sub-path, preemption segment, subgraph",
+    r"rest(?:s|ed)? on": "depends on, assumes",
+    r"(?:given|gives?|gave) back": "preserved",
+    r"(?:\d+|each|every|by|of a|of its|more) turns?": "iteration",
+    r"weed(?:s|ed|ing)?": "Houdini",
+    r"guess(?:es|ed)?": "candidate invariant",
+    r"(?<!hill )climb(?:s|ed|ing)?": "hill climbing",
+    r"only execution": "concrete execution",
+    r"levers?": "suggestion",
+    r"survival": "evidence for a fact",
+    r"misfits?": "schema error",
+    r"loans?": "donation",
+    r"landings?": "target check",
+    r"paid": "credited miss",
+    r"under way": "in progress, pending, outstanding",
+    r"what": "the noun itself",
+    r"(?:that|those) of": "the noun itself",
+}
 INITS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
 SITE = ROOT / "mkdocs.yml"
 CHANGELOG = ROOT / "CHANGELOG.md"
@@ -50,6 +80,22 @@ def dead(document: Path, text: str) -> list[str]:
     ]
 
 
+def prose(text: str) -> str:
+    """Text without what is quoted: code, tables of campaigns, words of screens."""
+    text = re.sub(r"<!-- (.*?): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
+    text = text.partition("\n## Words on screens\n")[0]
+    text = re.sub(r"^(?: {4}|\t).*", "", text, flags=re.MULTILINE)
+    return re.sub(r"`[^`]*`|\"[^\"]{,120}\"", "", text)
+
+
+def former_words(text: str) -> list[str]:
+    return [
+        f"{match[0]}: write {word}"
+        for pattern, word in FIELD.items()
+        for match in re.finditer(rf"\b{pattern}\b", prose(text), re.IGNORECASE)
+    ]
+
+
 def where_is() -> list[tuple[str, str, str]]:
     """Term, folder and file of each row of CONTRIBUTING's table."""
     text = CONTRIBUTING.read_text()
@@ -65,6 +111,28 @@ def test_a_path_that_is_gone_is_seen() -> None:
     text = "`quoll/gone.py`, `gone.py`, `cache/must.py`, `must.py`, `tests/*.py`, `--entry syscall`"
     assert dead(ARCHITECTURE, text) == ["quoll/gone.py", "gone.py"]
     assert len(quoted_paths(text)) == 5
+
+
+def test_documents_have_the_words_of_the_field() -> None:
+    found = {named(document): former_words(document.read_text()) for document in PROSE}
+    assert not {document: words for document, words in found.items() if words}
+
+
+def test_help_has_the_words_of_the_field() -> None:
+    """Options, quotations and lists of screen words are exempt."""
+    top = parser()
+    for grammar in (top, *top.get_default("commands")):
+        texts = [grammar.description or "", *(action.help or "" for action in grammar._actions)]
+        plain = re.sub(r"--[\w-]+|'[^']*'|^ {2}.*", "", "\n".join(texts), flags=re.MULTILINE)
+        assert not former_words(plain), grammar.prog
+
+
+def test_a_former_word_is_seen() -> None:
+    text = "The bound rests on `kept` facts.\n\n    what is code\n\nThat of a hill climbing."
+    assert former_words(text) == [
+        "rests on: write depends on, assumes",
+        "That of: write the noun itself",
+    ]
 
 
 def test_every_term_has_its_file() -> None:
@@ -108,7 +176,8 @@ def test_the_changelog_is_by_versions() -> None:
     titles = [section.partition("\n")[0] for section in sections]
     assert titles[0] == "Unreleased"
     assert len(sections[0].splitlines()) <= SCREEN
-    assert re.fullmatch(r"[\d.]+ \(\d{4}-\d\d-\d\d\)", titles[1])
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", titles[1])
     assert all(re.fullmatch(r"\d+\.\d+\.\d+.*", title) for title in titles[1:])
     entries = [line for line in CHANGELOG.read_text().splitlines() if line.startswith("- ")]
     assert not [entry for entry in entries if len(entry.split()) > WORDS_OF_AN_ENTRY + 1]
