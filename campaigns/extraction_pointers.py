@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from enum import Enum
 
 from quoll.arm.insn import LR, SP, Flow
-from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program, Unresolved
+from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.cfg.link_register import is_jump_through
 from quoll.cfg.transfers import links
+from quoll.cfg.unresolved import Unresolved, UnresolvedKind
 from quoll.domain.function_values import LocalValues
 from quoll.domain.terms import entry_symbol
 from quoll.errors import WcetError
@@ -70,7 +71,7 @@ def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
         return Remaining.CONTEXT
     if cfg.name.startswith(CALL_HELPERS) or (len(block.insns) == 1 and is_jump_through(insn)):
         return Remaining.TAIL_CALL
-    if "not proved to return" in why.reason:
+    if why.kind is UnresolvedKind.NOT_PROVED_TO_RETURN:
         return Remaining.RETURN
     if insn.flow is Flow.INDIRECT_CALL or links(before, insn):
         return Remaining.CALL

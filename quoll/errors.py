@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 __all__ = [
     "PATH_END",
@@ -16,6 +17,7 @@ __all__ = [
     "InfeasibleError",
     "InputError",
     "Missing",
+    "MissingKind",
     "ResourceError",
     "SolverError",
     "TimingError",
@@ -29,19 +31,40 @@ __all__ = [
 PATH_END = "path must end at PLACE"
 
 
+class MissingKind(Enum):
+    """What a missing fact is about, in the words and the order in which reports count them."""
+
+    TARGETS = "targets"
+    SUPERVISOR_CALLS = "supervisor calls"
+    RETURNS = "returns"
+    ENDS = "ends of paths"
+    FUNCTIONS = "functions"
+    RECURSION = "recursion"
+    LOOPS = "loops"
+
+
 @dataclass(frozen=True, slots=True)
 class Missing:
     """What the user has to state about the instruction or function at ``addr``.
 
     ``fact`` has PLACE for it, and N or PLACE, ... for what only the user knows. ``meanwhile`` is a
     fact under which an analysis goes on to what else is missing. ``cycles``: what N costs for each.
+    ``several``: one fact may name all places of which the same is missing.
     """
 
     addr: int
+    kind: MissingKind
     why: str
     fact: str
     meanwhile: str
     cycles: int | None = None
+    several: bool = False
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What makes two of them one: a fact that names no place is stated once."""
+        once = self.kind is MissingKind.SUPERVISOR_CALLS
+        return 0 if once else self.addr, self.fact
 
 
 class WcetError(Exception):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
 from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
-from quoll.errors import ControlFlowError, Missing, UnansweredLoop, UnboundedLoop
+from quoll.errors import ControlFlowError, Missing, MissingKind, UnansweredLoop, UnboundedLoop
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -231,7 +231,14 @@ def checked_bounds(
             "loop PLACE at most n + 1",
             parts=texts,
             missing=[
-                Missing(addrs[text], text, COUNT.format("N"), COUNT.format("1"), most(known))
+                Missing(
+                    addrs[text],
+                    MissingKind.LOOPS,
+                    text,
+                    COUNT.format("N"),
+                    COUNT.format("1"),
+                    most(known),
+                )
                 for text, known in cycles.items()
             ],
         )

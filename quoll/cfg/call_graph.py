@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from quoll.cfg.cfg import Cfg, Program
-from quoll.errors import ControlFlowError, Missing
+from quoll.errors import ControlFlowError, Missing, MissingKind
 from quoll.graph.components import components
 from quoll.image.image import Image
 
@@ -117,6 +117,7 @@ def refuse_recursion(
         missing=[
             Missing(
                 c[0].caller,
+                MissingKind.RECURSION,
                 f"recursion: {' -> '.join(_name(program, call) for call in (c[-1], *c))}",
                 "recursion of PLACE at most N",
                 "recursion of PLACE at most 1",

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption
-from quoll.errors import PATH_END, Missing
+from quoll.cfg.unresolved import Unresolved
 from quoll.facts.applied import NO_GUIDANCE, Guidance
 from quoll.facts.contract import Contract
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program", "Unresolved"]
-
-SUPERVISOR = "every supervisor call takes at most {} cycles"
-NOTHING = "targets of PLACE are 0xfffffff0\nfunction 0xfffffff0 takes at most 1 cycles"
-PROPOSED = ("targets of PLACE are PLACE, ...", "PLACE returns to its caller")  # in hints
+__all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program"]
 
 
 class EdgeKind(Enum):
@@ -91,34 +87,6 @@ class JumpTable:
     addr: int  # of the branch
     table: int | None  # address of the first entry, None for computed targets
     targets: tuple[int, ...]  # one per entry, in table order; duplicates kept
-
-
-@dataclass(frozen=True, slots=True)
-class Unresolved:
-    """A place where extraction does not know what comes next."""
-
-    addr: int
-    where: str  # printed place
-    reason: str
-    hint: str
-    proposal: str | None = None  # a fact with all candidates, of which PLACE is the place
-    note: str = ""  # what the proposal leaves out, and what that assumes
-    comes_back: bool = False  # it is a call: control goes on behind it
-
-    @property
-    def missing(self) -> Missing:
-        """The first fact that the hint proposes.
-
-        An analysis can go on as if paths ended here, or as if a call did nothing.
-        """
-        if self.proposal is not None:
-            why = "; ".join(filter(None, (self.reason, self.note)))
-            return Missing(self.addr, why, self.proposal, self.proposal)
-        once = SUPERVISOR.format("N")
-        if once in self.hint:
-            return Missing(self.addr, self.reason, once, SUPERVISOR.format(1))
-        fact = next((form for form in PROPOSED if form in self.hint), PATH_END)
-        return Missing(self.addr, self.reason, fact, NOTHING if self.comes_back else PATH_END)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from quoll.arm.moved import moved
 from quoll.arm.operation import Operation
 from quoll.arm.supervisor import as_call, is_supervisor_call
 from quoll.arm.unpredictable import has_meaning, unpredictable_form
-from quoll.cfg.cfg import EdgeKind, Unresolved
+from quoll.cfg.cfg import EdgeKind
 from quoll.cfg.link_register import sets_lr_by_convention
+from quoll.cfg.unresolved import Unresolved, UnresolvedKind, WritableSection
 from quoll.errors import ControlFlowError, InputError
 from quoll.image.image import Image
 
@@ -193,11 +194,7 @@ class FunctionBuilder:
         own = target.entry == self.entry or insn in self._inline
         if target.entry in self._replaced and insn in self._inline:
             place = self._image.place(target.entry)
-            self.refuse(
-                insn,
-                f"the jump to {place} does not leave sp and lr as a call does",
-                "where it comes back is not known: do not replace the function by a bound",
-            )
+            self.refuse(insn, UnresolvedKind.REPLACED_TARGET, {"target": place})
         elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
             self.call(insn, target, tail=insn not in self.linked)
         else:
@@ -291,37 +288,57 @@ class FunctionBuilder:
             name = "Thumb" if target.thumb else "ARM"
             what = f"as {name} code, but {wrong}" if wrong else None
         if what is not None:
-            self.refuse(
-                insn,
-                f"control may pass to {place(target.entry)}, {what}",
-                "state the real targets: targets of PLACE are PLACE, ..."
-                + self._perhaps_thumb(target.entry, thumb=target.thumb),
-            )
+            at = target.entry
+            unclear = self._either_set(at, thumb=target.thumb)
+            values = {"target": place(at), "problem": what}
+            self.refuse(insn, UnresolvedKind.NOT_CODE, values, unclear=unclear)
         return what is None
 
-    def _perhaps_thumb(self, addr: int, *, thumb: bool) -> str:
-        """A hint where nothing but an even address says that there is ARM code at ``addr``."""
-        if thumb or self._image.thumb_at(addr) is not None or not self._image.is_executable(addr):
-            return ""
-        return (
-            f"; nothing in the file says whether there is ARM or Thumb code at {addr:#x}: if it is "
-            f"Thumb code, write {addr | 1:#x}, or keep the mapping symbols ($t) of the ELF"
-        )
+    def _either_set(self, addr: int, *, thumb: bool) -> tuple[int, ...]:
+        """``addr``, if nothing but its being even says that there is ARM code, and not Thumb."""
+        told = thumb or self._image.thumb_at(addr) is not None
+        return () if told or not self._image.is_executable(addr) else (addr,)
 
-    def refuse(self, insn: int, reason: str, hint: str, *, comes_back: bool = False) -> None:
-        """What happens at the instruction ``insn`` is not known; it is a call if it comes back."""
+    def refuse(
+        self,
+        insn: int,
+        kind: UnresolvedKind,
+        values: Mapping[str, str] | None = None,
+        *,
+        unclear: tuple[int, ...] = (),
+        writable: WritableSection | None = None,
+        behind: Unresolved | None = None,
+        comes_back: bool = False,
+    ) -> None:
+        """What happens at the instruction ``insn`` is not known; it is a call if it comes back.
+
+        ``values`` are those of the text of ``kind``; ``unclear``: addresses of ARM or Thumb code.
+        """
         if insn not in self.unresolved:
-            where = self._image.place(insn)
-            own = self._perhaps_thumb(self.entry, thumb=self.thumb)
-            hint += own if own not in hint else ""
-            found = Unresolved(insn, where, reason, hint, comes_back=comes_back)
-            self.unresolved[insn] = found
+            own = self._either_set(self.entry, thumb=self.thumb)
+            self.unresolved[insn] = Unresolved(
+                insn,
+                self._image.place(insn),
+                kind,
+                tuple(sorted((values or {}).items())),
+                comes_back,
+                tuple(dict.fromkeys((*unclear, *own))),
+                writable,
+                behind,
+            )
             self.version += 1
 
-    def refuse_call(self, insn: int, reason: str, hint: str, link: int | None = None) -> None:
+    def refuse_call(
+        self,
+        insn: int,
+        kind: UnresolvedKind,
+        values: Mapping[str, str],
+        writable: WritableSection | None,
+        link: int | None = None,
+    ) -> None:
         """What the instruction ``insn`` calls is not known, but where control comes back."""
         self._unknown_calls.add(insn)
-        self.refuse(insn, reason, hint, comes_back=True)
+        self.refuse(insn, kind, values, writable=writable, comes_back=True)
         if link is not None:
             self.linked[insn] = {link}
         self.continue_after(insn)
@@ -361,13 +378,7 @@ class FunctionBuilder:
     def refuse_exit(self, insn: int) -> None:
         """Where control goes after the exception return ``insn`` is not known."""
         self.exits.discard(insn)
-        self.refuse(
-            insn,
-            f"{self.insns[insn].text} leaves by an exception return inside a function that is "
-            "called: what it restores may be any context",
-            "state it, if a path ends there: path must end at PLACE; or, if that is so of all of "
-            "them: path must end at every exception return",
-        )
+        self.refuse(insn, UnresolvedKind.EXCEPTION_RETURN, {"text": self.insns[insn].text})
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""
@@ -408,12 +419,7 @@ class FunctionBuilder:
         """Refuse ``insn``, before which ``it`` is left of an IT block, where it must not stand."""
         wrong = misplaced_in_it_block(insn, left=len(it))
         if wrong is not None:
-            self.refuse(
-                insn.addr,
-                f"{wrong}, which is UNPREDICTABLE (A8.8.54)",
-                "no assembler writes that: if these bytes are no code, state that the call before "
-                "them never returns, or end the path before them",
-            )
+            self.refuse(insn.addr, UnresolvedKind.MISPLACED_IN_IT_BLOCK, {"problem": wrong})
         return wrong is not None
 
     def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
@@ -440,17 +446,11 @@ class FunctionBuilder:
         if known.thumb != thumb:
             self._refuse_both_sets(known.addr)
         elif self._it.get(known.addr, ()) != it:
-            self.refuse(
-                known.addr, "a branch leads into an IT block", "that is unpredictable: rewrite it"
-            )
+            self.refuse(known.addr, UnresolvedKind.INTO_IT_BLOCK)
 
     def _refuse_both_sets(self, addr: int) -> None:
         """Bytes that run as ARM and as Thumb code have two graphs: refuse the place."""
-        self.refuse(
-            addr,
-            "control reaches this address as ARM and as Thumb code",
-            "if one of the branches to it is resolved wrongly, state its targets",
-        )
+        self.refuse(addr, UnresolvedKind.BOTH_SETS)
 
     def _decode(
         self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
@@ -465,11 +465,7 @@ class FunctionBuilder:
             raise ControlFlowError(
                 "there is no code here", where=self._image.place(addr), hint="check the address"
             )
-        self.refuse(
-            came_from,
-            f"control runs on to {self._image.place(addr)}, which is not code",
-            "state that the call before it never returns: FUNCTION never returns",
-        )
+        self.refuse(came_from, UnresolvedKind.RUNS_OFF, {"target": self._image.place(addr)})
         return None
 
     def _ends_here(self, insn: Insn) -> bool:
@@ -479,9 +475,8 @@ class FunctionBuilder:
         if form is not None:
             self.refuse(
                 insn.addr,
-                f"{insn.text} is UNPREDICTABLE: {form.what} ({form.section})",
-                "if these bytes are data, state that the call before them never returns, or end "
-                "the path before them; otherwise rewrite the instruction",
+                UnresolvedKind.UNPREDICTABLE,
+                {"text": insn.text, "problem": form.what, "section": form.section},
             )
             return True
         if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
@@ -508,37 +503,17 @@ class FunctionBuilder:
         elif insn.operation is Operation.STOP:
             return not insn.conditional
         elif flow is Flow.WAIT:
-            self.refuse(
-                insn.addr,
-                f"{insn.text} waits for an interrupt or an event: its duration is not known",
-                "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state "
-                "what the function around it takes: function NAME takes at most N cycles",
-            )
+            self.refuse(insn.addr, UnresolvedKind.WAITS, {"text": insn.text})
         elif is_supervisor_call(insn) and self._supervisor is Supervisor.ENDS:
             self.exits.add(insn.addr)
         elif is_supervisor_call(insn):
-            self.refuse(
-                insn.addr,
-                f"{insn.text} calls the supervisor inside the analysed code",
-                "state once what all of them do: every supervisor call takes at most N cycles; or "
-                "which function handles them: every supervisor call enters FUNCTION; or, "
-                "if what follows is another path: path must end at every supervisor call",
-            )
+            self.refuse(insn.addr, UnresolvedKind.SUPERVISOR_CALL, {"text": insn.text})
             return False
         elif flow is Flow.TRAP:
-            self.refuse(
-                insn.addr,
-                f"{insn.text} raises an exception inside the analysed code",
-                "analyse its handler as an entry of its own and end this path here, or state what "
-                "the function around it takes: function NAME takes at most N cycles",
-            )
+            self.refuse(insn.addr, UnresolvedKind.EXCEPTION, {"text": insn.text})
             return False
         else:
-            self.refuse(
-                insn.addr,
-                f"{insn.text} is no known instruction",
-                "state that the call before it never returns, or end the path before it",
-            )
+            self.refuse(insn.addr, UnresolvedKind.NO_INSTRUCTION, {"text": insn.text})
         return not falls_through(insn)
 
 

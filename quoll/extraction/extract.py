@@ -15,14 +15,15 @@ from itertools import pairwise
 
 from quoll.arm.operation import Operation
 from quoll.assumptions import ENTRY_MODE, stated
-from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program, Unresolved
+from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
-from quoll.errors import ControlFlowError, UsageError
+from quoll.cfg.unresolved import Unresolved
+from quoll.errors import ControlFlowError, MissingKind, UsageError
 from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
-from quoll.extraction.statements import STATE_TARGETS, STATE_THEM, Statements
+from quoll.extraction.statements import Statements
 from quoll.extraction.work_list import Growth
 from quoll.facts import Facts, RegionFact
 from quoll.graph.closure import closure
@@ -33,7 +34,6 @@ from quoll.indirect.candidates import Candidates
 __all__ = ["extract"]
 
 NO_FACTS = Facts()
-LONGEST_HINT = 120  # characters of a proposal
 
 
 def extract(
@@ -225,7 +225,7 @@ def _with_candidates(
             block
             for block in cfg.blocks
             if block.last.addr in unresolved
-            and STATE_TARGETS in unresolved[block.last.addr].hint
+            and unresolved[block.last.addr].asks is MissingKind.TARGETS
             and (is_call(block) or block.last.operation is Operation.BRANCH_EXCHANGE)
         ]
         into: dict[int, list[Edge]] = {}
@@ -235,17 +235,8 @@ def _with_candidates(
             at = block.last.addr
             proposal = candidates.proposal(cfg, into, block)
             if proposal is not None:
-                asked = unresolved[at]
-                hint = f"{_confirmed(proposal.fact)}; or {asked.hint.removeprefix(STATE_THEM)}"
-                found[at] = replace(asked, proposal=proposal.fact, note=proposal.note, hint=hint)
+                found[at] = replace(unresolved[at], proposal=proposal)
     return found
-
-
-def _confirmed(proposal: str) -> str:
-    """A hint that shows candidates, unless they are many."""
-    if len(proposal) > LONGEST_HINT:
-        return f"{proposal.count(',') + 1} candidates: wcet analyse --suggest-facts FILE"
-    return f"state it, if that is so: {proposal}"
 
 
 def _going_on(cfg: Cfg) -> Iterator[int]:

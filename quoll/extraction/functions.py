@@ -11,6 +11,7 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import is_jump_through
+from quoll.cfg.unresolved import UnresolvedKind
 from quoll.extraction.statements import Statements
 from quoll.image.image import Image
 
@@ -83,11 +84,7 @@ class Functions:
         known = self.functions.get(callee.entry)
         if known is not None:
             if known.thumb != callee.thumb:
-                known.refuse(
-                    callee.entry,
-                    "the function is called as ARM and as Thumb code",
-                    "one of its callers is resolved wrongly: state its targets",
-                )
+                known.refuse(callee.entry, UnresolvedKind.CALLED_IN_BOTH_SETS)
                 self._waiting[known.entry] = None
             return
         self._start(callee)

@@ -17,6 +17,7 @@ from quoll.assumptions import OTHER_CALLS, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
 from quoll.cfg.discover import Callee, Supervisor
 from quoll.cfg.transfers import TransferEffect
+from quoll.cfg.unresolved import WritableSection
 from quoll.errors import FactsError
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
@@ -43,14 +44,10 @@ from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
 
-__all__ = ["STATE_SWITCH", "STATE_TARGETS", "STATE_THEM", "Statements"]
+__all__ = ["Statements"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (Flow.INDIRECT, Flow.INDIRECT_CALL)
-STATE_TARGETS = "targets of PLACE are PLACE, ..."
-STATE_THEM = "state them: "
-STATE_SWITCH = "state it, if that is so: FUNCTION switches context"
-STATE_RETURN = "state it, if that is so: PLACE returns to its caller"
 
 
 class Statements:
@@ -211,19 +208,12 @@ class Statements:
         fact = self._returns.get(insn.addr)
         return None if fact is None else stated(fact)
 
-    def hint(self, insn: Insn, *, returns: bool = False) -> str:
-        """The facts that would help: in a writable section literals and tables are not known."""
-        state, section = (
-            STATE_RETURN if returns else STATE_THEM + STATE_TARGETS,
-            self._image.section_at(insn.addr),
-        )
+    def writable(self, insn: Insn) -> WritableSection | None:
+        """The section of ``insn``, if stores may reach it: literals and tables are not known."""
+        section = self._image.section_at(insn.addr)
         if section is None or self._image.constant(insn.addr, insn.size) is not None:
-            return state
-        last = section.addr + section.size - 1
-        return (
-            f"{state}; or, if nothing is stored to {section.name}, which the ELF says is writable: "
-            f"region NAME from {section.addr:#x} to {last:#x} is read-only"
-        )
+            return None
+        return WritableSection(section.name, section.addr, section.addr + section.size - 1)
 
     def assumptions(self, functions: Mapping[int, Cfg]) -> list[Assumption]:
         """The statements used for a program of ``functions``."""

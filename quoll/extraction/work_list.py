@@ -20,9 +20,10 @@ from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
 from quoll.cfg.discover import Callee, FunctionBuilder
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
+from quoll.cfg.unresolved import UnresolvedKind
 from quoll.extraction.functions import Functions, Progress
 from quoll.extraction.saved_context import saves_context
-from quoll.extraction.statements import STATE_SWITCH, Statements
+from quoll.extraction.statements import Statements
 from quoll.facts.contract import Contract
 from quoll.graph.closure import closure
 from quoll.graph.levels import levels
@@ -237,8 +238,8 @@ class Growth(Functions):
             if targets:
                 self._apply(function, insn, TransferEffect(targets), calls=calls)
                 continue
-            reason = f"no vtable that is stated for {insn.text} has a function where it loads one"
-            function.refuse_call(insn.addr, reason, self._statements.hint(insn))
+            writable = self._statements.writable(insn)
+            function.refuse_call(insn.addr, UnresolvedKind.NO_VTABLE, {"text": insn.text}, writable)
 
     def _note_return(self, function: FunctionBuilder) -> None:
         entry = function.entry
@@ -504,6 +505,7 @@ class Growth(Functions):
         """Values do not tell what ``insn`` does."""
         progress, stated = self._progress[function.entry], self._statements.returns(insn)
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        values = {"text": insn.text, "doubt": doubt.reason}
         if function.entry in self._statements.switching and not (doubt.dead or calls or stated):
             function.switches_at(insn.addr)
             return
@@ -522,11 +524,14 @@ class Growth(Functions):
             elif doubt.switches:
                 self._refuse_switch(function, insn)
             elif not doubt.dead and not self._is_fragment(function):
-                reason = f"{insn.text} is not proved to return to the caller: {doubt.reason}"
-                reason += self._lost(progress, insn)
-                asked = progress.lost and function.unresolved.get(progress.lost.addr)
-                hint = asked.hint if asked else self._statements.hint(insn, returns=True)
-                function.refuse(insn.addr, reason, hint)
+                lost = progress.lost
+                function.refuse(
+                    insn.addr,
+                    UnresolvedKind.NOT_PROVED_TO_RETURN,
+                    {**values, "lost": self._lost(progress, insn)},
+                    writable=self._statements.writable(insn),
+                    behind=None if lost is None else function.unresolved.get(lost.addr),
+                )
             return
         if doubt.dead:
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
@@ -537,22 +542,23 @@ class Growth(Functions):
         explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
         if explained or self._sets_apart(function, insn):
             return
-        reason = f"the targets of {insn.text} are not known: {doubt.reason}"
+        writable = self._statements.writable(insn)
         link = None if calls else link_before(insn, function.before)
         if calls or link is not None:
-            function.refuse_call(insn.addr, reason, self._statements.hint(insn), link)
+            function.refuse_call(insn.addr, UnresolvedKind.TARGETS, values, writable, link)
         else:
-            hint = self._statements.hint(insn, returns=insn.sources == (LR,))
-            function.refuse(insn.addr, reason, hint)
+            returns = insn.sources == (LR,)
+            kind = UnresolvedKind.RETURN_TARGETS if returns else UnresolvedKind.TARGETS
+            function.refuse(insn.addr, kind, values, writable=writable)
 
     def _refuse_switch(self, function: FunctionBuilder, insn: Insn) -> None:
         """Leaving for another stack is neither a return nor the end of all: calls come back."""
-        hint = f"{STATE_SWITCH}; {self._statements.hint(insn, returns=True)}"
-        reason = (
-            f"{insn.text} leaves with a stack pointer that is not the caller's: it may go on in "
-            f"another context{self._lost(self._progress[function.entry], insn)}"
+        function.refuse(
+            insn.addr,
+            UnresolvedKind.OTHER_STACK,
+            {"text": insn.text, "lost": self._lost(self._progress[function.entry], insn)},
+            writable=self._statements.writable(insn),
         )
-        function.refuse(insn.addr, reason, hint)
 
     def _lost(self, progress: Progress, insn: Insn) -> str:
         """Where the frame was followed to, for a message about ``insn``."""

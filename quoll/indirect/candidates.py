@@ -12,10 +12,10 @@ proposal is no part of any result until a user states it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from quoll.cfg.cfg import Block, Cfg, Edge
+from quoll.cfg.unresolved import CandidateFact
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.symbols import Symbol
@@ -23,7 +23,7 @@ from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from quoll.indirect.loaded_from import Origin, Root, may_be_virtual, origins
 
-__all__ = ["Candidates", "ProposedFact"]
+__all__ = ["Candidates"]
 
 MOST_NAMED = 256  # tables and functions of a proposal; of more it names none
 LARGEST_TABLE = 1 << 16  # bytes without a symbol
@@ -35,14 +35,6 @@ NOT_VIRTUAL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedFact:
-    """``fact``: with PLACE for the call. ``note``: what it leaves out, or what would do."""
-
-    fact: str
-    note: str
-
-
 class Candidates:
     """Proposals for the calls of one image."""
 
@@ -51,7 +43,7 @@ class Candidates:
 
     def proposal(
         self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block
-    ) -> ProposedFact | None:
+    ) -> CandidateFact | None:
         """The fact about the transfer that ends ``block``; None without any candidate."""
         found = origins(cfg, into, block, self._image, across=True) or ()
         ways = {_from_memory(origin) for origin in found} or {Origin((0,), Root.UNKNOWN)}
@@ -100,7 +92,7 @@ class Candidates:
         notes: Iterable[str],
         *,
         vtables: bool,
-    ) -> ProposedFact | None:
+    ) -> CandidateFact | None:
         through = ["any vtable"] if vtables else []
         if len(tables) + len(functions) > MOST_NAMED:
             to = [ANY_TAKEN]
@@ -112,7 +104,7 @@ class Candidates:
         text = f" through {', '.join(through)}" if through else ""
         both = " or" if through and to else ""
         fact = f"calls at PLACE go{text}" + (f"{both} to {', '.join(to)}" if to else "")
-        return ProposedFact(fact, "; ".join(notes))
+        return CandidateFact(fact, len(through) + len(to), "; ".join(notes))
 
     def _name(self, addr: int, name: str) -> str:
         """A symbol that is no other's name, else the address."""

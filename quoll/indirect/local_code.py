@@ -25,7 +25,12 @@ from quoll.domain.function_values import BlockCode, environment_of
 from quoll.domain.transfer import run
 from quoll.image.image import Image
 from quoll.indirect.leading_zeros import by_magnitude
-from quoll.indirect.reaching_definitions import MAY_BE_WRITTEN, may_decide, opaque_origin
+from quoll.indirect.reaching_definitions import (
+    OpaqueOrigin,
+    OriginKind,
+    may_decide,
+    opaque_origin,
+)
 from quoll.indirect.relevant_instructions import Needs
 from quoll.indirect.returns import Doubt
 from quoll.indirect.tables import (
@@ -135,20 +140,20 @@ class Nearby:
         self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, used: Used, *, small: bool
     ) -> tuple[TransferEffect, bool] | Doubt | None:
         """Most calls are made through what a caller handed over, and that is quickly seen."""
-        reason = opaque_origin(cfg, into, block, self._image)
-        if reason is not None and (not small or self._is_hopeless(cfg, into, block, reason)):
-            return Doubt(reason)
+        origin = opaque_origin(cfg, into, block, self._image)
+        if origin is not None and (not small or self._is_hopeless(cfg, into, block, origin)):
+            return Doubt(str(origin))
         chain = _Chain.of(cfg, into, block)
         return self._constant(cfg, chain, used) or self._each_way(cfg, into, chain, used)
 
     def _is_hopeless(
-        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, reason: str
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, origin: OpaqueOrigin
     ) -> bool:
-        """Whether the values of a small function would not show more than ``reason`` either.
+        """Whether the values of a small function would not show more than ``origin`` either.
 
         What they say of a jump may make a function without a symbol a part of its callers.
         """
-        if is_call(block) and not reason.endswith(MAY_BE_WRITTEN):
+        if is_call(block) and origin.kind is not OriginKind.WRITABLE_WORD:
             return True
         named = any(symbol.kind == "func" for symbol in self._image.symbols.at(cfg.entry))
         return (named or is_call(block)) and not may_decide(cfg, into, self._image)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
 from quoll.arm.operation import Operation
@@ -19,17 +20,35 @@ from quoll.cfg.transfers import is_call, literal
 from quoll.domain.function_values import CALLEE_SAVED
 from quoll.image.image import Image
 
-__all__ = ["MAY_BE_WRITTEN", "may_decide", "opaque_origin"]
+__all__ = ["OpaqueOrigin", "OriginKind", "may_decide", "opaque_origin"]
 
 WORD = 4  # bytes of an address
 CHANGED_BY_CONSTANT = (Operation.ADD, Operation.SUBTRACT, Operation.BIT_CLEAR)
 STACK = -1  # in place of a register
-MAY_BE_WRITTEN = "which may be written"
+
+
+class OriginKind(Enum):
+    """Where a word comes from of which nothing can be known; the text has its place in braces."""
+
+    ENTRY = "the target depends on {} as it was when the function was entered"
+    CALL = "the target comes from the call at {}"
+    WRITABLE_WORD = "the target is read from {}, which may be written"
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueOrigin:
+    """Why a target cannot be known: it comes from the register, call or word at ``place``."""
+
+    kind: OriginKind
+    place: str
+
+    def __str__(self) -> str:
+        return self.kind.value.format(self.place)
 
 
 def opaque_origin(
     cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
-) -> str | None:
+) -> OpaqueOrigin | None:
     """Why the target of the transfer ending ``block`` cannot be known; None if it may be.
 
     ``into`` are the edges into each block.
@@ -83,7 +102,7 @@ class _Origin:
         self._seen: set[tuple[int, int, int | None]] = set()
         self._pending: list[_Asked] = []
 
-    def of_transfer(self, block: Block) -> str | None:
+    def of_transfer(self, block: Block) -> OpaqueOrigin | None:
         """Why the target of the transfer that ends ``block`` cannot be known, if so."""
         insn, last = block.last, len(block.insns) - 1
         self._calls = is_call(block)
@@ -108,14 +127,14 @@ class _Origin:
                 return self._answered() is not None
         return False
 
-    def _answered(self) -> str | None:
+    def _answered(self) -> OpaqueOrigin | None:
         while self._pending:
             reason = self._answer(self._pending.pop())
             if reason is not None:
                 return reason
         return None
 
-    def _answer(self, asked: _Asked) -> str | None:
+    def _answer(self, asked: _Asked) -> OpaqueOrigin | None:
         block, register = asked.block, asked.register
         for index in range(asked.position - 1, -1, -1):
             insn = block.insns[index]
@@ -129,18 +148,18 @@ class _Origin:
             return None
         if block.index == 0:
             place = "the stack" if register == STACK else f"r{register}"
-            return f"the target depends on {place} as it was when the function was entered"
+            return OpaqueOrigin(OriginKind.ENTRY, place)
         for edge in self._into.get(block.index, ()):
             before = self._cfg.blocks[edge.src]
             if edge.kind is EdgeKind.ACROSS and register not in CALLEE_SAVED:
-                return f"the target comes from the call at {self._image.place(before.last.addr)}"
+                return OpaqueOrigin(OriginKind.CALL, self._image.place(before.last.addr))
             if (edge.src, register, asked.load) not in self._seen:
                 self._seen.add((edge.src, register, asked.load))
                 end = len(before.insns)
                 self._pending.append(_Asked(before, end, register, asked.load, edge.kind))
         return None
 
-    def _defined(self, asked: _Asked, index: int, insn: Insn) -> str | None:
+    def _defined(self, asked: _Asked, index: int, insn: Insn) -> OpaqueOrigin | None:
         """Why what ``insn`` puts into the register cannot be known, if so."""
         if insn.memory is not None:
             constant = literal(self._image, insn)
@@ -171,10 +190,10 @@ class _Origin:
             offset = memory.displacement if memory.pre_indexed else 0
             self._pending.append(_Asked(block, index, memory.base, offset))
 
-    def _written(self, addr: int) -> str | None:
+    def _written(self, addr: int) -> OpaqueOrigin | None:
         if self._image.constant(addr, WORD) is not None:
             return None
-        return f"the target is read from {self._image.place(addr)}, {MAY_BE_WRITTEN}"
+        return OpaqueOrigin(OriginKind.WRITABLE_WORD, self._image.place(addr))
 
 
 def _skipped(last: Insn) -> bool:

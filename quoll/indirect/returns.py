@@ -23,7 +23,7 @@ from quoll.errors import WcetError
 from quoll.facts.contract import STANDARD, Contract
 from quoll.image.image import Image
 from quoll.indirect.by_values import Resolution, resolve
-from quoll.indirect.reaching_definitions import opaque_origin
+from quoll.indirect.reaching_definitions import OpaqueOrigin, opaque_origin
 
 __all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
 
@@ -31,7 +31,6 @@ GIVEN_BACK = (*CALLEE_SAVED, LR)
 TIMES = 16  # that what a function leaves may weaken before it is taken to store all over
 WAYS_BACK = 2  # of an interval of two words both are members
 SUPERVISOR = 0x13  # bits of the processor mode
-NEVER = ("the instruction is not reached", "the transfer is never made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +211,8 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
     found = resolve(values, block)
     thumb = values.cfg.blocks[block].last.thumb
     if not isinstance(found, Resolution):
-        dead = found.reason in NEVER
-        reason = found.reason if dead else _origin(values, block) or found.reason
+        dead = not found.reached
+        reason = found.reason if dead else str(_origin(values, block) or found.reason)
         balanced = not dead and _holds(values, block, SP)
         loaded = balanced and found.loaded
         switches = not dead and _leaves_stack(values, block)
@@ -224,7 +223,7 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
 
-def _origin(values: LocalValues, block: int) -> str | None:
+def _origin(values: LocalValues, block: int) -> OpaqueOrigin | None:
     """Why the target of the transfer ending ``block`` cannot be known, where that is seen."""
     into: dict[int, list[Edge]] = {}
     for edge in values.cfg.edges:

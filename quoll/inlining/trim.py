@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quoll.cfg.cfg import EdgeKind
-from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, Missing
+from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, Missing, MissingKind
 from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
 from quoll.image.image import Image
 from quoll.inlining.merged_contexts import loops_of_parts
@@ -25,6 +25,7 @@ from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, part
 __all__ = ["Draft", "nodes_kept", "nodes_to_cycles", "refuse_stops", "trimmed", "without_edges"]
 
 NAMED = 8  # places named in an error
+NO_END = "from here control gets to no end of a path"
 
 
 @dataclass(slots=True)
@@ -276,8 +277,7 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
         "endless loops of one instruction: path must end at every jump to itself; "
         "if control never gets here: ignore PLACE",
         missing=[
-            Missing(stop, "from here control gets to no end of a path", PATH_END, PATH_END)
-            for stop in sorted(stops)
+            Missing(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END) for stop in sorted(stops)
         ],
     )
 

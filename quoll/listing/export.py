@@ -72,8 +72,8 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
                 "place": u.where,
                 "reason": u.reason,
                 "hint": u.hint,
-                "proposal": u.proposal,
-                "note": u.note,
+                "proposal": u.proposal and u.proposal.fact,
+                "note": u.proposal.note if u.proposal else "",
             }
             for u in program.unresolved
         ],

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 
 from quoll.assumptions import OTHER_CALLS, Assumption
 from quoll.cfg.call_graph import call_graph
-from quoll.errors import ControlFlowError, WcetError
+from quoll.cfg.unresolved import STATE_TARGETS
+from quoll.errors import ControlFlowError, MissingKind, WcetError
 from quoll.extraction.extract import extract
-from quoll.extraction.statements import STATE_TARGETS
 from quoll.facts import Facts, NeverReturns, Source
 from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
 from quoll.facts.places import resolve
@@ -229,7 +229,8 @@ class _Function:
                 where=self._place(),
                 hint="a larger --budget, or a bound: function FUNCTION takes at most N cycles",
             )
-        open_calls = frozenset(u.addr for u in program.unresolved if STATE_TARGETS in u.hint)
+        asked = (u for u in program.unresolved if u.asks is MissingKind.TARGETS)
+        open_calls = frozenset(u.addr for u in asked)
         facts = Facts((*self.run.facts.facts, replace(only, sites=open_calls)))
         run = replace(self.run, facts=facts)
         preparation = Preparation(run, entered=self.entry is not None)

@@ -68,7 +68,7 @@ def survey(kernel: Path, options: Options, stages: Stages) -> Survey:
                 statuses.append(error.exit_status)
                 new: dict[tuple[int, str], tuple[str, Missing]] = {}
                 for missing in error.missing:
-                    new.setdefault(key_of(missing), (name, missing))
+                    new.setdefault(missing.key, (name, missing))
                 if new.keys() <= found.keys():
                     others[name] = error
                     break
@@ -98,11 +98,6 @@ def _ways(run: Run, address: int, places: Set[int]) -> dict[int, tuple[int, ...]
             chains[callee] = (*chains[function], callee)
             waiting.append(callee)
     return ways
-
-
-def key_of(missing: Missing) -> tuple[int, str]:
-    """What makes two of them one: a fact that names no place is stated once."""
-    return (missing.addr if "PLACE" in missing.fact else 0), missing.fact
 
 
 def meanwhile(missing: Missing) -> str:

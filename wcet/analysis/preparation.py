@@ -46,7 +46,7 @@ from quoll.assumptions import (
 )
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError, Missing, TimingError, UsageError
+from quoll.errors import ControlFlowError, Missing, MissingKind, TimingError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import PathStart
 from quoll.facts.applied import CALLEE_SAVED, Replacement
@@ -739,6 +739,7 @@ def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[Missing]:
             if insn.addr in why and function not in (start, *found):
                 found[function] = Missing(
                     function,
+                    MissingKind.FUNCTIONS,
                     f"{insn.addr:#x}: {why[insn.addr]}",
                     REPLACED.format("N"),
                     REPLACED.format(1),

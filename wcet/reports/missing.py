@@ -6,28 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quoll.errors import Missing
+from quoll.errors import Missing, MissingKind
 from quoll.image.image import Image
 from quoll.printable import printable
 from wcet.analysis.missing import Survey
 
 __all__ = ["MissingFact", "questions", "suggested_facts", "to_lines"]
 
-GROUPED = "calls at PLACE "
-OTHER = "other kinds"
-CAUSES = {  # words of a fact -> what it is about; the order in which they are listed
-    "targets of": "targets",
-    "calls at": "targets",
-    "supervisor call": "supervisor calls",
-    "switches context": "context switches",
-    "returns to its caller": "returns",
-    "path must end": "ends of paths",
-    "takes at most": "functions",
-    "recursion of": "recursion",
-    "loop ": "loops",
-    "list at": "loops",
-    "executes at most": "counts",
-}
 LONGEST_WAY = 8  # functions of a chain of calls that are named
 
 HEADER = """\
@@ -57,8 +42,7 @@ class MissingFact:
     @property
     def cause(self) -> str:
         """What it is about, as it is counted."""
-        fact = self.missing[0].fact
-        return next((said for words, said in CAUSES.items() if words in fact), OTHER)
+        return self.missing[0].kind.value
 
     @property
     def why(self) -> str:
@@ -73,15 +57,15 @@ def questions(missing: Sequence[tuple[str, Missing]]) -> tuple[MissingFact, ...]
     """Calls of which the same is proposed are one question; any other fact is one."""
     found: dict[object, tuple[str, list[Missing]]] = {}
     for number, (entry, one) in enumerate(missing):
-        key = one.fact if one.fact.startswith(GROUPED) else number
+        key = one.fact if one.several else number
         found.setdefault(key, (entry, []))[1].append(one)
     return tuple(MissingFact(entry, tuple(several)) for entry, several in found.values())
 
 
 def by_cause(asked: Sequence[MissingFact]) -> list[MissingFact]:
     """Those of one cause together."""
-    order = [*dict.fromkeys(CAUSES.values()), OTHER]
-    return sorted(asked, key=lambda question: order.index(question.cause))
+    order = list(MissingKind)
+    return sorted(asked, key=lambda question: order.index(question.missing[0].kind))
 
 
 def counted(asked: Sequence[MissingFact]) -> str:

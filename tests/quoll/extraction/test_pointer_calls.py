@@ -110,8 +110,9 @@ def test_more_functions_than_can_be_named_have_a_name_together() -> None:
     main = image.symbol("main")
     assert main is not None
     (asked,) = extract(image, [main.addr]).unresolved
-    assert asked.proposal == f"calls at PLACE go to {ANY_TAKEN}"
-    text = asked.proposal.replace("PLACE", f"{asked.addr:#x}")
+    assert asked.proposal is not None
+    assert asked.proposal.fact == f"calls at PLACE go to {ANY_TAKEN}"
+    text = asked.proposal.fact.replace("PLACE", f"{asked.addr:#x}")
     (fact,) = parse(text, "x").facts
     assert str(fact) == text
     program = extract(image, [main.addr], parse(text, "x"))

@@ -1,0 +1,219 @@
+"""Transfers of control that extraction does not understand: one table, one row a kind.
+
+An ``Unresolved`` names its row and gives the values of its text. Which fact would tell stands in
+the row, so that nobody reads a text to find out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from quoll.errors import PATH_END, Missing, MissingKind
+
+__all__ = [
+    "STATE_TARGETS",
+    "Unresolved",
+    "UnresolvedKind",
+    "WritableSection",
+]
+
+STATE_TARGETS = "targets of PLACE are PLACE, ..."
+RETURNS = "PLACE returns to its caller"
+STATE_RETURN = f"state it, if that is so: {RETURNS}"
+SUPERVISOR = "every supervisor call takes at most {} cycles"
+NOTHING = "targets of PLACE are 0xfffffff0\nfunction 0xfffffff0 takes at most 1 cycles"
+LONGEST_PROPOSAL = 120  # characters of a hint
+FORMS = {MissingKind.TARGETS: STATE_TARGETS, MissingKind.RETURNS: RETURNS}  # else ``PATH_END``
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """``reason`` has values in braces. ``hint`` says what the user can state, after ``lead``."""
+
+    reason: str
+    hint: str
+    asks: MissingKind = MissingKind.ENDS
+    lead: str = ""
+
+
+class UnresolvedKind(Enum):
+    """Why it is not known what an instruction does next."""
+
+    TARGETS = _Row(
+        "the targets of {text} are not known: {doubt}",
+        STATE_TARGETS,
+        MissingKind.TARGETS,
+        "state them: ",
+    )
+    RETURN_TARGETS = _Row(
+        "the targets of {text} are not known: {doubt}", STATE_RETURN, MissingKind.RETURNS
+    )
+    NO_VTABLE = _Row(
+        "no vtable that is stated for {text} has a function where it loads one",
+        STATE_TARGETS,
+        MissingKind.TARGETS,
+        "state them: ",
+    )
+    NOT_PROVED_TO_RETURN = _Row(
+        "{text} is not proved to return to the caller: {doubt}{lost}",
+        STATE_RETURN,
+        MissingKind.RETURNS,
+    )
+    OTHER_STACK = _Row(
+        "{text} leaves with a stack pointer that is not the caller's: it may go on in another "
+        "context{lost}",
+        f"state it, if that is so: FUNCTION switches context; {STATE_RETURN}",
+        MissingKind.RETURNS,
+    )
+    NOT_CODE = _Row(
+        "control may pass to {target}, {problem}",
+        STATE_TARGETS,
+        MissingKind.TARGETS,
+        "state the real targets: ",
+    )
+    REPLACED_TARGET = _Row(
+        "the jump to {target} does not leave sp and lr as a call does",
+        "where it comes back is not known: do not replace the function by a bound",
+    )
+    EXCEPTION_RETURN = _Row(
+        "{text} leaves by an exception return inside a function that is called: what it restores "
+        "may be any context",
+        "state it, if a path ends there: path must end at PLACE; or, if that is so of all of "
+        "them: path must end at every exception return",
+    )
+    MISPLACED_IN_IT_BLOCK = _Row(
+        "{problem}, which is UNPREDICTABLE (A8.8.54)",
+        "no assembler writes that: if these bytes are no code, state that the call before them "
+        "never returns, or end the path before them",
+    )
+    INTO_IT_BLOCK = _Row("a branch leads into an IT block", "that is unpredictable: rewrite it")
+    BOTH_SETS = _Row(
+        "control reaches this address as ARM and as Thumb code",
+        "if one of the branches to it is resolved wrongly, state its targets",
+    )
+    CALLED_IN_BOTH_SETS = _Row(
+        "the function is called as ARM and as Thumb code",
+        "one of its callers is resolved wrongly: state its targets",
+    )
+    RUNS_OFF = _Row(
+        "control runs on to {target}, which is not code",
+        "state that the call before it never returns: FUNCTION never returns",
+    )
+    UNPREDICTABLE = _Row(
+        "{text} is UNPREDICTABLE: {problem} ({section})",
+        "if these bytes are data, state that the call before them never returns, or end the path "
+        "before them; otherwise rewrite the instruction",
+    )
+    WAITS = _Row(
+        "{text} waits for an interrupt or an event: its duration is not known",
+        "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state what "
+        "the function around it takes: function NAME takes at most N cycles",
+    )
+    SUPERVISOR_CALL = _Row(
+        "{text} calls the supervisor inside the analysed code",
+        "state once what all of them do: every supervisor call takes at most N cycles; or which "
+        "function handles them: every supervisor call enters FUNCTION; or, if what follows is "
+        "another path: path must end at every supervisor call",
+        MissingKind.SUPERVISOR_CALLS,
+    )
+    EXCEPTION = _Row(
+        "{text} raises an exception inside the analysed code",
+        "analyse its handler as an entry of its own and end this path here, or state what the "
+        "function around it takes: function NAME takes at most N cycles",
+    )
+    NO_INSTRUCTION = _Row(
+        "{text} is no known instruction",
+        "state that the call before it never returns, or end the path before it",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WritableSection:
+    """A section that holds the instruction and that the ELF says is writable: ends included."""
+
+    name: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return (
+            f"if nothing is stored to {self.name}, which the ELF says is writable: region NAME "
+            f"from {self.first:#x} to {self.last:#x} is read-only"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFact:
+    """A fact with all candidates of a call, of which PLACE is the place.
+
+    ``note``: what it leaves out, and what that assumes.
+    """
+
+    fact: str
+    candidates: int
+    note: str
+
+    def __str__(self) -> str:
+        if len(self.fact) > LONGEST_PROPOSAL:
+            return f"{self.candidates} candidates: wcet analyse --suggest-facts FILE"
+        return f"state it, if that is so: {self.fact}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A place where extraction does not know what comes next."""
+
+    addr: int
+    where: str  # printed place
+    kind: UnresolvedKind
+    values: tuple[tuple[str, str], ...] = ()  # of the text of its kind
+    comes_back: bool = False  # it is a call: control goes on behind it
+    set_not_known: tuple[int, ...] = ()  # addresses of code, ARM or Thumb, which nothing tells
+    writable: WritableSection | None = None
+    behind: Unresolved | None = None  # what to resolve first
+    proposal: CandidateFact | None = None
+
+    @property
+    def reason(self) -> str:
+        """What is not known, as it is printed."""
+        return self.kind.value.reason.format(**dict(self.values))
+
+    @property
+    def hint(self) -> str:
+        """What the user can state, as it is printed."""
+        if self.behind is not None:
+            return self.behind.hint
+        row, section = self.kind.value, self.writable
+        text = f"{self.proposal}; or " if self.proposal else row.lead
+        text += row.hint if section is None else f"{row.hint}; or, {section}"
+        return text + "".join(map(_either_set, self.set_not_known))
+
+    @property
+    def asks(self) -> MissingKind:
+        """What the fact is about that would tell."""
+        return self.kind.value.asks if self.behind is None else self.behind.asks
+
+    @property
+    def missing(self) -> Missing:
+        """The first fact that would tell.
+
+        An analysis can go on as if paths ended here, or as if a call did nothing.
+        """
+        if self.proposal is not None:
+            why = "; ".join(filter(None, (self.reason, self.proposal.note)))
+            fact = self.proposal.fact
+            return Missing(self.addr, MissingKind.TARGETS, why, fact, fact, several=True)
+        if self.asks is MissingKind.SUPERVISOR_CALLS:
+            fact, meanwhile = SUPERVISOR.format("N"), SUPERVISOR.format(1)
+        else:
+            fact = FORMS.get(self.asks, PATH_END)
+            meanwhile = NOTHING if self.comes_back else PATH_END
+        return Missing(self.addr, self.asks, self.reason, fact, meanwhile)
+
+
+def _either_set(addr: int) -> str:
+    return (
+        f"; nothing in the file says whether there is ARM or Thumb code at {addr:#x}: if it is "
+        f"Thumb code, write {addr | 1:#x}, or keep the mapping symbols ($t) of the ELF"
+    )
