@@ -54,6 +54,7 @@ class Violation:
     text: str
     step: int
     constraint: int | None = None  # index of the constraint that is broken
+    counts: str = ""  # what it counts, if a constraint is broken
 
 
 def violations(
@@ -234,15 +235,15 @@ class Walker:
             if broken:
                 alone = isinstance(constraint.fact, (AtMost, Linear))
                 counts = f"{a} times" if alone else f"{a} and {b}"
-                self._note(
-                    f"{constraint} is broken in context {frame.context}: counts {counts}",
-                    i,
-                    frame.counted.get(i),
-                )
+                where = f"{constraint} is broken in context {frame.context}"
+                self._break(i, f"{where}: counts {counts}", f"counts {counts}", frame.counted)
 
-    def _note(self, text: str, constraint: int | None = None, step: int | None = None) -> None:
-        at = self._step if step is None else step
-        self._violations.append(Violation(text, at, constraint))
+    def _note(self, text: str) -> None:
+        self._violations.append(Violation(text, self._step))
+
+    def _break(self, constraint: int, text: str, counts: str, counted: Mapping[int, int]) -> None:
+        step = counted.get(constraint, self._step)
+        self._violations.append(Violation(text, step, constraint, counts))
 
     def finish(self, last: int) -> list[Violation]:
         """Close what is open at the end of the path, after node ``last``."""
@@ -255,5 +256,5 @@ class Walker:
         for i, (total, constraint) in enumerate(zip(self._totals, self._constraints, strict=True)):
             broken = constraint.fact.broken(total) if constraint.function is None else ""
             if broken:
-                self._note(f"{constraint} is broken: {broken}", i, self._counted.get(i))
+                self._break(i, f"{constraint} is broken: {broken}", broken, self._counted)
         return self._violations

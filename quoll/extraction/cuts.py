@@ -76,7 +76,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
             used.update(dict.fromkeys(texts))
     for cut in cuts:
         if isinstance(cut.fact, Branch):
-            _require_one_branch(functions.values(), cut, image)
+            _require_one_branch(functions.values(), cut, cut.fact, image)
         for entry, cfg in functions.items():
             found = list(_removed(cfg, cut))
             if found:
@@ -126,7 +126,7 @@ def _is_branch(insn: Insn) -> bool:
     return insn.flow not in ways and falls_through(insn)
 
 
-def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, image: Image) -> None:
+def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: Branch, image: Image) -> None:
     """Raise FactsError where the place is reached but no conditional branch, or several are."""
     blocks = [b for cfg in cfgs for b in cfg.blocks]
     here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
@@ -135,8 +135,8 @@ def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, image: Image) -> None:
         require_branch(here[0], cut, image)
     if len(branches) > 1:
         raise FactsError(
-            f"several branches are at {cut.fact.source.text.split()[2]}",
-            where=str(cut.fact.source),
+            f"several branches are at {fact.place}",
+            where=str(fact.source),
             hint=f"choose one of {', '.join(image.place(b) for b in sorted(branches))}",
         )
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
+from quoll.assumptions import Assumption
 from quoll.errors import FactsError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -27,10 +28,19 @@ class MissingEdge(WcetError):
 
 
 class RefutedFact(MissingEdge, FactsError):
-    """An execution does what a fact says never happens."""
+    """An execution does what ``fact`` says never happens."""
 
     code = "E112"
     exit_status = FactsError.exit_status
+    fact: Assumption | None = None
+
+
+def refuted(fact: Assumption | None, but: str, *, where: str, hint: str) -> RefutedFact:
+    """The error for an execution that does something else than ``fact`` says."""
+    text = "" if fact is None else fact.claim
+    error = RefutedFact(f"this execution refutes '{text}': {but}", where=where, hint=hint)
+    error.fact = fact
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +70,9 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, 
         inside = [n for n in graph.nodes if _covers(n.block.insns, required.addresses)]
         passed = (graph.nodes[v.node].block.insns for v in path)
         if inside and not any(_covers(insns, required.addresses) for insns in passed):
-            raise RefutedFact(
-                f"this execution refutes '{required.fact}': it does not pass there",
+            raise refuted(
+                required.fact,
+                "it does not pass there",
                 where=image.place(pcs[0]),
                 hint="remove the fact, or leave out the executions that it is not about",
             )
@@ -175,10 +186,9 @@ class _Follower:
         limit = graph.guidance.replaced[called]
         least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
         if limit.cycles is not None and least > limit.cycles:
-            fact = "" if limit.fact is None else limit.fact.claim
-            raise RefutedFact(
-                f"this execution refutes '{fact}': it runs {end - start} instructions there, "
-                f"{least} of which are no branches",
+            raise refuted(
+                limit.fact,
+                f"it runs {end - start} instructions there, {least} of which are no branches",
                 where=self.image.place(called),
                 hint="give the function more cycles",
             )
@@ -220,8 +230,9 @@ class _Follower:
             fact = next((r.fact for r in removed if r.explains(source, target)), None)
             if fact is not None:
                 to = "ends" if target is None else f"goes on at {self.image.place(target)}"
-                return RefutedFact(
-                    f"this execution refutes '{fact}': it {to}",
+                return refuted(
+                    fact,
+                    f"it {to}",
                     where=self.image.place(source),
                     hint="remove the fact",
                 )

@@ -77,7 +77,7 @@ def of_inputs(
         other = found.entries.get(entry.name)
         if other is not None and not other.parametric:
             saves = entry.cycles - other.cycles
-            yield Lever(trial.line, saves, trial.condition, trial.now)
+            yield Lever(trial.line, saves, trial.condition, trial.now, is_option=not trial.facts)
 
 
 def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:

@@ -9,7 +9,7 @@ __all__ = ["Lever"]
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """``line`` is what to write, into a facts file or, if it begins with '-', on the command line.
+    """``line`` is what to write, into a facts file or, if ``is_option``, on the command line.
 
     ``saves``: cycles that the bound falls at least, by that line alone. ``condition``: when the
     line is true; ``now``: what is charged today. ``each``: cycles that one execution less saves.
@@ -20,8 +20,4 @@ class Lever:
     condition: str
     now: str
     each: int | None = None
-
-    @property
-    def is_option(self) -> bool:
-        """Whether it is for the command line."""
-        return self.line.startswith("-")
+    is_option: bool = False

@@ -31,7 +31,14 @@ from wcet.analysis.question import question
 from wcet.analysis.result import EntryResult, InterruptLatency, Result
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages, StageUse
-from wcet.analysis.survival import Survival, labels, proved_counts, proved_depths, proved_loops
+from wcet.analysis.survival import (
+    FactStatus,
+    Survival,
+    labels,
+    proved_counts,
+    proved_depths,
+    proved_loops,
+)
 from wcet.platforms.platform import INTERRUPT, Platform
 
 __all__ = ["analyse", "interrupt_latency", "recalled_or_prepared"]
@@ -85,7 +92,7 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
     proved |= proved_counts(run.image, run.facts, entries)
     known = labels(run.facts, Survival(options.store, run.image), proved)
     for label in known:
-        if label.violated:
+        if label.status is FactStatus.VIOLATED:
             stages.warn(f"{label.source}: '{label.text}' is {label.label}")
     return Result(
         kernel=kernel,

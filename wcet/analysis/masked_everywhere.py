@@ -54,7 +54,7 @@ from wcet.analysis.options import Options
 from wcet.analysis.preparation import Preparation, Valued
 from wcet.analysis.run import Run
 
-__all__ = ["NOT_LOOKED_AT", "Extent", "everywhere"]
+__all__ = ["Extent", "everywhere"]
 
 OURS = "--everywhere"  # the source of what is passed over
 ROUNDS = 12  # of one function
@@ -124,7 +124,8 @@ def everywhere(run: Run, extent: Extent) -> Found:
             waiting |= code.sources.get(function, frozenset())
     for function in waiting:  # also those that were looked at before one of their calls was a lock
         name = entries.get(function) or name_of(image, function)
-        late = NotBounded(name, image.place(function), extent.late(), ControlFlowError.exit_status)
+        status = ControlFlowError.exit_status
+        late = NotBounded(name, image.place(function), extent.late(), status, late=True)
         found[function] = OfFunction(missing=(late,))
     parts = [found[function] for function in sorted(found)]
     handed = (

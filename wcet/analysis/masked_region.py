@@ -47,12 +47,16 @@ class MaskedRegion:
 
 @dataclass(frozen=True, slots=True)
 class NotBounded:
-    """An entry, or a region of it, without a bound, why, and the exit status that says so."""
+    """An entry, or a region of it, without a bound, why, and the exit status that says so.
+
+    ``late``: the time was over before it was analysed.
+    """
 
     entry: str
     place: str
     reason: str
     status: int
+    late: bool = False
 
 
 def without(entry: str, place: str, error: WcetError) -> NotBounded:

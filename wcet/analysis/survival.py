@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from ilp.constraints.constraint import is_implied, locate_in, resolve_constraints
 from loopbounds.places import facts_of_loops
@@ -25,6 +26,7 @@ from wcet.analysis.request_key import CODE, LEFT_OUT
 __all__ = [
     "FactLabel",
     "FactOutcome",
+    "FactStatus",
     "Survival",
     "labels",
     "proved_counts",
@@ -48,18 +50,47 @@ class Outcomes:
     by_recording: Mapping[str, FactOutcome]
 
 
+class FactStatus(Enum):
+    """What a fact rests on."""
+
+    ASSUMED = "assumed"
+    SURVIVED = "survived"
+    PROVED = "proved"
+    VIOLATED = "violated"
+
+
 @dataclass(frozen=True, slots=True)
 class FactLabel:
-    """A fact and what it rests on: assumed, survived N executions, proved, or violated."""
+    """A fact and what it rests on.
 
-    source: str
-    text: str
-    label: str
+    ``survived``: executions that reached what it is about; ``broken``: where one violated it.
+    """
+
+    fact: Fact
+    status: FactStatus
+    survived: int = 0
+    broken: str = ""
 
     @property
-    def violated(self) -> bool:
-        """Whether an execution broke it."""
-        return self.label.startswith("violated")
+    def source(self) -> str:
+        """Where the fact stands."""
+        return str(self.fact.source)
+
+    @property
+    def text(self) -> str:
+        """The fact, as a facts file states it."""
+        return str(self.fact)
+
+    @property
+    def brief(self) -> str:
+        """What it rests on, without a place."""
+        survived = self.status is FactStatus.SURVIVED
+        return f"survived {self.survived:,} executions" if survived else self.status.value
+
+    @property
+    def label(self) -> str:
+        """What it rests on, with the place of a violation."""
+        return f"{self.brief}: {self.broken}" if self.broken else self.brief
 
 
 class Survival:
@@ -92,12 +123,13 @@ def labels(facts: Facts, survival: Survival, proved: frozenset[str]) -> tuple[Fa
         broken = next((o.violated for o in outcomes if o.violated), None)
         survived = sum(o.reached for o in outcomes)
         if broken:
-            label = f"violated: {broken}"
+            found.append(FactLabel(fact, FactStatus.VIOLATED, broken=broken))
         elif source in proved:
-            label = "proved"
+            found.append(FactLabel(fact, FactStatus.PROVED))
+        elif survived:
+            found.append(FactLabel(fact, FactStatus.SURVIVED, survived))
         else:
-            label = f"survived {survived:,} executions" if survived else "assumed"
-        found.append(FactLabel(source, str(fact), label))
+            found.append(FactLabel(fact, FactStatus.ASSUMED))
     return tuple(found)
 
 

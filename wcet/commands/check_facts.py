@@ -16,7 +16,14 @@ from wcet.analysis.preparation import Preparation
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
-from wcet.analysis.survival import FactLabel, FactOutcome, Survival, labels, proved_loops
+from wcet.analysis.survival import (
+    FactLabel,
+    FactOutcome,
+    FactStatus,
+    Survival,
+    labels,
+    proved_loops,
+)
 from wcet.atomic import publish_document
 from wcet.executions.fact_check import FactRecord, Walks, check_facts
 from wcet.request import add_analysis, add_command, requested
@@ -149,10 +156,10 @@ def labelled(
         records = [c.records[position] for c in checked]
         reached = sum(r.reached for r in records)
         broken = next((r.first for r in records if r.first), "")
-        if nothing_kept and label.label == "assumed" and reached:
-            label = FactLabel(label.source, label.text, f"survived {reached:,} executions")
+        if nothing_kept and label.status is FactStatus.ASSUMED and reached:
+            label = FactLabel(label.fact, FactStatus.SURVIVED, reached)
         if broken:
-            label = FactLabel(label.source, label.text, f"violated: {broken}")
+            label = FactLabel(label.fact, FactStatus.VIOLATED, broken=broken)
         found.append(label)
     return found
 
@@ -167,7 +174,7 @@ def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]
         most = "" if not seen else f"{max(seen):,}"
         rows.append(
             f"{sum(r.reached for r in records):>9,}{most:>7}  "
-            f"{label.source}: {label.text}: {label.label.partition(':')[0]}"
+            f"{label.source}: {label.text}: {label.brief}"
         )
         fact = records[0].fact
         if isinstance(fact, LoopParameter) and seen:
@@ -192,7 +199,7 @@ def as_json(checked: Sequence[Checked], known: Sequence[FactLabel]) -> dict[str,
             {
                 "source": label.source,
                 "fact": label.text,
-                "label": label.label.partition(":")[0],
+                "label": label.brief,
                 "reached": sum(c.records[i].reached for c in checked),
                 "most": max((c.records[i].most or 0 for c in checked), default=0) or None,
                 "violations": sum(c.records[i].broken for c in checked),

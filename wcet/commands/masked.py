@@ -13,7 +13,7 @@ from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.entries import ALL
 from wcet.analysis.masked import MaskedAnswer, masked
-from wcet.analysis.masked_everywhere import NOT_LOOKED_AT, Extent
+from wcet.analysis.masked_everywhere import Extent
 from wcet.analysis.masked_region import MaskedRegion
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
@@ -133,11 +133,10 @@ def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> 
         yield f"{'':>26}{' > '.join(region.calls)}; in {region.contexts} contexts"
         if number < options.paths:
             yield from _path(answer, region)
-    late = [one.entry for one in answer.missing if one.reason.startswith(NOT_LOOKED_AT)]
+    late = [one.entry for one in answer.missing if one.late]
     for missing in answer.missing:
-        if missing.reason.startswith(NOT_LOOKED_AT):
-            continue
-        yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
+        if not missing.late:
+            yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
     if late:
         more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
         yield f"not looked at within {options.within:g} s: {', '.join(late[:NAMED])}{more}"

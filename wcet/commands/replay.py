@@ -12,6 +12,7 @@ from typing import Any
 
 from loopbounds.proof.options import BoundOptions, Budget
 from quoll.errors import InputError, UsageError
+from quoll.facts import PathStart
 from quoll.recordings.trace import Execution, Trace
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
@@ -47,7 +48,6 @@ from wcet.request import (
 __all__ = ["EntryReplay", "add_to", "summarise"]
 
 SCHEMA_VERSION = 1
-STARTS = "path starts at "  # a fact; recorded executions start at entries
 EXCEEDED = 1  # exit status when an execution took longer than was bounded
 
 DESCRIPTION = """\
@@ -180,10 +180,10 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = Stages(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
-    for fact in result.facts:
-        if fact.text.startswith(STARTS):
+    for label in result.facts:
+        if isinstance(label.fact, PathStart):
             raise UsageError(
-                f"{fact.source}: '{fact.text}', but recorded executions start at entries",
+                f"{label.source}: '{label.text}', but recorded executions start at entries",
                 hint="replay without this fact",
             )
     for error in result.unbounded.values():

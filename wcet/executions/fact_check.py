@@ -16,6 +16,7 @@ from ilp.constraints.constraint import Constraint, locate_in, resolve_constraint
 from ilp.paths.check import violations
 from ilp.paths.solution import PathStep
 from loopbounds.places import facts_of_loops
+from quoll.assumptions import stated
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
     AtMost,
@@ -142,8 +143,8 @@ def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _En
     ]
     for fact in about:
         one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
-        for loop, stated in enumerate(facts_of_loops(graph, image, one)):
-            if stated:
+        for loop, found in enumerate(facts_of_loops(graph, image, one)):
+            if found:
                 loops[loop].append(fact)
     constraints = resolve_constraints(graph, facts, locate_in(image))
     headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
@@ -177,8 +178,7 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
     for broke in violations(entry.graph, unlimited, entry.constraints, steps):
         if broke.constraint is not None:
             place = at(image, execution, visits[broke.step].start)
-            counts = broke.text.rpartition(": ")[2]
-            broken.append((entry.constraints[broke.constraint].fact, f"{place}: {counts}"))
+            broken.append((entry.constraints[broke.constraint].fact, f"{place}: {broke.counts}"))
     reached += [fact for fact, _, _ in rounds.values()]
     return _Judged(
         tuple(reached), tuple((fact, count) for fact, count, _ in rounds.values()), tuple(broken)
@@ -288,7 +288,7 @@ def refuted(
 ) -> tuple[Fact, str] | None:
     """The fact that excludes what an execution does, and where it does it; None if no fact does."""
     for fact in facts.facts:
-        if isinstance(error, RefutedFact) and str(fact) in error.message:
+        if isinstance(error, RefutedFact) and stated(fact) == error.fact:
             return fact, str(error)
         if isinstance(fact, Targets):
             position = other_target(image, fact, execution.pcs)

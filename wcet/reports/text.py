@@ -10,6 +10,7 @@ from itertools import groupby
 from ilp.paths.tree import CallTree, fold
 from pipeline.costs import Cause
 from wcet.analysis.result import EntryResult, Result, Start
+from wcet.analysis.survival import FactStatus
 from wcet.reports.shared_text import inside_shared
 
 __all__ = ["Style", "fitting_table", "to_text"]
@@ -331,11 +332,11 @@ def fact_labels(result: Result, style: Style) -> Iterator[str]:
         return
     rows = [style.bold("facts")]
     rows += [
-        f"  {f.label.partition(':')[0]:<28}{f.source}: {f.text}{f.label.partition(':')[2]}"
+        f"  {f.brief:<28}{f.source}: {f.text}{f' {f.broken}' if f.broken else ''}"
         for f in result.facts
-        if f.label != "proved"
+        if f.status is not FactStatus.PROVED
     ]
-    proved = sum(f.label == "proved" for f in result.facts)
+    proved = sum(f.status is FactStatus.PROVED for f in result.facts)
     if proved:
         rows.append(style.dim(f"  {'proved':<28}{proved} facts: no assumptions"))
     yield "\n".join(rows)
