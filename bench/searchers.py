@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from loopbounds.budgets.budget import StepLimits
 from loopbounds.proof.options import BoundOptions
 from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
-from loopbounds.transition.query import StepLimits
 from quoll.processes.children import apart
 from wcet import cli
 

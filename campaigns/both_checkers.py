@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from unittest.mock import patch
 
 from loopbounds import bounds
+from loopbounds.budgets.budget import SolverLimits
 from loopbounds.proof.bound import NUSMV
 from loopbounds.proof.checkers import find_checker
 from loopbounds.smt.checker import SmtChecker
 from loopbounds.transition.checker import Checker, ProofObligation, ProofResult
-from loopbounds.transition.query import InvariantVerdict, SolverLimits
+from loopbounds.transition.query import InvariantVerdict
 from quoll.kept.versions import Version
 
 __all__ = ["BothCheckers", "proved_by_both"]

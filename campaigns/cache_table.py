@@ -19,8 +19,9 @@ from campaigns.documented import markdown
 from campaigns.documented import replace as replace_table
 from ilp.solvers.solve import solver_named
 from ilp.worst_case import worst_case
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.options import BoundOptions
 from pipeline.charge import charge
 from pipeline.costs import Cause, Costs
 from quoll.inlining.supergraph import Supergraph

@@ -16,7 +16,7 @@ from statistics import median
 from cache.classify import classify
 from ilp.paths.check import path_cycles
 from ilp.paths.solution import PathStep
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from pipeline.charge import charge
 from pipeline.native import SplitMix
 from pipeline.simulator import Executed, PipelineMachine

@@ -14,7 +14,7 @@ from typing import Any
 
 from campaigns.documented import markdown
 from campaigns.documented import replace as replace_table
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import UsageError
 from quoll.inlining.vivu import Vivu
 from quoll.kept.store import Store

@@ -38,9 +38,10 @@ from campaigns.both_checkers import proved_by_both
 from campaigns.corpora import GCC, corpus
 from campaigns.corpora_packages import CORPORA
 from campaigns.extraction import entries_of
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.options import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import WcetError

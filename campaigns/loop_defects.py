@@ -32,8 +32,9 @@ from types import FrameType
 
 from campaigns.corpora import corpus
 from campaigns.extraction import entries_of
-from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.proof.options import Budget
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from loopbounds.recursion import find_depths, with_depths
 from quoll.cfg.call_graph import call_graph
 from quoll.errors import WcetError

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from campaigns.both_checkers import BothCheckers
 from campaigns.loop_programs import LEVELS
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.abstractions import prove
 from loopbounds.proof.options import BoundOptions
-from loopbounds.proof.prove import Budget, prove
 from loopbounds.proof.rounds import Rounds
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code

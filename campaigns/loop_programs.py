@@ -13,8 +13,8 @@ import argparse
 import random
 from collections import Counter
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build

@@ -20,12 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from loopbounds.budgets import table
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.replay import GraphReplay, NoReplay, Replay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
 from loopbounds.proof.checkers import any_checker
-from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.evidence import (
     assumed,
     better_proved,
@@ -58,15 +58,11 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
 
-CHEAP = 20_000  # values that are looked for to refute what is stated of a loop
-FEW = 8  # contexts of a loop in which that is done
-DEEP = 1_000_000  # frames: values are followed through paths of that many blocks
-
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, DEEP))
+    sys.setrecursionlimit(max(before, table.FRAMES))
     try:
         yield
     finally:
@@ -298,7 +294,7 @@ class _GraphPart:
     def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:
         """``known``, unless it is large and only says what a word can hold."""
         counts = [n for n in (known.bound, known.total) if n is not None]
-        if min(counts, default=0) <= USEFUL or known.method not in CHECKERS or known.assumes:
+        if min(counts, default=0) <= table.USEFUL or known.method not in CHECKERS or known.assumes:
             return known
         cut = self._slice(loop)
         if cut is None or is_constant(cut):
@@ -382,12 +378,12 @@ class _GraphPart:
         """
         rounds = self._proofs()
         header = self.graph.nodes[self.graph.loops[loop].header].block.addr
-        if loop not in rounds.slices and self._tried[header] < FEW:
+        if loop not in rounds.slices and self._tried[header] < table.REFUTING_CONTEXTS:
             self._tried[header] += 1
             try:
-                rounds.slices |= slice_loops(GatedSsa(rounds.code, CHEAP), [loop])
+                rounds.slices |= slice_loops(GatedSsa(rounds.code, table.REFUTING_VALUES), [loop])
             except OutOfEffort:
-                self._tried[header] = FEW
+                self._tried[header] = table.REFUTING_CONTEXTS
         return rounds.slices.get(loop)
 
     def _judged(self, loop: int) -> LoopBound:

@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets import table
 from loopbounds.execution.activations import Activated, activated
 from loopbounds.execution.replay import NoReplay, RecursionReplay, Replay
 from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.stacks import Stacks
 from quoll.assumptions import Assumption
 from quoll.cfg.call_graph import refuse_recursion
@@ -33,8 +35,6 @@ from quoll.inlining.recursion import Activations, activations
 from quoll.values.values import analyse
 
 __all__ = ["Depths", "find_depths", "with_depths"]
-
-TOLD_APART = 4096  # activations at a time, beyond which a proved depth is of no use
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _counted(
     reasons: dict[int, str] = {}
     for function in sorted(found.components):
         most = max(1, executed.most.get(function, 0))
-        if most > TOLD_APART:
+        if most > table.ACTIVATIONS:
             reasons[function] = f"in the only execution of the entry the depth is {most:,}"
         else:
             depths[function] = Depth(most, (), evidence)
@@ -191,7 +191,7 @@ class _Counting:
                 outermost = self._found.outermost(context)
                 counts[outermost] = counts.get(outermost, 0) + self._executions(node)
         depth = max(counts.values(), default=1)
-        if depth > TOLD_APART:
+        if depth > table.ACTIVATIONS:
             return f"the least depth that is proved is {depth:,}"
         facts = dict.fromkeys(b.fact for b in around if b.fact is not None)
         return Depth(depth, tuple(facts), "; ".join(b.explained for b in around))

@@ -27,6 +27,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "cache/must.py: Known.covered_by, Known.renamed, Residency.join, MustStep.build",
         "ilp/constraints/flowfacts.py: Counts.entries",
         "loopbounds/execution/machine.py: Machine.execute",
+        "loopbounds/smt/checker.py: SmtChecker.check",
         "quoll/extraction/functions.py: Functions.cfg",
         "quoll/facts/applied.py: Guidance.moved",
         "quoll/facts/regions.py: Regions.of",

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import WcetError
 from quoll.kept.store import NOWHERE, Store, begin_run
 from wcet.analysis.analyse import analyse as analysed

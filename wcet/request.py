@@ -12,8 +12,9 @@ from pathlib import Path
 
 from ilp.solvers.answer import DIRECT
 from ilp.solvers.solve import solver_named
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import CHECKERS, EITHER
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import UsageError
 from quoll.inlining.sharing import NEVER, Sharing
 from quoll.inlining.vivu import Vivu

@@ -13,21 +13,16 @@ from unittest.mock import patch
 
 from campaigns.adversary.program import Program
 from ilp.solvers import highs
-from loopbounds.bounds import BoundOptions
+from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv import run as nusmv
 from loopbounds.proof import rounds
 from loopbounds.proof.keys import model_key
-from loopbounds.proof.prove import Budget, ProofOutcome
-from loopbounds.proof.prove import prove_simple as prove_once
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome
+from loopbounds.proof.prove import prove_model as prove_once
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    ProcessLimits,
-    SolverLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.arm.insn import Insn
 from quoll.assumptions import PENDING
 from quoll.image.image import Image
@@ -227,7 +222,7 @@ def remembered_answers() -> Iterator[None]:
             known[key] = results
         return known[key]
 
-    def prove_simple(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+    def prove_model(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
         key = model_key(model, budget, checker)
         if key not in PROVED:
             outcome = prove_once(model, budget, checker)
@@ -241,7 +236,7 @@ def remembered_answers() -> Iterator[None]:
 
     with (
         patch.object(nusmv, "check_invariants", check_invariants),
-        patch.object(rounds, "prove_simple", prove_simple),
+        patch.object(rounds, "prove_model", prove_model),
         patch.object(highs, "apart", solve),
     ):
         yield

@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loopbounds.execution.machine import NOWHERE, STEPS, Machine
+from loopbounds.budgets import table
+from loopbounds.execution.machine import NOWHERE, Machine
 from loopbounds.execution.value import Undecided
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
@@ -40,7 +41,7 @@ def activated(program: Program, entry: int, image: Image) -> Activated | None:
     """
     if not image.as_loaded or program.guidance.replaced:
         return None
-    found = deepest(program, entry, image, (None,) * PC, STEPS)
+    found = deepest(program, entry, image, (None,) * PC, table.EXECUTED_INSTRUCTIONS)
     return found if found.ended else None
 
 

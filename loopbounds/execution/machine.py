@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
+from loopbounds.budgets import table
 from loopbounds.execution.memory import Memory
 from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
 from quoll.arm.insn import PC, SP, Insn
@@ -22,9 +23,8 @@ from quoll.semantics.lift import identity, lift
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["NOWHERE", "STEPS", "Machine"]
+__all__ = ["NOWHERE", "Machine"]
 
-STEPS = 20_000_000  # instructions
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
@@ -97,12 +97,12 @@ class Machine:
     def execute(self, block: Block) -> int:
         """Where the block leads: an address, or ``NOWHERE``.
 
-        Raises Undecided if that or what it does depends on something unknown, and after ``STEPS``
+        Raises Undecided if that or what it does depends on something unknown, and after too many
         instructions; ControlFlowError for an instruction without semantics.
         """
         self.executed += len(block.insns)
-        if self.executed > STEPS:
-            raise Undecided(f"it is longer than {STEPS:,} instructions")
+        if self.executed > table.EXECUTED_INSTRUCTIONS:
+            raise Undecided(f"it is longer than {table.EXECUTED_INSTRUCTIONS:,} instructions")
         steps = self._of_block.get(id(block))
         if steps is None:
             steps = self._of_block[id(block)] = tuple(map(self._step, block.insns))

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from loopbounds.budgets import table
 from loopbounds.execution.activations import deepest
 from loopbounds.execution.only import executed_most
 from loopbounds.slicing.code import KnownValues
@@ -23,8 +24,6 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["GraphReplay", "LoopExecution", "NoReplay", "RecursionReplay", "Replay", "if_they_hold"]
-
-STEPS = 400_000  # instructions of one execution
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,9 @@ class GraphReplay:
             return None
         start = [registers.get(r, held[r].exact) for r in range(PC)]
         try:
-            found = executed_most(self.graph, self.image, self.values, start, loop, STEPS)
+            found = executed_most(
+                self.graph, self.image, self.values, start, loop, table.REPLAYED_INSTRUCTIONS
+            )
         except ControlFlowError:  # an instruction without semantics
             return None
         if found is None or found.executions < least:
@@ -106,7 +107,9 @@ class RecursionReplay:
         start = [registers.get(r) for r in range(PC)]
         function = self.functions[loop]
         try:
-            found = deepest(self.program, self.entry, self.image, start, STEPS)
+            found = deepest(
+                self.program, self.entry, self.image, start, table.REPLAYED_INSTRUCTIONS
+            )
         except ControlFlowError:  # an instruction without semantics
             return None
         most = found.most.get(function, 0)

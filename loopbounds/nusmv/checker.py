@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopbounds.budgets.budget import SolverLimits
 from loopbounds.nusmv import run as nusmv
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.transition.checker import ProofObligation, ProofResult
-from loopbounds.transition.query import SolverLimits
 from quoll.kept.versions import Version, file_version
 
 __all__ = ["NusmvChecker"]

@@ -15,9 +15,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from loopbounds.budgets.budget import ProcessLimits
 from loopbounds.nusmv.library import of_user
 from loopbounds.nusmv.run import check_invariants
-from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import SolverError
 
 __all__ = ["fetch"]

@@ -16,14 +16,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from loopbounds.budgets.budget import ProcessLimits
 from loopbounds.nusmv.library import installed
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    ProcessLimits,
-    State,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict, State
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import path_of, unnamed

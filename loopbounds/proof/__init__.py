@@ -1,7 +1,7 @@
-"""Proofs of loop bounds: the search for the smallest number that is provable.
+"""Proofs of loop bounds: all loops of a graph, each by the strategies in their order.
 
-Takes slices of loops, a budget, and answers that are kept.
-Gives the proven bound with its evidence, or why there is none.
+Takes slices of loops, a budget, and cached results.
+Gives the proved bound with its evidence, or the reason why there is none.
 Source: Sheeran, Singh, Stålmarck, FMCAD 2000 (k-induction); rules 18, 19, 22 of docs/soundness.md.
-Names: prove.prove, rounds.Rounds, candidates.candidates, runs, triangular, bound.LoopBound.
+Names: abstractions.prove, prove.prove_model, rounds.Rounds, triangular, bound.LoopBound.
 """

@@ -14,10 +14,11 @@ from loopbounds.proof.bound import (
     ProvedInvariant,
     StatedCount,
 )
-from loopbounds.proof.prove import ProofOutcome, long_runs
-from loopbounds.proof.runs import ModelRun, explore, longest
+from loopbounds.proof.prove import ProofOutcome
 from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.runs import ModelRun, explore, longest
 from loopbounds.slicing.slice import Slice
+from loopbounds.strategies.sampling import long_runs
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from quoll.assumptions import Assumption, stated

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
 from loopbounds.slicing.code import KnownValues
 from loopbounds.smt.checker import solver_version
 from loopbounds.terms.bit_vectors import Term

@@ -6,25 +6,11 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import EITHER
-from loopbounds.transition.query import SolverLimits
 from quoll.kept.store import NOWHERE, Store
 
-__all__ = ["BoundOptions", "Budget"]
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What one loop may use for each of its models: ``queries`` of the solvers, of these ``steps``.
-
-    Seconds of processor time, for all of them and for each, are several times what proofs need:
-    how fast the machine is, and what else it does, must not change a bound.
-    """
-
-    seconds: int = 60
-    queries: int = 48
-    steps: int = 120_000  # of the SMT solver in the search, in all
-    limits: SolverLimits = field(default_factory=SolverLimits)  # of each query
+__all__ = ["BoundOptions"]
 
 
 @dataclass(frozen=True, slots=True)

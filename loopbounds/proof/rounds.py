@@ -15,13 +15,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from loopbounds.budgets import table
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.abstractions import LoopAbstractions
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.distance import USEFUL
 from loopbounds.proof.keys import model_key, simple_key, total_key
-from loopbounds.proof.options import BoundOptions, Budget
-from loopbounds.proof.prove import ProofOutcome, Question, prove_simple
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.proof.store import KeptProof, write_model
-from loopbounds.proof.triangular import Total, total_over
+from loopbounds.proof.triangular import NestTotal, total_over
 from loopbounds.proof.workers import Limit, Work, answer_all
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.code import CellStep, Code
@@ -35,7 +37,6 @@ from quoll.kept.store import Store
 
 __all__ = ["Progress", "Rounds"]
 
-SLACK = 4  # times what one search may use, of which a model has two, before a worker is ended
 Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
 
 
@@ -82,7 +83,7 @@ class Rounds:
             if shape not in known:
                 known[shape] = self._in_one_call(call)
             cut, outcome, key = known[shape]
-            if outcome.bound is not None and outcome.bound <= USEFUL:
+            if outcome.bound is not None and outcome.bound <= table.USEFUL:
                 self.slices[loop] = for_any_caller(cut, self.slices[loop])
                 self.outcomes[loop], self.keys[loop] = outcome, key
                 self.code.bounds[loop], more = outcome.bound, True
@@ -157,13 +158,13 @@ class Rounds:
     def _key(self, model: LoopModel) -> str:
         return model_key(model, self.options.budget, self.checker)
 
-    def _simple_key(self, question: Question) -> str:
-        budget = question.at_first(self.options.budget)
+    def _simple_key(self, question: LoopAbstractions) -> str:
+        budget = question.first_budget(self.options.budget)
         return simple_key(model_key(question.simple, budget, self.checker))
 
     def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
         """The answer to each question; those with the same simple model share its proof."""
-        asked = {key: Question.about(self.slices[loop].model) for key, loop in loops.items()}
+        asked = {key: LoopAbstractions.of(self.slices[loop].model) for key, loop in loops.items()}
         sharing: dict[str, list[str]] = {}  # by the key of the simple model
         for key, question in asked.items():
             sharing.setdefault(self._simple_key(question), []).append(key)
@@ -201,7 +202,7 @@ class Rounds:
         """Of a worker for one question, which is about so many models."""
         budget = self.options.budget
         memory = max(budget.limits.steps.memory, budget.limits.process.memory)
-        return Limit(SLACK * models * budget.seconds, SLACK * memory)
+        return Limit(table.WORKER_SLACK * models * budget.seconds, table.WORKER_SLACK * memory)
 
     def _remembered(self, key: str) -> ProofOutcome | None:
         if key in self.answered:
@@ -230,18 +231,18 @@ class Rounds:
         header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
         return replace(bound, total=total, around=header)
 
-    def _total(self, loop: int, trip: Term, outer: int) -> Total:
+    def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
         known: KeptProof | None = self.store.value(key, KeptProof)
         if known is not None:
             write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
-            return Total(known.bound)
+            return NestTotal(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
-        budget, answers = self.options.budget, dict[int, Total]()
+        budget, answers = self.options.budget, dict[int, NestTotal]()
         question = partial(total_over, model, trip, outer, inner, budget, self.checker)
-        work = Work([question], Total.lost, answers.__setitem__)
+        work = Work([question], NestTotal.lost, answers.__setitem__)
         answer_all(work, self.options.workers, self._limit(2))
         found = answers[0]
         if not found.failed:
@@ -269,7 +270,7 @@ class Rounds:
 
 
 def _answers_of(
-    questions: Sequence[Question],
+    questions: Sequence[LoopAbstractions],
     proof: ProofOutcome | None,
     budget: Budget,
     checker: Checker,
@@ -279,8 +280,8 @@ def _answers_of(
     Without terms: these are interned in the process that made them.
     """
     first = questions[0]
-    simple = proof or prove_simple(first.simple, first.at_first(budget), checker)
-    answers = [question.lifted(simple, budget, checker) for question in questions]
+    simple = proof or prove_model(first.simple, first.first_budget(budget), checker)
+    answers = [question.refined(simple, budget, checker) for question in questions]
     return [outcome.without_terms() for outcome in (simple, *answers)]
 
 

@@ -18,27 +18,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from loopbounds.proof.candidates import candidates
-from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import DEPTH, Budget, conjunction, plain, weed
-from loopbounds.proof.runs import MAX_STEPS, ModelRun, explore, longest
-from loopbounds.proof.session import OutOfTime, SolverFailed, SolverSession
+from loopbounds.budgets import table
+from loopbounds.budgets.budget import Budget
 from loopbounds.reduction.coarsen import coarsen, without_large
 from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.candidates import candidate_invariants
+from loopbounds.sampling.hill_climbing import RunChoice, hill_climb
+from loopbounds.sampling.runs import ModelRun, explore, longest
+from loopbounds.strategies.houdini import houdini, without_progress
+from loopbounds.strategies.session import OutOfTime, SolverFailed, SolverSession
+from loopbounds.strategies.strategy import conjunction
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, scale, ule
 from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
 
-__all__ = ["Total", "total_over"]
-
-STEEPEST = 16  # of the denominators of slopes
-MOST = 1 << 22  # iterations of the outer loop, beyond which a sum says nothing
+__all__ = ["NestTotal", "total_over"]
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class NestTotal:
     """``executions`` of the inner header per entry of the outer loop; None: no better one known."""
 
     executions: int | None
@@ -46,14 +46,14 @@ class Total:
     failed: str = ""  # what the solver failed with; "" when it answered or ran out of time
 
     @staticmethod
-    def lost(why: str) -> Total:
+    def lost(why: str) -> NestTotal:
         """Where there is no answer."""
-        return Total(None, failed=why)
+        return NestTotal(None, failed=why)
 
 
 def total_over(
     model: LoopModel, trip: Term, outer: int, inner: int, budget: Budget, checker: Checker
-) -> Total:
+) -> NestTotal:
     """From the proved bounds of both loops and the parameter ``trip`` of the inner one's model.
 
     Never raises for what the solver does.
@@ -61,12 +61,12 @@ def total_over(
     model = simplified(model)
     coarse = coarsen(model)
     small = coarse if trip in coarse.parameters else without_large(model)
-    if trip not in small.parameters or not 1 < outer <= MOST or inner <= 1:
-        return Total(None)
+    if trip not in small.parameters or not 1 < outer <= table.OUTER_ITERATIONS or inner <= 1:
+        return NestTotal(None)
     points = _points(small, trip, outer)
     line = _line(points)
     if line is None or not line.fits(outer, inner):
-        return Total(None)
+        return NestTotal(None)
     session = SolverSession(small, budget, checker)
     try:
         for last in dict.fromkeys((max(t for t, _ in points), outer - 1)):
@@ -75,17 +75,17 @@ def total_over(
                 continue
             goal = terms.both(line.property(trip), at_most(inner))
             goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
-            guesses = candidates(small, _runs(small, trip, points))
-            for some in (plain(guesses), guesses):
-                kept, inductive = weed(session, small, some, goal)
+            candidates = candidate_invariants(small, _runs(small, trip, points))
+            for some in (without_progress(candidates), candidates):
+                kept, inductive = houdini(session, small, some, goal)
                 claim = terms.both(conjunction(kept), goal)
-                if inductive and session.proves(claim, DEPTH):
-                    return Total(total, session.text)
+                if inductive and session.proves(claim, table.INDUCTION_DEPTH):
+                    return NestTotal(total, session.text)
     except OutOfTime:
-        return Total(None)
+        return NestTotal(None)
     except SolverFailed as failure:
-        return Total(None, failed=str(failure))
-    return Total(None)
+        return NestTotal(None, failed=str(failure))
+    return NestTotal(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,9 @@ def _points(model: LoopModel, trip: Term, outer: int) -> list[tuple[int, int]]:
     found = []
     for t in sorted(c for c in chosen if 0 <= c < outer):
         runs = _found(_with_trip(model, trip, t))
-        if runs and longest(runs) < MAX_STEPS:  # of a longer one it is not known where it ends
+        if (
+            runs and longest(runs) < table.RUN_STEPS
+        ):  # of a longer one it is not known where it ends
             found.append((t, longest(runs)))
     return found
 
@@ -145,7 +147,7 @@ def _found(model: LoopModel) -> list[ModelRun]:
     runs = explore(model)
     best = sorted(runs, key=lambda r: -r.executions)[:2]
     inputs = (0,) * len(model.inputs)
-    return [*runs, *climb(model, [Choice(r.parameters, inputs) for r in best])]
+    return [*runs, *hill_climb(model, [RunChoice(r.parameters, inputs) for r in best])]
 
 
 def _with_trip(model: LoopModel, trip: Term, t: int) -> LoopModel:
@@ -169,7 +171,7 @@ def _line(points: Sequence[tuple[int, int]]) -> _Line | None:
     if len(points) < 2 or len({n for _, n in points}) == 1:
         return None
     (t0, n0), (t1, n1) = points[0], points[-1]
-    slope = Fraction(n1 - n0, t1 - t0).limit_denominator(STEEPEST)
+    slope = Fraction(n1 - n0, t1 - t0).limit_denominator(table.STEEPEST)
     q, s = slope.denominator, slope.numerator
     return _Line(q, max(q * n - s * t for t, n in points), s) if s else None
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
 
+from loopbounds.budgets import table
 from loopbounds.nusmv.printing import WIDEST, is_sayable
 from loopbounds.reduction.simplify import influential, replaced, simplified
 from loopbounds.terms import bit_vectors as terms
@@ -22,9 +23,6 @@ from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["coarsen", "easy", "without_large"]
 
-LARGE = 60  # terms, beyond which a condition or value is hard
-JOIN = 15  # terms, beyond which a choice between initial values is any word
-WORD = 4  # terms, beyond which a word that such a choice is between is any word
 HARD = frozenset({"mul", "udiv", "urem"})
 SHIFTS = frozenset({"shl", "lshr", "ashr"})
 
@@ -106,10 +104,10 @@ class _Cuts:
         inside = choice if choice.op == "ite" else choice.args[0]
         words = {w: self.done[w] for w in _chosen_between(inside)}
         new = [w for w in words if w not in self._below_choices]
-        large = [w for w in new if rewrite.size(words[w]) > WORD]
+        large = [w for w in new if rewrite.size(words[w]) > table.CHOSEN_WORD_TERMS]
         words |= {w: sym(f"word{i}", w.width) for i, w in enumerate(large)}
         small = replaced(choice, words)
-        if not large or rewrite.size(small) > JOIN:
+        if not large or rewrite.size(small) > table.CHOICE_TERMS:
             return None
         self._below_choices.update(large)
         return small
@@ -138,13 +136,13 @@ def _chosen_between(choice: Term) -> list[Term]:
 def _worth_cutting(term: Term) -> bool:
     if term.op in SHIFTS and term.args[1].constant is None:
         return True
-    return _hard(term) or rewrite.size(term) > JOIN
+    return _hard(term) or rewrite.size(term) > table.CHOICE_TERMS
 
 
 def easy(term: Term) -> bool:
     """Small, and without operators that a solver finds hard."""
     parts = rewrite.walk([term])
-    return len(parts) <= LARGE and not any(map(_hard, parts))
+    return len(parts) <= table.HARD_TERMS and not any(map(_hard, parts))
 
 
 def _hard(t: Term) -> bool:
@@ -175,7 +173,7 @@ def _with_easy_values(
     )
 
 
-def without_large(model: LoopModel, most: int = 2 * LARGE) -> LoopModel:
+def without_large(model: LoopModel, most: int = 2 * table.HARD_TERMS) -> LoopModel:
     """The model without constraints of more than ``most`` terms: they are not worth their cost.
 
     What the solver cannot say is any word, as in ``coarsen``.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
+from loopbounds.budgets import table
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, const
@@ -15,10 +16,6 @@ from quoll.image.memory_map import MemoryMap
 from quoll.words.strided_interval import ANY, ValueSet
 
 __all__ = ["Words", "conjuncts", "relevant", "says_all", "within"]
-
-FACTS = 40  # conditions that a model takes
-SMALL = 2000  # terms in one of them
-TRIES = 400  # of words for which conditions hold
 
 
 def within(term: Term, values: ValueSet) -> list[Term]:
@@ -40,11 +37,11 @@ def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
     wanted = set(wanted)
     kept: list[Term] = []
     small = [c for whole in conditions for c in terms.conjuncts(whole)]
-    left = [c for c in small if c.constant is None and rewrite.size(c) <= SMALL]
+    left = [c for c in small if c.constant is None and rewrite.size(c) <= table.WAY_IN_TERMS]
     for _ in range(2):
         for c in list(left):
             used = rewrite.symbols([c])
-            if used & wanted and len(kept) < FACTS:
+            if used & wanted and len(kept) < table.WAY_IN_CONDITIONS:
                 kept.append(c)
                 left.remove(c)
                 wanted |= used
@@ -135,7 +132,7 @@ def _is_possible(conditions: list[Term], symbols: Set[Term]) -> bool:
     chance = Random(1)
     best = [chance.choice(near) & terms.mask(s.width) for s in order]
     most = sum(run(best))
-    for _ in range(TRIES):
+    for _ in range(table.WITNESS_TRIES):
         if most == len(conditions):
             return True
         at = chance.randrange(len(order)) if order else 0

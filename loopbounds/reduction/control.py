@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from loopbounds.budgets import table
 from loopbounds.reduction.simplify import influential, replaced
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, conjuncts, const, mask, operation, sym
@@ -19,7 +20,6 @@ from loopbounds.transition.model import LoopModel, Variable
 
 __all__ = ["control_of", "demanded", "demanded_of", "with_demanded_bits"]
 
-LARGE = 60  # terms in a value, beyond which it is too large to go through
 JOINING = frozenset({"and", "or", "xor", "not", "ite"})
 MOVING = frozenset({"lshr", "ashr"})
 
@@ -34,7 +34,7 @@ def control_of(model: LoopModel) -> LoopModel | None:
         model = influential(_with_inputs(model, inputs))
     model = with_demanded_bits(model)
     values = [model.again, *(v.next for v in model.state)]
-    small = all(rewrite.size(value) <= LARGE for value in values)
+    small = all(rewrite.size(value) <= table.HARD_TERMS for value in values)
     return model if model.state and not model.parameters and small else None
 
 

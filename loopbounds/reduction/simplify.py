@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, reduce
 
+from loopbounds.budgets import table
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, conjuncts, const
@@ -17,16 +18,12 @@ from quoll.graph.closure import closure
 
 __all__ = ["influential", "replaced", "simplified"]
 
-ROUNDS = 2  # of using constraints in one another, and of following them to others
-NEW = 2  # symbols that a constraint may add
-SMALL = 15  # terms in a constraint that is used in others
-
 
 @lru_cache(1 << 12)
 def simplified(model: LoopModel) -> LoopModel:
     """All simplifications, in an order in which each helps the next."""
     model = _with_fixed_low_bits(_without_determined_inputs(model))
-    for _ in range(ROUNDS):
+    for _ in range(table.SUBSTITUTIONS):
         model = _with_constraints_used(model)
     return influential(_rebased(_with_going_on_used(_without_inner_exits(model))))
 
@@ -168,7 +165,7 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
     """What the small constraints decide: terms that are true, or constant, wherever they occur."""
     known: dict[Term, Term] = {}
     for c in constraints:
-        if c.constant is None and rewrite.size(c) <= SMALL:
+        if c.constant is None and rewrite.size(c) <= table.SMALL_CONSTRAINT:
             known[c] = TRUE
             known[terms.negate(c)] = FALSE
             if c.op == "eq" and c.args[1].constant is not None:
@@ -255,11 +252,11 @@ def influential(model: LoopModel) -> LoopModel:
 def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
     """Constraints that share a symbol with ``used``, or with one that does, and add few."""
     used, kept = set(used), set()
-    for _ in range(ROUNDS):
+    for _ in range(table.SUBSTITUTIONS):
         reached = set(used)
         for c in constraints:
             symbols = rewrite.symbols([c])
-            if symbols & used and len(symbols - used) <= NEW:
+            if symbols & used and len(symbols - used) <= table.NEW_SYMBOLS:
                 kept.add(c)
                 reached |= symbols
         used = reached

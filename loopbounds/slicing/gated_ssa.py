@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.effects import FLAG
@@ -44,8 +45,6 @@ from quoll.words.strided_interval import ValueSet
 
 __all__ = ["GatedSsa", "OutOfEffort", "Scope"]
 
-GATED = 40  # nodes between a join and its dominator, beyond which a join is a free choice
-LARGE = 400  # terms in a value, beyond which it is replaced by an unknown word
 FRAME_POINTERS = range(4, 12)
 WORDS = 1 << 32
 
@@ -194,7 +193,7 @@ class Scope:
         return symbol
 
     def _limited(self, node: int, term: Term) -> Term:
-        if len(term.args) and rewrite.size(term) > LARGE:
+        if len(term.args) and rewrite.size(term) > table.LARGE_VALUE:
             lost = self.tainted(term)
             return self.input(node, f"large{term.serial}", term.width, frame=lost)
         return term
@@ -412,7 +411,7 @@ class Scope:
                     between.add(source)
                     if source != top:
                         stack.append(source)
-                if len(between) > GATED:
+                if len(between) > table.JOINED_NODES:
                     return {}
         reach = {top: TRUE}
         for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):

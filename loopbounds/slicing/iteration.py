@@ -6,6 +6,7 @@ is passed by its last iteration, so its back edges are not taken.
 
 from __future__ import annotations
 
+from loopbounds.budgets import table
 from loopbounds.slicing.code import Code
 from loopbounds.slicing.gated_ssa import Scope
 from loopbounds.terms import rewrite
@@ -14,8 +15,6 @@ from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import SuperLoop
 
 __all__ = ["Iteration"]
-
-LARGE = 600  # terms in a condition, beyond which a branch is a free choice
 
 
 class Iteration:
@@ -62,7 +61,7 @@ class Iteration:
         result = FALSE
         for e, term in going:
             result = either(result, both(self._scope.taken(e), term))
-        if rewrite.size(result) <= LARGE:
+        if rewrite.size(result) <= table.LARGE_CONDITION:
             return result
         result = FALSE
         for e, term in going:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, Load, StoreEffect
 from loopbounds.slicing.memo import Memo
@@ -30,8 +31,6 @@ from quoll.words.strided_interval import ValueSet
 __all__ = ["AFTER", "LoadedWords"]
 
 WORDS = 1 << 32
-TABLE = 256  # addresses of a table
-RUNS = 32  # of equal words in it
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
@@ -113,7 +112,7 @@ class LoadedWords:
         """
         memory = self._code.graph.nodes[node].block.insns[load.insn].memory
         places = self._code.values.access(node, load.insn)
-        if places is None or places.size > TABLE or memory is None:
+        if places is None or places.size > table.TABLE_WORDS or memory is None:
             return None
         gaps = places.stride & (places.stride - 1)
         if memory.count != 1 or memory.size != load.size or gaps:
@@ -125,7 +124,7 @@ class LoadedWords:
                 return None
             if not runs or runs[-1][1] != word:
                 runs.append((place, word))
-            if len(runs) > RUNS:
+            if len(runs) > table.TABLE_RUNS:
                 return None
         value = terms.const(runs[-1][1], 8 * load.size)
         for (first, _), (_, word) in zip(runs[:0:-1], runs[-2::-1], strict=True):

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
+from loopbounds.budgets import table
 from loopbounds.slicing.acyclic import Acyclic
 from loopbounds.slicing.code import Code, Continued, NothingKnown
 from loopbounds.slicing.slice import Slice
 from quoll.inlining.merged_contexts import ContextPart, activation
 
 __all__ = ["OneCall", "for_any_caller"]
-
-LARGE = 4000  # nodes of a call, beyond which little would be gained
 
 
 class _AnyCaller(NothingKnown):
@@ -42,7 +41,7 @@ class OneCall:
     def around(code: Code, loop: int) -> OneCall | None:
         """None where the loop is in no call, or in one that is too large."""
         graph = code.graph
-        part = activation(graph, graph.nodes[graph.loops[loop].header].context, LARGE)
+        part = activation(graph, graph.nodes[graph.loops[loop].header].context, table.CALL_NODES)
         if part is None:
             return None
         bounds = {here: code.bounds[i] for here, i in enumerate(part.loops) if i in code.bounds}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import islice
 
+from loopbounds.budgets import table
 from loopbounds.reduction.constraints import Words, conjuncts, relevant, says_all, within
 from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
 from loopbounds.reduction.simplify import simplified
@@ -33,8 +34,6 @@ from quoll.words.strided_interval import ANY, ValueSet
 
 __all__ = ["Alone", "Described", "Slice", "slice_loops"]
 
-CELLS = 24  # cells of a slice, beyond which the others are any word in each iteration
-CHAIN = 60  # dominators above a loop whose conditions are looked at
 ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 
 
@@ -200,7 +199,7 @@ class _Slicer:
                 if leaf not in self._scope.leaves:
                     continue
                 cell = self._scope.leaves[leaf]
-                if len(self._changing) >= CELLS:
+                if len(self._changing) >= table.SLICE_CELLS:
                     self._lost.add(leaf)
                     continue
                 after = self._scope.next_visit(cell)
@@ -236,7 +235,7 @@ class _Slicer:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
         if not wanted:
             return []
-        return relevant(self._way_in(CHAIN), wanted)
+        return relevant(self._way_in(table.WAY_IN), wanted)
 
     def _alone(self, initial: dict[Term, Term]) -> Alone | None:
         """Every condition on the way from the entry counts, whatever it is about."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from loopbounds.budgets import table
 from loopbounds.slicing.cell import Cell, cell_width
 from loopbounds.slicing.memo import Memo
 from loopbounds.slicing.scope import ScopeValues
@@ -42,8 +43,6 @@ from loopbounds.terms.bit_vectors import (
 
 __all__ = ["Progress", "Trips", "went_on"]
 
-LARGE = 100  # terms in a condition, beyond which it is not taken
-FIRST = 4  # visits looked at one by one
 
 Progress = dict[Term, tuple[Term, int]]  # leaf -> its value at the first visit, and its step
 
@@ -178,14 +177,14 @@ class Trips:
             if rewrite.symbols([c]) <= progress.keys()
             for part in went_on(c, progress, trip, origin.most or 0)
         ]
-        return [c for c in found if c is not TRUE and rewrite.size(c) <= LARGE]
+        return [c for c in found if c is not TRUE and rewrite.size(c) <= table.TRIP_CONDITION]
 
 
 def went_on(condition: Term, progress: Progress, trip: Term, most: int) -> Iterator[Term]:
     """What ``condition`` says of the ``trip`` <= ``most`` iterations that came back."""
-    for k in range(min(most, FIRST)):
+    for k in range(min(most, table.FIRST_VISITS)):
         yield either(ule(trip, const(k, 32)), _at(condition, progress, const(k, 32)))
-    if most > FIRST:
+    if most > table.FIRST_VISITS:
         last = _at(condition, progress, sub(trip, const(1, 32)))
         yield either(eq(trip, const(0, 32)), last)
         if condition.op == "not" and condition.args[0].op == "eq":

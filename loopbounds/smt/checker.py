@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loopbounds.budgets.budget import SolverLimits
 from loopbounds.smt.induction import Induction
 from loopbounds.smt.solver import PACKAGE, SearchFailed
 from loopbounds.transition.checker import ProofObligation, ProofResult
-from loopbounds.transition.query import InvariantResult, InvariantVerdict, SolverLimits
+from loopbounds.transition.query import InvariantResult, InvariantVerdict
 from loopbounds.transition.stepper import ModelStepper
 from quoll.kept.versions import Version, package_version
 

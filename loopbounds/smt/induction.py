@@ -14,17 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loopbounds.budgets.budget import StepLimits
 from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.unrolling import Unrolling
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    State,
-    StepLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict, State
 
 __all__ = ["Induction"]
 

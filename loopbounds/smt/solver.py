@@ -20,7 +20,7 @@ from functools import cache
 from types import FrameType
 from typing import Any
 
-from loopbounds.transition.query import StepLimits
+from loopbounds.budgets.budget import StepLimits
 
 __all__ = ["PACKAGE", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
 

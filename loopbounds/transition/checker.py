@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from loopbounds.budgets.budget import SolverLimits
 from loopbounds.terms.bit_vectors import FALSE, Term
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import InvariantQuery, InvariantResult, SolverLimits
+from loopbounds.transition.query import InvariantQuery, InvariantResult
 from quoll.kept.versions import Version
 
 __all__ = ["Checker", "ProofObligation", "ProofResult"]

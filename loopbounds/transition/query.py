@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 __all__ = [
     "InvariantQuery",
     "InvariantResult",
     "InvariantVerdict",
-    "ProcessLimits",
-    "SolverLimits",
     "State",
-    "StepLimits",
 ]
 
 State = Mapping[str, int]
@@ -45,40 +42,3 @@ class InvariantResult:
     verdict: InvariantVerdict
     trace: tuple[State, ...] = field(default=())
     reason: str = ""  # of EXPIRED and FAILED
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
-    """Limits of one query to a solver that runs as a child process.
-
-    It is ended when it is idle for these seconds, and after several times as many by the clock.
-    """
-
-    seconds: int = 20  # of processor time
-    memory: int = 1 << 30  # bytes of address space
-
-
-@dataclass(frozen=True, slots=True)
-class StepLimits:
-    """Limits of one query to the solver in this process.
-
-    Steps come first: the other limits are several times the need of so many steps. A step is one
-    question of the solver whether to go on, of which there are equally many on any machine.
-    """
-
-    steps: int = 60_000
-    seconds: int = 60  # of processor time
-    memory: int = 1 << 30  # bytes more than the process has
-
-
-@dataclass(frozen=True, slots=True)
-class SolverLimits:
-    """Limits of one query, by the kind of back end that answers it."""
-
-    process: ProcessLimits = field(default_factory=ProcessLimits)
-    steps: StepLimits = field(default_factory=StepLimits)
-
-    def within(self, seconds: int) -> SolverLimits:
-        """The same limits, with at most so many ``seconds`` of processor time."""
-        process = replace(self.process, seconds=min(self.process.seconds, seconds))
-        return SolverLimits(process, replace(self.steps, seconds=min(self.steps.seconds, seconds)))

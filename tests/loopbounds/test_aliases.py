@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.facts import Facts
 from tests.testing.loopbounds.aliases import PRELUDE, aliasing_program
 from tests.testing.loopbounds.counting import Program, load

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, random_program
 from tests.testing.quoll.building import build

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from campaigns.loop_models import against_brute_force, models_of
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
 from tests.testing.loopbounds.brute_force import NotNarrow, most_executions, narrowed
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.programs import random_program

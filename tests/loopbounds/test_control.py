@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from loopbounds.proof.checkers import find_checker
-from loopbounds.proof.explicit import states_of
-from loopbounds.proof.prove import prove_listed
+from loopbounds.proof.prove import prove_explicit
 from loopbounds.reduction.control import control_of, demanded
+from loopbounds.strategies.explicit_states import states_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.terms.rewrite import substitute
@@ -112,7 +112,7 @@ def test_all_starts_are_listed(model: LoopModel) -> None:
 @settings(max_examples=20)
 def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
     """By the model checker."""
-    outcome = prove_listed(model, BUDGET, find_checker())
+    outcome = prove_explicit(model, BUDGET, find_checker())
     assert not outcome.failed
     exact = most_executions(model)
     assert outcome.bound is None or exact is None or exact <= outcome.bound
@@ -123,7 +123,7 @@ def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
 @settings(max_examples=40)
 def test_bounds_by_listing_are_proved(model: LoopModel) -> None:
     """By the model checker, as any other: no run is longer."""
-    outcome = prove_listed(model, BUDGET, find_checker())
+    outcome = prove_explicit(model, BUDGET, find_checker())
     assert not outcome.failed
     exact = most_executions(model)
     assert outcome.bound is None or (exact is not None and exact <= outcome.bound)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 
-from loopbounds.proof.candidates import candidates
+from loopbounds.budgets.budget import Budget
+from loopbounds.budgets.table import RUN_STEPS, USEFUL
+from loopbounds.proof.abstractions import prove
 from loopbounds.proof.checkers import find_checker
-from loopbounds.proof.distance import USEFUL, distances, longer_runs
-from loopbounds.proof.options import Budget
-from loopbounds.proof.prove import prove
-from loopbounds.proof.runs import MAX_STEPS, explore, longest
-from loopbounds.proof.session import SolverSession
+from loopbounds.sampling.runs import explore, longest
+from loopbounds.sampling.samples import Samples
+from loopbounds.strategies.end_distance import end_distances, longer_runs
+from loopbounds.strategies.session import SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.transition.model import LoopModel
@@ -75,7 +76,7 @@ def test_as_far_as_the_ends_are_apart(apart: int) -> None:
     """The least bound, although no run is followed so far."""
     outcome = prove(between(near(apart)), BUDGET, find_checker())
     assert outcome.bound == apart + 1
-    assert outcome.reached >= MAX_STEPS
+    assert outcome.reached >= RUN_STEPS
 
 
 @pytest.mark.slow
@@ -109,7 +110,7 @@ def test_a_constant_that_is_less_than_the_distance(most: int) -> None:
     bound = prove(counted(N, UP, both, near(1 << 20)), BUDGET, find_checker()).bound
     assert bound is not None
     assert most + 1 <= bound <= (1 << 20) + 1
-    assert bound == most + 1 or most > MAX_STEPS
+    assert bound == most + 1 or most > RUN_STEPS
 
 
 @pytest.mark.slow
@@ -134,10 +135,9 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
     model = counted(key, UP, terms.negate(terms.eq(X, M)), terms.both(rare, terms.ule(key, M)))
     runs = explore(model)
     session = SolverSession(model, Budget(), find_checker())
-    executions = longest(runs)
-    assert executions < 1 << 12
-    found = longer_runs(session, model, candidates(model, runs), executions, {})
-    assert longest(found) > executions
+    samples = Samples(model, runs)
+    assert samples.reached < 1 << 12
+    assert longest(longer_runs(session, samples)) > samples.reached
     assert prove(model, BUDGET, find_checker()).bound == 1 << 12
 
 
@@ -150,11 +150,10 @@ def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     assume(exact != 0)
     runs = explore(model)
     session = SolverSession(model, Budget(queries=1000), find_checker())
-    guesses = candidates(model, runs)
-    assume(guesses)
-    nearest: dict[Term, int] = {}
-    found = longer_runs(session, model, guesses, longest(runs), nearest)
+    samples = Samples(model, runs)
+    assume(samples.candidates)
+    found = longer_runs(session, samples)
     assert exact is None or longest(found) <= max(exact, 1)
-    for distance in distances(session, model, guesses, longest(runs), USEFUL, nearest):
+    for distance in end_distances(session, samples, USEFUL):
         for run in runs:
             assert distance.factor * run.executions + distance.offset <= distance.most

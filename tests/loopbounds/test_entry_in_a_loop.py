@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.proof.prove import Budget
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.facts import Facts
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 

@@ -8,8 +8,8 @@ import pytest
 import unicorn
 from unicorn import arm_const as uc
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.image.image import Image
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import address, build

@@ -14,19 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
+from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv import run as nusmv
 from loopbounds.proof.bound import NUSMV, SMT, LoopBound
-from loopbounds.proof.prove import Budget, ProofOutcome
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome
 from loopbounds.proof.store import KeptProof
 from loopbounds.proof.workers import Limit, Work, answer_all
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    ProcessLimits,
-    SolverLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.kept.store import Store
 from tests.testing.loopbounds.bounded import function, stated
 from tests.testing.loopbounds.counting import load

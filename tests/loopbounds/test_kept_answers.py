@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from loopbounds import bounds
-from loopbounds.bounds import BoundOptions
+from loopbounds.budgets.budget import Budget, ProcessLimits
 from loopbounds.nusmv import checker
 from loopbounds.nusmv import run as nusmv
 from loopbounds.proof import keys, rounds
 from loopbounds.proof.bound import SMT
-from loopbounds.proof.prove import Budget, ProofOutcome, prove_simple
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.proof.store import KeptProof
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import FactsError
 from quoll.facts import Facts, LoopFact, Source
 from quoll.facts.applied import Guidance, Replacement
@@ -239,9 +240,9 @@ def test_loops_with_the_same_simple_model_share_its_proof(monkeypatch: pytest.Mo
 
     def counted(model: LoopModel, *others: Any) -> ProofOutcome:
         asked.append(model)
-        return prove_simple(model, *others)
+        return prove_model(model, *others)
 
-    monkeypatch.setattr(rounds, "prove_simple", counted)
+    monkeypatch.setattr(rounds, "prove_model", counted)
     found = load(build(ALIKE)).bounds(options=BoundOptions(Budget(seconds=20), workers=0))
     assert [b.bound for b in found] == [31, 31]
     assert len(asked) == 1

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import FactsError
 from quoll.facts import parse
 from tests.testing.loopbounds.counting import Program, load

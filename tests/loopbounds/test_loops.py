@@ -7,7 +7,7 @@ import random
 import pytest
 
 from campaigns.loop_programs import LEVELS, check
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.cell import Cell
 from loopbounds.slicing.gated_ssa import GatedSsa, Scope
 from loopbounds.slicing.memo import Memo, Unbounded

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 

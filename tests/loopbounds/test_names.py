@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
 from quoll.assumptions import S3
 from quoll.extraction.extract import extract

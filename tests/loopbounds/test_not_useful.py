@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.bounds import BoundOptions, bound_loops
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.facts import parse
 from quoll.facts.regions import Regions

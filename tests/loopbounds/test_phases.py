@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopbounds.proof.abstractions import prove
 from loopbounds.proof.checkers import find_checker
-from loopbounds.proof.phases import in_phases, phases_of
-from loopbounds.proof.prove import prove
+from loopbounds.strategies.linear_phases import in_phases, phases_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, sym
 from loopbounds.terms.evaluate import evaluate

@@ -9,37 +9,26 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 
+from loopbounds.budgets.budget import Budget, ProcessLimits, StepLimits
+from loopbounds.budgets.table import HUGE, LONG_LOOP_SHARE, RUN_STEPS
 from loopbounds.nusmv import run as nusmv
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.proof.abstractions import LoopAbstractions, prove
 from loopbounds.proof.checkers import find_checker
-from loopbounds.proof.climb import Choice, climb
-from loopbounds.proof.prove import (
-    HUGE,
-    LONG,
-    Budget,
-    ProofOutcome,
-    Question,
-    prove,
-    prove_simple,
-)
-from loopbounds.proof.runs import MAX_STEPS, explore, longest
+from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.hill_climbing import RunChoice, hill_climb
+from loopbounds.sampling.runs import explore, longest
 from loopbounds.smt.induction import Induction
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import COUNT_WIDTH, LoopModel, Variable, at_most
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    ProcessLimits,
-    StepLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, mixed, models, small
 from tests.testing.loopbounds.models import (
@@ -100,10 +89,10 @@ COARSE = {
 def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
     """A large word is one symbol, wherever it occurs: where runs start, and in what is known."""
     model, expected = COARSE[name]
-    simple = Question.about(model).simple
+    simple = LoopAbstractions.of(model).simple
     starts = [v.initial for v in simple.state]
     assert rewrite.size(simple.again, *simple.constraints, *starts) < rewrite.size(LARGE)
-    assert prove_simple(simple, Budget(seconds=20), find_checker()).bound == expected
+    assert prove_model(simple, Budget(seconds=20), find_checker()).bound == expected
 
 
 def test_only_the_low_bits_of_a_sum_are_those_of_the_start() -> None:
@@ -160,7 +149,7 @@ def test_a_run_that_never_ends_is_told_from_a_long_one(name: str, endless: bool)
 def test_the_longest_run_is_found_before_anything_is_proved() -> None:
     """From a short run to the longest, where inputs decide: the proof is then one query."""
     model, bound = PROVED["levels"]
-    runs = climb(model, [Choice((), (31,))])
+    runs = hill_climb(model, [RunChoice((), (31,))])
     assert longest(runs) == bound
 
 
@@ -260,7 +249,7 @@ def test_runs_are_executions(model: LoopModel) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)
     runs = explore(model)
-    runs += climb(model, [Choice(r.parameters, (1,) * len(model.inputs)) for r in runs[:3]])
+    runs += hill_climb(model, [RunChoice(r.parameters, (1,) * len(model.inputs)) for r in runs[:3]])
     assert exact is None or longest(runs) <= max(exact, 1)
     assert exact is None or not any(run.endless for run in runs)
 
@@ -315,7 +304,7 @@ def beside_data() -> LoopModel:
 
 def test_a_counter_beside_data_takes_few_steps() -> None:
     """That it counts is enough: what relates the data to where they begin takes many."""
-    outcome = prove_simple(beside_data(), Budget(steps=500), find_checker())
+    outcome = prove_model(beside_data(), Budget(steps=500), find_checker())
     assert (outcome.bound, outcome.reached) == (24, 24)
 
 
@@ -325,18 +314,18 @@ def test_a_loop_longer_than_runs_are_followed_is_given_up_soon() -> None:
     few = prove(between_unknowns(), Budget(steps=120_000), find_checker())
     assert few.bound is None
     assert not few.failed
-    assert few.reached >= MAX_STEPS
+    assert few.reached >= RUN_STEPS
 
 
 def test_a_model_that_leaves_things_out_has_less_of_the_budget() -> None:
     """Where there is a whole one to ask about; else all of it."""
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
-    simple = Question(model, model, model, model)
-    assert simple.at_first(BUDGET) == BUDGET
+    simple = LoopAbstractions(model, model, model, model)
+    assert simple.first_budget(BUDGET) == BUDGET
     whole = replace(model, constraints=(*model.constraints, terms.ult(N, word(9))))
-    finer = Question(model, whole, whole, whole)
-    assert finer.at_first(BUDGET).steps < BUDGET.steps
-    assert replace(finer.at_first(BUDGET), steps=BUDGET.steps) == BUDGET
+    finer = LoopAbstractions(model, whole, whole, whole)
+    assert finer.first_budget(BUDGET).steps < BUDGET.steps
+    assert replace(finer.first_budget(BUDGET), steps=BUDGET.steps) == BUDGET
 
 
 def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,14 +341,14 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
         asked.append((model, budget.steps))
         return ProofOutcome(None, 1, (), 0, "", "", 0.0)
 
-    monkeypatch.setattr("loopbounds.proof.prove.prove_simple", not_proved)
+    monkeypatch.setattr("loopbounds.proof.abstractions.prove_model", not_proved)
     open_ = ProofOutcome(None, 1, (), 0, "", "", 0.0)
     checker, steps = find_checker(), BUDGET.steps
-    Question(model, whole, detailed, detailed).lifted(open_, BUDGET, checker)
+    LoopAbstractions(model, whole, detailed, detailed).refined(open_, BUDGET, checker)
     assert [of for of, _ in asked] == [whole, detailed]
     assert asked[0][1] < asked[1][1] == steps
     asked.clear()
-    Question(model, whole, whole, whole).lifted(open_, BUDGET, checker)
+    LoopAbstractions(model, whole, whole, whole).refined(open_, BUDGET, checker)
     assert asked == [(whole, steps)]
 
 
@@ -375,7 +364,7 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
         checks = len(claims) * 2 * 5
         assert search.steps <= steps + checks  # one that is stopped has taken one step more
     least = (1 << 26) + 1
-    enough = 120_000 * LONG
+    enough = 120_000 * LONG_LOOP_SHARE
     found = {n: prove(model, Budget(steps=n), find_checker()) for n in (100, enough)}
     assert not any(outcome.failed for outcome in found.values())
     assert found[100].bound is None
@@ -389,7 +378,7 @@ def test_the_seconds_of_an_answer_are_counted_once(monkeypatch: pytest.MonkeyPat
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
     whole = replace(model, constraints=(terms.ult(N, word(9)),))
     slow = ProofOutcome(None, 1, (), 0, "", "", 1000.0)
-    monkeypatch.setattr("loopbounds.proof.prove.prove_simple", lambda *_: slow)
+    monkeypatch.setattr("loopbounds.proof.abstractions.prove_model", lambda *_: slow)
     before = replace(slow, seconds=500.0)
-    found = Question(model, whole, whole, whole).lifted(before, BUDGET, find_checker())
+    found = LoopAbstractions(model, whole, whole, whole).refined(before, BUDGET, find_checker())
     assert 500 <= found.seconds < 1000

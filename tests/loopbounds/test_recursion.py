@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from loopbounds.recursion import Depths, find_depths, with_depths
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.bounds import BoundOptions, bound_loops
-from loopbounds.proof.prove import Budget
+from loopbounds.bounds import bound_loops
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.assumptions import F1
 from quoll.extraction.extract import extract
 from quoll.facts import parse

@@ -13,6 +13,7 @@ from types import FrameType
 
 import pytest
 
+from loopbounds.budgets.budget import ProcessLimits, StepLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.smt.induction import Induction
@@ -25,13 +26,7 @@ from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.term import make
 from loopbounds.terms.well_typed import IllTyped
 from loopbounds.transition.model import COUNT, RUNNING, LoopModel, Variable, at_most
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    ProcessLimits,
-    StepLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 from tests.testing.loopbounds.models import PROVED

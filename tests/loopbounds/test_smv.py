@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.printing import Printer, TooLarge, is_sayable
 from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.proof.abstractions import LoopAbstractions, prove
 from loopbounds.proof.checkers import find_checker
-from loopbounds.proof.prove import Budget, Question, prove, prove_simple
+from loopbounds.proof.prove import prove_model
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, Term, const, sym
 from loopbounds.terms.term import make
 from loopbounds.terms.well_typed import IllTyped
 from loopbounds.transition.model import LoopModel, Variable
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantVerdict,
-    ProcessLimits,
-    SolverLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 
 
@@ -115,7 +112,7 @@ def test_inputs_that_determine_each_other() -> None:
     masked = terms.eq(terms.operation("and", i, p), j)
     again = terms.both(terms.eq(i, terms.add(j, x)), masked)
     step = Variable(x, const(0, 32), terms.add(i, j))
-    question = Question.about(LoopModel((p,), (step,), (i, j), (), again))
+    question = LoopAbstractions.of(LoopModel((p,), (step,), (i, j), (), again))
     for model in (question.simple, question.whole, question.exact):
         declared = {*model.parameters, *model.inputs, *(v.symbol for v in model.state)}
         assert rewrite.symbols(model.terms()) <= declared
@@ -128,7 +125,7 @@ def test_words_that_nusmv_does_not_have() -> None:
     again = terms.both(terms.ult(x, const(9, 32)), terms.ult(low, const(5, 32)))
     step = Variable(x, const(0, 32), terms.add(x, const(1, 32)))
     model = LoopModel((), (step,), (wide, n), (), again)
-    question = Question.about(model)
+    question = LoopAbstractions.of(model)
     assert is_sayable(question.simple.terms())
     assert is_sayable(question.whole.terms())
     assert not is_sayable(model.terms())
@@ -151,11 +148,11 @@ def doubling(times: int) -> LoopModel:
 def test_a_term_that_doubles_when_definitions_are_written_out() -> None:
     """NuSMV counts its parts in 32 bits: 2**31 were ill-typed to it, and it ended by signal 6."""
     budget = Budget(seconds=5, limits=SolverLimits(ProcessLimits(seconds=3)))
-    whole = prove_simple(doubling(5), Budget(), find_checker())
+    whole = prove_model(doubling(5), Budget(), find_checker())
     assert (whole.bound, whole.failed) == (10, "")
     with pytest.raises(TooLarge):
         smv_text(doubling(40), [])
-    large = prove_simple(doubling(40), budget, find_checker())
+    large = prove_model(doubling(40), budget, find_checker())
     assert (large.bound, large.failed) == (None, "")  # not within the limits
     assert not is_sayable(doubling(40).terms())
     outcome = prove(doubling(40), Budget(), find_checker())

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loopbounds.budgets.budget import ProcessLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.terms import arithmetic, rewrite
@@ -14,7 +15,7 @@ from loopbounds.terms.bit_vectors import Term, const, operation, sym
 from loopbounds.terms.evaluate import compile_loop, compile_terms, evaluate
 from loopbounds.terms.interval import interval
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import InvariantQuery, InvariantVerdict, ProcessLimits
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from tests.testing.loopbounds.drawn_terms import Drawn
 
 WIDTH = 8

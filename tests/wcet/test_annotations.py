@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import FactsError, UnboundedLoop
 from quoll.facts.annotations import read_annotations
 from quoll.image.image import Image

@@ -8,7 +8,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.processes.children import Died, TimedOut, apart

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from loopbounds.recursion import find_depths
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Cfg, Program

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.budgets.budget import Budget
 from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound, NotWhilePending, substituted
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.proof.options import BoundOptions
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.written_loops import loops_not_found
 from quoll.assumptions import MEMORY_MAP, Assumption, table

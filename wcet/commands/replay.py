@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError
 from quoll.facts import PathStart
 from quoll.recordings.trace import Execution, Trace

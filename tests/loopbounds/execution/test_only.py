@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from loopbounds.execution import machine
+from loopbounds.budgets import table
 from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import EXECUTION
 from quoll.assumptions import S5
@@ -99,7 +99,7 @@ def test_random_programs(kind: str) -> None:
 
 @pytest.mark.parametrize("name", UNDECIDED)
 def test_what_is_not_known_may_decide(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "STEPS", 20_000)
+    monkeypatch.setattr(table, "EXECUTED_INSTRUCTIONS", 20_000)
     flags = ("-fno-unroll-loops",)
     code = load(build(UNDECIDED[name], *flags, optimise="-O1"), from_reset=True)
     assert code.execution() is None

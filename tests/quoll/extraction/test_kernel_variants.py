@@ -11,8 +11,8 @@ import pytest
 
 from campaigns.corpora_kernel import build_kernel
 from campaigns.extraction import entries_of
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from tests.testing.quoll.invariants import verify_program

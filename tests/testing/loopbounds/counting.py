@@ -6,11 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from loopbounds.bounds import BoundOptions, Progress, bound_loops, bounds_by_counting
+from loopbounds.bounds import Progress, bound_loops, bounds_by_counting
+from loopbounds.budgets.budget import Budget
 from loopbounds.execution.counted import OnlyExecution
 from loopbounds.execution.only import only_execution
 from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.prove import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
 from quoll.extraction.extract import extract
 from quoll.facts import Facts

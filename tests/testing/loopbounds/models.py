@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
 from loopbounds.transition.model import LoopModel, Variable

@@ -16,8 +16,8 @@ from random import Random
 
 import numpy as np
 
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from pipeline.block_times import transfers
 from pipeline.native import CompiledTrace, Instructions, execute
 from quoll.arm.decode import decode

@@ -8,8 +8,8 @@ from random import Random
 
 from ilp.paths.check import path_cycles
 from ilp.paths.solution import PathStep
-from loopbounds.bounds import BoundOptions
-from loopbounds.proof.prove import Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.image.image import Image

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from wcet.analysis.analyse import analyse
 from wcet.analysis.options import Options
 from wcet.analysis.result import Result

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.proof.options import BoundOptions, Budget
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, TimingError
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound

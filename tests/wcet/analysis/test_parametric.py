@@ -12,7 +12,7 @@ import pytest
 from ilp.constraints.parameters import loop_parameters, numbered, visits
 from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from quoll.facts import load
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse as run

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cache.classify import classify as classify_accesses
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from quoll.arm.decode import decode
 from quoll.image.image import Image
 from quoll.recordings.follow import MissingEdge

@@ -9,7 +9,7 @@ import pytest
 
 from bench.program import build as compile_program
 from bench.program import generate
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, UnboundedLoop
 from quoll.inlining.sharing import Sharing
 from tests.testing.loopbounds.saving import SWITCHING

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.bounds import BoundOptions
+from loopbounds.proof.options import BoundOptions
 from tests.testing.quoll.building import build
 from wcet.analysis.analyse import analyse
 from wcet.analysis.missing import survey

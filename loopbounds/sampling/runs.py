@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from loopbounds.budgets import table
 from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.evaluate import Loop, Words
 from loopbounds.terms.rewrite import walk
@@ -17,7 +18,6 @@ from loopbounds.transition.model import LoopModel
 from loopbounds.transition.stepper import ModelStepper
 
 __all__ = [
-    "MAX_STEPS",
     "ModelRun",
     "explore",
     "longest",
@@ -25,11 +25,6 @@ __all__ = [
     "runs_from",
     "runs_near",
 ]
-
-MAX_STEPS = 1 << 16  # of one run
-ALL_STEPS = 1 << 18  # of all runs of one exploration
-MOST_RUNS = 120  # of one exploration
-KEPT = 48  # states kept from the start of a run, and as many from its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ class ModelRun:
 
 
 def explore(
-    model: LoopModel, seeds: Sequence[tuple[int, ...]] = (), steps: int = MAX_STEPS
+    model: LoopModel, seeds: Sequence[tuple[int, ...]] = (), steps: int = table.RUN_STEPS
 ) -> list[ModelRun]:
     """Runs from many initial states, deterministic; ``seeds`` are parameters to try first.
 
@@ -54,7 +49,7 @@ def explore(
     stepper = ModelStepper(model)
     chance = random.Random(1)
     choices = _Choices(model, chance)
-    budget, runs = ALL_STEPS, []
+    budget, runs = table.ALL_STEPS, []
     seen: set[tuple[int, ...]] = set()
     for parameters in _starts(model, choices, seeds):
         if parameters in seen:
@@ -63,11 +58,11 @@ def explore(
         state = stepper.start(parameters)
         if state is None:
             continue
-        for policy in range(3 if model.inputs else 1):
+        for policy in range(table.INPUT_POLICIES if model.inputs else 1):
             run = _run(stepper, parameters, state, choices, policy, min(budget, steps))
             budget -= run.executions
             runs.append(run)
-        if budget <= 0 or len(runs) >= MOST_RUNS:
+        if budget <= 0 or len(runs) >= table.MOST_RUNS:
             break
     return runs
 
@@ -76,9 +71,9 @@ def runs_from(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
     """Runs from one initial state."""
     stepper, choices = ModelStepper(model), _Choices(model, random.Random(1))
     state = stepper.start(parameters)
-    policies = range(0 if state is None else 3 if model.inputs else 1)
+    policies = range(0 if state is None else table.INPUT_POLICIES if model.inputs else 1)
     return [
-        _run(stepper, parameters, state, choices, policy, MAX_STEPS)
+        _run(stepper, parameters, state, choices, policy, table.RUN_STEPS)
         for policy in policies
         if state is not None
     ]
@@ -90,9 +85,11 @@ def runs_near(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
     runs: list[ModelRun] = []
     for start in (parameters, *neighbours(parameters, [p.width for p in model.parameters])):
         state = stepper.start(start)
-        if state is not None and len(runs) < MOST_RUNS:
-            policies = range(3 if model.inputs else 1)
-            runs += [_run(stepper, start, state, choices, policy, KEPT) for policy in policies]
+        if state is not None and len(runs) < table.MOST_RUNS:
+            policies = range(table.INPUT_POLICIES if model.inputs else 1)
+            runs += [
+                _run(stepper, start, state, choices, policy, table.RUN_ENDS) for policy in policies
+            ]
     return runs
 
 
@@ -117,7 +114,7 @@ def _starts(
     extremes = [choices.values(p) for p in model.parameters]
     for same in range(max(map(len, extremes), default=0)):
         yield tuple(v[same % len(v)] for v in extremes)
-    for _ in range(600 if model.parameters else 1):
+    for _ in range(table.RANDOM_STARTS if model.parameters else 1):
         yield tuple(choices.pick(p) for p in model.parameters)
     for seed in seeds:
         yield from neighbours(seed, [p.width for p in model.parameters])
@@ -165,7 +162,7 @@ class _Choices:
             return
         if policy == 0:
             yield from self._same
-        for _ in range(12 if policy < 2 else 1):
+        for _ in range(table.INPUT_TRIES if policy < 2 else 1):
             yield tuple(self.pick(s) for s in self._order)
 
 
@@ -178,10 +175,10 @@ def _run(
     limit: int,
 ) -> ModelRun:
     go_on = stepper.loop or _choosing(stepper, choices, policy)
-    head, tail = [state], deque[Words](maxlen=KEPT)
-    near = max(0, min(limit, KEPT) - 1)
+    head, tail = [state], deque[Words](maxlen=table.RUN_ENDS)
+    near = max(0, min(limit, table.RUN_ENDS) - 1)
     steps, state = go_on(parameters, state, near, head.append)
-    ended, far = steps < near, max(0, limit - KEPT)
+    ended, far = steps < near, max(0, limit - table.RUN_ENDS)
     if not ended:
         more, state = go_on(parameters, state, far, tail.append)
         steps, ended = steps + more, more < far

@@ -8,26 +8,51 @@ any of several states, if few bits of parameters tell them apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
-from loopbounds.reduction.control import demanded_of
+from loopbounds.budgets import table
+from loopbounds.reduction.control import control_of, demanded_of, with_demanded_bits
+from loopbounds.strategies.session import SolverSession
+from loopbounds.strategies.strategy import InductiveBound, ProofTask, ProvedBound, prove_by
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, mask
 from loopbounds.transition.model import LoopModel, at_most
 from loopbounds.transition.stepper import ModelStepper
 
-__all__ = ["listed", "states_of"]
-
-STATES = 512
-INPUTS = 8  # bits
-STARTS = 9  # bits of parameters
-STEPS = 1 << 16  # from one state to another
+__all__ = ["ExplicitStates", "listed", "states_of"]
 
 State = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitStates:
+    """The bound by the states of a model, or of its control, if these are few.
+
+    It needs no samples, and has the whole budget anew.
+    """
+
+    name = "explicit-state enumeration"
+
+    def applies(self, task: ProofTask) -> bool:
+        """Always: enumeration gives up early."""
+        return True
+
+    def attempt(self, task: ProofTask) -> ProvedBound | None:
+        """As ``Strategy``."""
+        model: LoopModel | None = with_demanded_bits(replace(task.model, hints=(), exits=()))
+        states = states_of(model) if model is not None else None
+        if not states:
+            model = control_of(task.model)
+            states = states_of(model) if model is not None else None
+        if model is None or not states:
+            return None
+        bound, relation = listed(model, states)
+        session = SolverSession(model, task.budget, task.checker)
+        return prove_by(session, InductiveBound(bound, (relation,)))
 
 
 def states_of(model: LoopModel) -> dict[State, int] | None:
@@ -37,7 +62,7 @@ def states_of(model: LoopModel) -> dict[State, int] | None:
     or in which parameters decide more than where it starts.
     """
     starts = _starts(model)
-    if starts is None or sum(i.width for i in model.inputs) > INPUTS:
+    if starts is None or sum(i.width for i in model.inputs) > table.LISTED_INPUT_BITS:
         return None
     parameters = (0,) * len(model.parameters)  # of no matter to a step
     choices = list(product(*(range(mask(i.width) + 1) for i in model.inputs)))
@@ -47,7 +72,7 @@ def states_of(model: LoopModel) -> dict[State, int] | None:
     while pending:
         state = pending.pop()
         steps += len(choices)
-        if steps > STEPS or len(before) > STATES:
+        if steps > table.LISTED_STEPS or len(before) > table.LISTED_STATES:
             return None
         for following in {stepper.step(parameters, state, inputs) for inputs in choices} - {None}:
             if following is not None and following not in before:
@@ -76,7 +101,7 @@ def _starts(model: LoopModel) -> set[State] | None:
     for value in initial:
         for symbol, wanted in demanded_of(value, mask(value.width)).items():
             bits[symbol] |= wanted
-    if sum(wanted.bit_count() for wanted in bits.values()) > STARTS:
+    if sum(wanted.bit_count() for wanted in bits.values()) > table.LISTED_START_BITS:
         return None
     decided = (
         c

@@ -28,8 +28,9 @@ from itertools import permutations
 from math import gcd
 from operator import or_
 
-from loopbounds.proof.runs import ModelRun
-from loopbounds.proof.shifting import BITWISE, of_shifts
+from loopbounds.budgets import table
+from loopbounds.sampling.runs import ModelRun
+from loopbounds.sampling.shifting import BITWISE, of_shifts
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.arithmetic import signed
@@ -39,48 +40,44 @@ from loopbounds.terms.interval import interval
 from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable
 
-__all__ = ["candidates", "holding", "likely_bounds"]
+__all__ = ["candidate_invariants", "holding", "likely_bounds"]
 
 K = terms.add(COUNT, const(-1, COUNT_WIDTH))
 COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
-MOST = 80  # candidates
-SMALL = 15  # terms in a constraint that is made one
-WRAPPING = 16  # bits of a word that wraps
-FIRST = 4  # runs that most guesses do not hold in
 
 
-def candidates(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
+def candidate_invariants(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
     """Candidate invariants that survive ``runs``, over parameters, state and ``COUNT``."""
     found: dict[Term, None] = dict.fromkeys([COUNTED, *model.constraints, *model.hints])
     for index, variable in enumerate(model.state):
         found.update(dict.fromkeys(_of_variable(variable, index, runs)))
-    for guess in _of_comparisons(model, runs):
-        found[guess] = None
+    for candidate in _of_comparisons(model, runs):
+        found[candidate] = None
     found.update(dict.fromkeys(_of_long_words(model, runs)))
     found.update(dict.fromkeys(of_shifts(model, runs)))
     found.update(dict.fromkeys(_of_pairs(model)))
     found.update(dict.fromkeys(_as_at_first(model)))
     found.update(dict.fromkeys(_of_ranges(model)))
     usable = [c for c in found if c.constant is None and c.width == 1]
-    return holding(model, usable, runs)[:MOST]
+    return holding(model, usable, runs)[: table.MOST_CANDIDATES]
 
 
-def holding(model: LoopModel, guesses: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
+def holding(model: LoopModel, candidates: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
     """The guesses that hold in every recorded state."""
-    first, others = list(runs[:FIRST]), runs[FIRST:]
-    kept = _holding(model, guesses, first)  # most do not
+    first, others = list(runs[: table.FILTERING_RUNS]), runs[table.FILTERING_RUNS :]
+    kept = _holding(model, candidates, first)  # most do not
     return _holding(model, kept, others) if kept and others else kept
 
 
-def _holding(model: LoopModel, guesses: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
+def _holding(model: LoopModel, candidates: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
     order = [*model.parameters, *(v.symbol for v in model.state), COUNT]
-    check = compile_terms(guesses, order)
-    alive = list(range(len(guesses)))
+    check = compile_terms(candidates, order)
+    alive = list(range(len(candidates)))
     for run in runs:
         for state, count in zip(run.states, run.counts, strict=True):
             values = check([*run.parameters, *state, count])
             alive = [i for i in alive if values[i]]
-    return [guesses[i] for i in alive]
+    return [candidates[i] for i in alive]
 
 
 def _steps(index: int, runs: Sequence[ModelRun]) -> set[int]:
@@ -304,7 +301,7 @@ def _turns(model: LoopModel, runs: Sequence[ModelRun]) -> list[_Turn]:
         steps = _steps(index, runs)
         for bits in (narrow.bits for narrow in _narrowest(variable, index, runs)):
             step = min(steps, default=0) & mask(bits)
-            if step and bits <= WRAPPING and _one(steps, mask(bits)):
+            if step and bits <= table.WRAPPING_BITS and _one(steps, mask(bits)):
                 even = (step & -step).bit_length() - 1
                 found[_Turn(bits, even, step >> even)] = None
     return list(found)
@@ -317,7 +314,7 @@ def _strides(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
         if len(steps) == 1:
             size = steps.pop()
             found.add(min(size, (1 << variable.symbol.width) - size))
-    return sorted(s for s in found if 0 < s < 1 << 20)
+    return sorted(s for s in found if 0 < s < table.LONGEST_STRIDE)
 
 
 def _compared(model: LoopModel) -> list[tuple[Term, Term]]:
@@ -336,7 +333,7 @@ def _compared(model: LoopModel) -> list[tuple[Term, Term]]:
             pairs[a, b] = None
         first, second = (_without_constant(a) for a in t.args)
         pairs[first, second] = None
-    return list(pairs)[:12]
+    return list(pairs)[: table.COMPARED_PAIRS]
 
 
 def _without_constant(t: Term) -> Term:
@@ -374,14 +371,14 @@ def _as_at_first(model: LoopModel) -> Iterator[Term]:
     for v in model.state:
         if v.initial.op == "sym":
             for c in model.constraints:
-                if v.initial in rewrite.symbols([c]) and rewrite.size(c) <= SMALL:
+                if v.initial in rewrite.symbols([c]) and rewrite.size(c) <= table.SMALL_CONSTRAINT:
                     yield substitute(c, {v.initial: v.symbol})
 
 
 def _of_pairs(model: LoopModel) -> Iterator[Term]:
     """Two variables that move together or against each other."""
     combine: tuple[Callable[[Term, Term], Term], ...] = (sub, terms.add)
-    state = [v for v in model.state if v.symbol.width > 1][:6]
+    state = [v for v in model.state if v.symbol.width > 1][: table.PAIRED_VARIABLES]
     for i, first in enumerate(state):
         for second in state[i + 1 :]:
             if first.symbol.width == second.symbol.width:

@@ -11,21 +11,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from loopbounds.budgets.budget import Budget, SolverLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.printing import TooLarge
-from loopbounds.proof.options import Budget
 from loopbounds.smt.induction import Induction
 from loopbounds.smt.solver import SearchFailed
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.terms.well_typed import IllTyped
 from loopbounds.transition.checker import Checker, ProofObligation
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import (
-    InvariantQuery,
-    InvariantResult,
-    InvariantVerdict,
-    SolverLimits,
-)
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 
 __all__ = ["OutOfTime", "SolverFailed", "SolverSession"]
 

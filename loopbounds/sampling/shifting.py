@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from loopbounds.proof.runs import ModelRun
+from loopbounds.budgets import table
+from loopbounds.sampling.runs import ModelRun
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, const, eq, mask, operation, scale, sub, ule
@@ -26,8 +27,6 @@ __all__ = ["of_shifts"]
 
 _Seen = list[tuple[int, tuple[int, ...]]]
 
-MOST = 3  # conditions to go on
-SMALL = 15  # terms in one of them
 PLACES = (1, 2, 3, 4, 8)  # by which an iteration shifts
 BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "clz"})
 
@@ -49,7 +48,12 @@ def _of_word(
 ) -> Iterator[Term]:
     known = rewrite.symbols([*model.parameters, *(v.symbol for v in model.state)])
     parts = [c for c in terms.conjuncts(model.again) if rewrite.symbols([c]) <= known]
-    conditions = [TRUE, *[c for c in parts if rewrite.size(c) <= SMALL][:MOST]]
+    conditions = [
+        TRUE,
+        *[c for c in parts if rewrite.size(c) <= table.SMALL_CONSTRAINT][
+            : table.GOING_ON_CONDITIONS
+        ],
+    ]
     seen = _seen(model, [x, *conditions], runs)
     all_ones = mask(x.width)
     for j in _places(seen, x.width):

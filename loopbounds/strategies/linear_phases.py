@@ -14,18 +14,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from loopbounds.budgets import table
+from loopbounds.strategies.session import SolverSession
+from loopbounds.strategies.strategy import InductiveBound, ProofTask, ProvedBound, prove_by
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, Term, const, eq, mask, scale, sub, ule
 from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel
 from loopbounds.transition.stepper import ModelStepper
 
-__all__ = ["Phase", "in_phases", "phases_of"]
+__all__ = ["LinearPhase", "OnlyRunInPhases", "in_phases", "phases_of"]
 
-PHASES = 32
+
+@dataclass(frozen=True, slots=True)
+class OnlyRunInPhases:
+    """The length of the only run, up to ``most`` executions, if that has few phases.
+
+    Short runs share the budget of most strategies, long ones have the whole budget anew.
+    """
+
+    most: int
+    name = "acceleration in linear phases"
+
+    def applies(self, task: ProofTask) -> bool:
+        """Runs within the limit of all runs early, longer ones where nothing else has a bound."""
+        return task.is_long == (self.most > table.RUN_STEPS) and task.best is None
+
+    def attempt(self, task: ProofTask) -> ProvedBound | None:
+        """As ``Strategy``."""
+        phases = phases_of(task.model, self.most)
+        if not phases:
+            return None
+        session = task.session
+        if task.is_long:
+            session = SolverSession(task.model, task.budget, task.checker)
+        session.turn_to(task.model)
+        found = InductiveBound(phases[-1].last, (in_phases(task.model, phases),))
+        return prove_by(session, found)
 
 
 @dataclass(slots=True)
-class Phase:
+class LinearPhase:
     """Executions ``first`` to ``last`` of the header; ``state`` is what the first of them finds."""
 
     state: tuple[int, ...]
@@ -40,7 +68,7 @@ class _TooMany(Exception):
 
 class _Phases:
     def __init__(self, start: tuple[int, ...], ones: Sequence[int]) -> None:
-        self.found = [Phase(start, 1, 1)]
+        self.found = [LinearPhase(start, 1, 1)]
         self._before, self._ones = start, ones
 
     def see(self, state: tuple[int, ...]) -> None:
@@ -51,14 +79,14 @@ class _Phases:
         if phase.first == phase.last:
             phase.steps = steps
         elif phase.steps != steps:
-            if len(self.found) == PHASES:
+            if len(self.found) == table.PHASES:
                 raise _TooMany
-            self.found.append(Phase(state, phase.last + 1, phase.last + 1))
+            self.found.append(LinearPhase(state, phase.last + 1, phase.last + 1))
             return
         phase.last += 1
 
 
-def phases_of(model: LoopModel, most: int) -> tuple[Phase, ...]:
+def phases_of(model: LoopModel, most: int) -> tuple[LinearPhase, ...]:
     """The phases of the run; none if there may be several runs, or it is too long or has too many.
 
     ``most``: executions of the header.
@@ -75,12 +103,12 @@ def phases_of(model: LoopModel, most: int) -> tuple[Phase, ...]:
     return tuple(phases.found) if taken < most else ()
 
 
-def in_phases(model: LoopModel, phases: Sequence[Phase]) -> Term:
+def in_phases(model: LoopModel, phases: Sequence[LinearPhase]) -> Term:
     """The invariant that each state is one of a phase."""
     return reduce(terms.either, (_during(model, phase) for phase in phases), FALSE)
 
 
-def _during(model: LoopModel, phase: Phase) -> Term:
+def _during(model: LoopModel, phase: LinearPhase) -> Term:
     passed = sub(COUNT, const(phase.first, COUNT_WIDTH))
     claim = ule(passed, const(phase.last - phase.first, COUNT_WIDTH))
     steps = phase.steps or (0,) * len(model.state)

@@ -12,44 +12,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopbounds.proof.runs import ModelRun, neighbours
+from loopbounds.budgets import table
+from loopbounds.sampling.runs import ModelRun, neighbours
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.stepper import ModelStepper
 
-__all__ = ["Choice", "climb"]
-
-LONG = 1 << 12  # executions, beyond which a run is long enough
-STEPS = 1 << 16  # of all runs together
-KEPT = 48  # states kept of a run
+__all__ = ["RunChoice", "hill_climb"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RunChoice:
     """Initial parameters, and the inputs of every step."""
 
     parameters: tuple[int, ...]
     inputs: tuple[int, ...]
 
 
-def climb(model: LoopModel, starts: Sequence[Choice]) -> list[ModelRun]:
+def hill_climb(model: LoopModel, starts: Sequence[RunChoice]) -> list[ModelRun]:
     """The longest run found from each initial state of ``starts``; none for those forbidden."""
-    climber = _Climber(model)
+    climber = _HillClimber(model)
     found = [run for start in starts if (run := climber.best(start)) is not None]
     found.sort(key=lambda run: (run.endless, run.executions))
     return list({run.parameters: run for run in found}.values())
 
 
-class _Climber:
+class _HillClimber:
     def __init__(self, model: LoopModel) -> None:
         self._stepper = ModelStepper(model)
         self._widths = [s.width for s in (*model.parameters, *model.inputs)]
         self._split = len(model.parameters)
-        self._left = STEPS
+        self._left = table.CLIMBING_STEPS
 
-    def best(self, start: Choice) -> ModelRun | None:
+    def best(self, start: RunChoice) -> ModelRun | None:
         words = (*start.parameters, *start.inputs)
         run = self._run(words)
-        while run is not None and run.executions < LONG and not run.endless and self._left > 0:
+        while (
+            run is not None
+            and run.executions < table.LONG_RUN
+            and not run.endless
+            and self._left > 0
+        ):
             longer = self._longer(words, run.executions)
             if longer is None:
                 break
@@ -73,12 +75,17 @@ class _Climber:
         states = [state]
         before, count = state, 1
         following = self._stepper.step(parameters, state, inputs)
-        while following is not None and following != before and count < LONG and self._left > 0:
+        while (
+            following is not None
+            and following != before
+            and count < table.LONG_RUN
+            and self._left > 0
+        ):
             count += 1
             self._left -= 1
             if count & (count - 1) == 0:  # a state to come back to (Brent)
                 before = following
-            if count <= KEPT:
+            if count <= table.RUN_ENDS:
                 states.append(following)
             following = self._stepper.step(parameters, following, inputs)
         counts = tuple(range(1, len(states) + 1))

@@ -1,0 +1,113 @@
+"""Abstraction and refinement: the bound of a loop by a simpler model, by a detailed one if need be.
+
+Every abstraction has all runs of the loop, so that its bounds are bounds of the loop.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from loopbounds.budgets import table
+from loopbounds.budgets.budget import Budget
+from loopbounds.proof.prove import ProofOutcome, prove_explicit, prove_model
+from loopbounds.reduction.canonical import canonical
+from loopbounds.reduction.coarsen import coarsen, without_large
+from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.runs import longest
+from loopbounds.strategies.sampling import long_runs
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel
+
+__all__ = ["LoopAbstractions", "prove"]
+
+
+def prove(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
+    """The smallest bound that is proved, for an abstraction where that suffices.
+
+    Raises nothing if a solver fails.
+    """
+    models = LoopAbstractions.of(model)
+    outcome = prove_model(models.simple, models.first_budget(budget), checker)
+    return models.refined(outcome, budget, checker)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopAbstractions:
+    """Models of one loop, from the simplest, which has the longest runs, to the exact one."""
+
+    simple: LoopModel
+    whole: LoopModel
+    detailed: LoopModel  # with large constraints, too
+    exact: LoopModel  # its runs show that a bound is reached
+
+    @staticmethod
+    def of(model: LoopModel) -> LoopAbstractions:
+        """The abstractions of the model of a slice."""
+        model = simplified(model)
+        detailed = canonical(without_large(model, table.DETAILED_TERMS))
+        return LoopAbstractions(
+            canonical(coarsen(model)), canonical(without_large(model)), detailed, model
+        )
+
+    def first_budget(self, budget: Budget) -> Budget:
+        """The budget of the simple model."""
+        return budget if self.simple == self.whole else _share(budget)
+
+    def refined(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
+        """The outcome for the loop, from that for the simple model.
+
+        A missing or loose bound is sought by explicit states, then by more detailed models.
+        """
+        alike = self.simple == canonical(self.exact)
+        if outcome.failed or (alike and (outcome.bound is not None or outcome.endless)):
+            return outcome
+        start, before = time.perf_counter(), outcome.seconds
+        known = outcome.reached
+        if not alike:
+            # with inputs no run shows that the bound is exact (rule 22)
+            reached = 1 if self.exact.inputs else longest(long_runs(self.exact))
+            known = outcome.reached if self.exact.inputs else reached
+            outcome = replace(outcome, reached=reached)
+        long = known >= table.RUN_STEPS
+        detail = self.detailed != self.whole and not long and outcome.bound is None
+        # of a loop that goes on longer than runs are followed no run tells which bound is loose
+        near = table.RUN_STEPS if long else table.LOOSE * known
+        loose = outcome.bound is None or outcome.bound > near
+        if loose:
+            found = prove_explicit(self.exact, budget, checker)
+            outcome = _lower(replace(found, reached=outcome.reached), outcome)
+            loose = outcome.bound is None or outcome.bound > near
+        if loose and self.simple != self.whole:
+            if outcome.bound is not None:
+                budget = _lowering_share(budget)
+            given = _share(budget) if detail else budget
+            most = (outcome.bound or table.HUGE) // 2
+            outcome = _lower(prove_model(self.whole, given, checker, most), outcome)
+        if detail and outcome.bound is None and not outcome.failed:
+            outcome = _lower(prove_model(self.detailed, budget, checker), outcome)
+        return replace(outcome, seconds=before + time.perf_counter() - start)
+
+
+def _share(budget: Budget) -> Budget:
+    """The share of the budget for a model that a more detailed one follows."""
+    return replace(budget, steps=max(1, budget.steps // table.ABSTRACT_SHARE))
+
+
+def _lowering_share(budget: Budget) -> Budget:
+    """The share of the budget to lower a bound that is proved."""
+    return replace(
+        budget,
+        seconds=max(1, budget.seconds // table.LOWERING_SECONDS_SHARE),
+        queries=max(1, budget.queries // table.LOWERING_SHARE),
+        steps=max(1, budget.steps // table.LOWERING_SHARE),
+    )
+
+
+def _lower(new: ProofOutcome, old: ProofOutcome) -> ProofOutcome:
+    """The lower of two outcomes for one loop. If the solver fails, the looser bound stays."""
+    if old.bound is None:
+        return new
+    if new.failed:
+        return replace(old, failed=new.failed)
+    return old if (new.bound or table.HUGE) > old.bound else new

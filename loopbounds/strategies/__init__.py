@@ -1,0 +1,7 @@
+"""Proof strategies: each finds a bound of a model in its own way, and has the checker prove it.
+
+Takes a ``LoopModel``, samples of it, a budget and a checker.
+Gives a proved bound with its relations, or none.
+Source: Flanagan and Leino, "Houdini", FME 2001; Sheeran, Singh and Stalmarck, FMCAD 2000.
+Names: strategy.Strategy, houdini.houdini, k_induction.KInduction, end_distance.DistanceOfEnds.
+"""

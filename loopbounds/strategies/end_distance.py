@@ -1,0 +1,252 @@
+"""Loops that go from one unknown end to another: the largest distance between the two.
+
+A candidate ``s * executions + b <= D``, with D over parameters alone, bounds the executions by the
+most that D can be where the loop is entered. To find that, only initial states are asked about, and
+no iteration. That is easy even where the two ends are made of masks, shifts and choices. It is then
+one more relation, ``D <= most``, of which the induction does not see what D is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from loopbounds.budgets import table
+from loopbounds.sampling.candidates import likely_bounds
+from loopbounds.sampling.runs import ModelRun, longest, runs_from
+from loopbounds.sampling.samples import Samples
+from loopbounds.strategies.houdini import houdini
+from loopbounds.strategies.session import OutOfTime, SolverSession
+from loopbounds.strategies.strategy import InductiveBound, ProofTask, ProvedBound, prove_by
+from loopbounds.terms import rewrite
+from loopbounds.terms.arithmetic import signed
+from loopbounds.terms.bit_vectors import Term, const, mask, sub, ule
+from loopbounds.terms.evaluate import compile_terms
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, at_most
+from loopbounds.transition.query import InvariantQuery, InvariantVerdict
+
+__all__ = ["DistanceOfEnds", "EndDistance", "FurtherEnds", "end_distances", "longer_runs"]
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherEnds:
+    """Longer runs, from initial states whose ends are further apart than in any known run.
+
+    Of a loop between two unknown ends the random runs may all be short.
+    """
+
+    name = "counterexample-guided sampling"
+
+    def applies(self, task: ProofTask) -> bool:
+        """Unless two executions are all, or runs are longer than they are followed."""
+        return table.TWO_EXECUTIONS < task.reached < table.RUN_STEPS
+
+    def attempt(self, task: ProofTask) -> ProvedBound | None:
+        """None: runs prove nothing. Adds them to the samples of the task."""
+        for _ in range(table.LENGTHENINGS):
+            samples = task.known
+            more = longer_runs(task.distance_session, samples)
+            if longest(more) <= samples.reached:
+                return None
+            task.samples = replace(samples, runs=[*samples.runs, *more])
+            task.remaining = None
+            if task.is_long:
+                return None
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceOfEnds:
+    """The bound by the largest distance of two unknown ends: a ranking function.
+
+    Queries of distances have a budget of their own. ``first``: before k-induction, of long loops,
+    and where runs are followed to their ends only if one of them comes ``near`` to the distance.
+    """
+
+    first: bool
+    near: bool = False
+    name = "ranking by distance"
+
+    def applies(self, task: ProofTask) -> bool:
+        """Long loops first, other ones after k-induction, some of them both times."""
+        if self.near:
+            return task.known.is_large and not (task.is_long or task.is_short)
+        return task.is_long == self.first and not task.is_short
+
+    def attempt(self, task: ProofTask) -> ProvedBound | None:
+        """As ``Strategy``.
+
+        Other relations of the ends make the induction harder: it is tried without them at first.
+        """
+        session, samples, reached = task.distance_session, task.known, task.reached
+        model, ends = samples.model, set(samples.model.parameters)
+        most = min(task.most, reached + reached // table.NEARLY) if self.near else task.most
+        likely = end_distances(session, samples, min(most, table.USEFUL))
+        moving = [c for c in samples.candidates if not rewrite.symbols([c]) <= ends]
+        for some in ([c for c in moving if c.op == "eq"], moving):
+            for distance in likely:
+                known = list(dict.fromkeys([*some, distance.candidate, distance.relation]))
+                for bound in (distance.bound - 1, distance.bound):  # without the end itself
+                    if bound < reached:
+                        continue
+                    left, inductive = houdini(session, model, known, at_most(bound))
+                    found = InductiveBound(bound, tuple(left))
+                    if inductive and (proved := prove_by(session, found)):
+                        return replace(proved, final=not _may_be_less(samples, bound))
+        return None
+
+
+def _may_be_less(samples: Samples, bound: int) -> bool:
+    """Whether a constant of the model may be a lower bound, of runs not followed to their ends."""
+    executions = samples.reached
+    return executions >= table.RUN_STEPS and any(
+        executions < n < bound - 1 for n in likely_bounds(samples.model, samples.runs)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EndDistance:
+    """``factor * executions + offset <= term`` in all that was seen, and ``term <= most``."""
+
+    candidate: Term
+    term: Term
+    factor: int
+    offset: int
+    most: int
+
+    @property
+    def bound(self) -> int:
+        """Executions."""
+        return (self.most - self.offset) // self.factor
+
+    @property
+    def relation(self) -> Term:
+        """What is known of the term."""
+        return ule(self.term, const(self.most, self.term.width))
+
+
+def end_distances(session: SolverSession, samples: Samples, most: int) -> list[EndDistance]:
+    """The distances with a bound from the longest run to ``most``, the least bound first.
+
+    Raises as ``SolverSession.check``.
+    """
+    model, executions = samples.model, samples.reached
+    ends = list(_between_ends(samples))
+    least: dict[Term, int] = {}
+    limits: dict[Term, int] = {}
+    for _, factor, offset, term in ends:
+        least[term] = max(least.get(term, 0), executions * factor + offset)
+        limits[term] = max(limits.get(term, 0), (most + 1) * factor + offset - 1)
+    known: dict[Term, int] = {}
+    for term, limit in limits.items():
+        near = samples.furthest.get(term, limit + 1)
+        if near <= limit or _further(session, model, term, limit) is None:
+            low, high = max(0, least[term]), min(near, limit)
+            known[term] = _most(session, model, term, max(low, _beside(term, known)), high)
+    found: dict[int, EndDistance] = {}
+    for candidate, factor, offset, term in ends:
+        if (furthest := known.get(term)) is not None:
+            distance = EndDistance(candidate, term, factor, offset, furthest)
+            found.setdefault(distance.bound, distance)
+    return [found[bound] for bound in sorted(found) if executions <= bound <= most]
+
+
+def longer_runs(session: SolverSession, samples: Samples) -> list[ModelRun]:
+    """Runs from where an end is further away than known runs come, which may be longer.
+
+    Adds to ``furthest`` of the samples. Raises as ``SolverSession.check``.
+    """
+    runs: list[ModelRun] = []
+    model, executions, limits = samples.model, samples.reached, samples.furthest
+    for _, factor, offset, term in _between_ends(samples):
+        evaluate = compile_terms([term], list(model.parameters))
+        reached = max(executions, longest(runs))
+        low, limit = max(0, factor * reached + offset), table.USEFUL * factor + offset
+        furthest, than = None, low
+        while than < min(limit, limits.get(term, mask(term.width))):
+            start = _further(session, model, term, than)
+            if start is None:
+                limits[term] = than
+            else:
+                furthest, low = start, int(evaluate(start)[0])
+            high = limits.get(term, 2 * low)
+            if furthest is None or high - low <= low // table.NEARLY:
+                break
+            than = high if term not in limits else _round(low, high)
+        runs += runs_from(model, furthest) if furthest is not None else []
+    return runs
+
+
+def _between_ends(samples: Samples) -> Iterator[tuple[Term, int, int, Term]]:
+    """The candidates of that form about the first terms, each with its s, b and D."""
+    found = list(_all_between_ends(samples))
+    terms = set(islice(dict.fromkeys(term for *_, term in found), table.DISTANCE_TERMS))
+    return (candidate for candidate in found if candidate[-1] in terms)
+
+
+def _all_between_ends(samples: Samples) -> Iterator[tuple[Term, int, int, Term]]:
+    parameters = set(samples.model.parameters)
+    for candidate in samples.candidates:
+        if candidate.op != "not" or candidate.args[0].op != "ult":
+            continue
+        term, count = candidate.args[0].args
+        factor, offset = _of_count(count)
+        unknown = rewrite.symbols([term])
+        if 0 < factor < table.USEFUL and unknown and unknown <= parameters:
+            yield candidate, factor, offset, term
+
+
+def _of_count(term: Term) -> tuple[int, int]:
+    """s and b of ``s * executions + b``; 0 and 0 of another term."""
+    if term is COUNT:
+        return 1, 0
+    if term.op == "linear" and term.args == (COUNT,):
+        return term.factors[0], signed(term.value, COUNT_WIDTH)
+    return 0, 0
+
+
+def _beside(term: Term, known: Mapping[Term, int]) -> int:
+    """What a term comes to that is a constant away from one of those known; 0 if none is."""
+    for other, most in known.items():
+        apart = sub(term, other).constant if other.width == term.width else None
+        if apart is not None:
+            return most + signed(apart, term.width)
+    return 0
+
+
+def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: int) -> int:
+    """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
+
+    ``low`` is asked about first: runs from the furthest start may be known.
+    """
+    evaluate = compile_terms([term], list(model.parameters))
+    middle = low
+    while low < high:
+        start = _further(session, model, term, middle)
+        low, high = (low, middle) if start is None else (int(evaluate(start)[0]), high)
+        middle = _round(low, high)
+    return high
+
+
+def _round(low: int, high: int) -> int:
+    """From ``low`` to below ``high`` the most even: what is asked of that is soon answered."""
+    if low + 1 >= high:
+        return low
+    apart = (low ^ high - 1).bit_length() - 1
+    return (high - 1) >> apart << apart
+
+
+def _further(
+    session: SolverSession, model: LoopModel, term: Term, than: int
+) -> tuple[int, ...] | None:
+    """Parameters of an initial state where ``term`` is more than that; None if there is none."""
+    if than >= mask(term.width):
+        return None
+    claim = ule(term, const(max(than, 0), term.width))
+    [answer] = session.check([("near", claim)], [InvariantQuery("near", depth=0)])
+    if answer.verdict is InvariantVerdict.EXPIRED:
+        raise OutOfTime
+    if answer.verdict is not InvariantVerdict.FALSE:
+        return None
+    return tuple(answer.trace[0][p.name] for p in model.parameters)

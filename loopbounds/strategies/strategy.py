@@ -1,0 +1,136 @@
+"""The interface of a proof strategy, and the task that the strategies of one model share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import Protocol
+
+from loopbounds.budgets import table
+from loopbounds.budgets.budget import Budget
+from loopbounds.sampling.samples import Samples
+from loopbounds.strategies.session import SolverSession
+from loopbounds.terms import bit_vectors as terms
+from loopbounds.terms.bit_vectors import Term
+from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel, at_most
+
+__all__ = ["InductiveBound", "ProofTask", "ProvedBound", "Strategy", "conjunction", "prove_by"]
+
+
+@dataclass(frozen=True, slots=True)
+class InductiveBound:
+    """``relations and count <= bound``: inductive over ``depth`` states, as the search finds."""
+
+    bound: int
+    relations: tuple[Term, ...]
+    depth: int = table.INDUCTION_DEPTH
+
+    @property
+    def claim(self) -> Term:
+        """The invariant to be proved."""
+        return terms.both(conjunction(self.relations), at_most(self.bound))
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedBound:
+    """A bound that the checker has proved, with its relations and the SMV text of the proof."""
+
+    bound: int
+    relations: tuple[Term, ...]
+    text: str
+    final: bool = True  # False: the next strategies may find a lower bound
+
+
+class Strategy(Protocol):
+    """A way to a bound. The order of strategies, and who applies, decide which one proves."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method in the literature."""
+
+    def applies(self, task: ProofTask) -> bool:
+        """Whether it is worth a trial, by the samples and results so far."""
+
+    def attempt(self, task: ProofTask) -> ProvedBound | None:
+        """A proved bound; None: not found. Raises OutOfTime and SolverFailed."""
+
+
+@dataclass(eq=False)
+class ProofTask:
+    """One model to be bounded: what the strategies know of it, and the budgets that they share.
+
+    ``most``: a larger bound is not worth a proof by distance. ``samples``: None before there are
+    any. ``no_third``: that there are at most two executions, where bounded model checking says so.
+    ``remaining``: the candidates that Houdini has left of the whole model; None before.
+    """
+
+    model: LoopModel
+    budget: Budget
+    checker: Checker
+    most: int = table.HUGE
+    samples: Samples | None = None
+    no_third: InductiveBound | None = None
+    remaining: list[Term] | None = None
+    best: ProvedBound | None = None
+    session: SolverSession = field(init=False)  # of most strategies: they share one budget
+
+    def __post_init__(self) -> None:
+        self.session = SolverSession(self.model, self.budget, self.checker)
+
+    @cached_property
+    def distance_session(self) -> SolverSession:
+        """Queries of distances: many small ones, and one large proof."""
+        queries = max(self.budget.queries, table.DISTANCE_QUERIES)
+        steps = max(self.budget.steps, table.DISTANCE_STEPS)
+        each = self.budget.limits.steps
+        share = table.DISTANCE_STEPS // table.DISTANCE_QUERY_SHARE
+        limits = replace(self.budget.limits, steps=replace(each, steps=min(each.steps, share)))
+        budget = replace(self.budget, queries=queries, steps=steps, limits=limits)
+        return SolverSession(self.model, budget, self.checker)
+
+    @property
+    def known(self) -> Samples:
+        """The samples, which all strategies but the first rely on."""
+        assert self.samples is not None
+        return self.samples
+
+    @property
+    def reached(self) -> int:
+        """The executions of the longest run found: no bound is lower."""
+        return 1 if self.samples is None else self.samples.reached
+
+    @property
+    def is_short(self) -> bool:
+        """Whether two executions happen, and bounded model checking finds no third one."""
+        return self.no_third is not None and self.reached == table.TWO_EXECUTIONS
+
+    @property
+    def is_long(self) -> bool:
+        """Whether runs are longer than they are followed."""
+        return self.reached >= table.RUN_STEPS
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no other strategy need be tried."""
+        if self.samples is None or self.samples.is_endless:
+            return True
+        return self.best is not None and self.best.bound <= table.USEFUL and self.best.final
+
+    def take(self, found: ProvedBound | None) -> None:
+        """Note a result, if it is the lowest bound so far."""
+        if found is not None and (self.best is None or found.bound < self.best.bound):
+            self.best = found
+
+
+def prove_by(session: SolverSession, found: InductiveBound) -> ProvedBound | None:
+    """The proof of a bound; None: not within the limits. Raises as ``SolverSession.proves``."""
+    if not session.proves(found.claim, found.depth):
+        return None
+    return ProvedBound(found.bound, found.relations, session.text)
+
+
+def conjunction(parts: Sequence[Term]) -> Term:
+    """All of ``parts``."""
+    return reduce(terms.both, parts, terms.TRUE)
