@@ -23,10 +23,10 @@ from campaigns.loop_programs import LEVELS
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.abstractions import prove
 from loopbounds.proof.options import BoundOptions
-from loopbounds.proof.rounds import Rounds
-from loopbounds.slicing.acyclic import Acyclic
-from loopbounds.slicing.code import Code
-from loopbounds.slicing.stacks import Stacks
+from loopbounds.proof.rounds import ProofRounds
+from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.stacks import StackSpans
 from loopbounds.transition.model import LoopModel
 from tests.testing.loopbounds.brute_force import NotNarrow, free_bits, most_executions, narrowed
 from tests.testing.loopbounds.counting import Program, load
@@ -52,9 +52,9 @@ class Result:
 
 def models_of(code: Program, budget: Budget) -> list[LoopModel]:
     """The models of all loops of a function, as they are when all are asked."""
-    stacks = Stacks.of((n.block for n in code.graph.nodes), code.image)
-    whole = Code(code.graph, Acyclic.of(code.graph), code.image, code.values, stacks)
-    rounds = Rounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
+    stacks = StackSpans.of((n.block for n in code.graph.nodes), code.image)
+    whole = GraphCode(code.graph, AcyclicGraph.of(code.graph), code.image, code.values, stacks)
+    rounds = ProofRounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
     rounds.run(range(len(code.graph.loops)))
     return [rounds.slices[loop.index].model for loop in code.graph.loops]
 

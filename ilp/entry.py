@@ -12,7 +12,7 @@ from ilp.parametric import Parametric, parametric_bound
 from ilp.paths.check import check_path
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound, NamedCount
 from pipeline.costs import Costs
 from quoll.errors import FactsError
@@ -43,7 +43,7 @@ def bound_entry(
     constraints: Sequence[Constraint],
     parameters: Mapping[int, Parameter],
     values: Mapping[str, int],
-    execution: OnlyExecution | None = None,
+    execution: ExecutionCounts | None = None,
     *,
     solver: Solver,
     seconds: float | None = None,

@@ -18,7 +18,7 @@ from ilp.constraints.instance import Calls
 from ilp.constraints.nest import LoopNest
 from ilp.constraints.parameters import Visits
 from ilp.solvers.model import Model, Row
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -36,7 +36,7 @@ class Ipet:
     nest: LoopNest
     calls: Calls
     model: Model
-    execution: OnlyExecution | None = None  # the only one there is
+    execution: ExecutionCounts | None = None  # the only one there is
 
     @property
     def graph(self) -> Supergraph:
@@ -68,7 +68,7 @@ def build_ipet(
     constraints: Iterable[Constraint] = (),
     totals: Mapping[int, int] = MappingProxyType({}),
     limits: Sequence[Visits] = (),
-    execution: OnlyExecution | None = None,
+    execution: ExecutionCounts | None = None,
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
 

@@ -20,7 +20,7 @@ from ilp.ipet import Ipet
 from ilp.solvers.answer import Basis, Proposal, Solver
 from ilp.solvers.model import Row
 from ilp.solvers.solve import BoundProof, maximise
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from quoll.inlining.supergraph import SuperLoop
 
 __all__ = ["longest_path", "proved_maximum"]
@@ -39,7 +39,7 @@ def proved_maximum(
     return maximise(model, solver, seconds, proposal)
 
 
-def executed(ipet: Ipet, execution: OnlyExecution) -> Proposal:
+def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
     """The counts of the only execution, which are the most that the variables may be."""
     values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
     values += [0] * (len(ipet.model.names) - len(values))

@@ -20,7 +20,7 @@ from ilp.paths.solution import PathStep, Solution, WorstPath
 from ilp.solvers.answer import Solver
 from ilp.solvers.model import Model, Row
 from ilp.solvers.solve import BoundProof
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import SolverError
@@ -50,7 +50,7 @@ def worst_case(
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint] = (),
     limits: Sequence[Visits] = (),
-    execution: OnlyExecution | None = None,
+    execution: ExecutionCounts | None = None,
     *,
     solver: Solver,
     seconds: float | None = None,

@@ -1,14 +1,14 @@
 """The bound of every loop of a supergraph, with its evidence: proved, or stated by a fact.
 
-Loops with the same slice and the same initial ranges are one question. A proved bound wins over
-a looser fact; a tighter fact is an assumption, and refuted where an execution exceeds it; a loop
-with neither is returned without a bound and says what to add. Nothing is sliced for a fact that is
-no tighter than the proof, or that no execution can refute.
+Loops with the same slice and the same initial ranges are proved once. A proved bound wins over a
+looser fact; a tighter fact is an assumption, and refuted where an execution exceeds it; a loop with
+neither is returned without a bound and says what to add. Nothing is sliced for a fact that is no
+tighter than the proof, or that no execution can refute.
 
-Where calls share contexts, loops are bounded part by part, each for any of its callers. What a part
-is entered with is any word within what value analysis says over all callers; what a call of another
-part leaves is unknown but for the registers that it gives back (rule 20). So a bound holds for
-every caller, and may exist for none where each of them alone has one.
+Where calls share contexts, loops are bounded by subgraph, each for any of its callers. Words at the
+entry of a subgraph are any within the values over all callers; a call of another subgraph preserves
+the callee-saved registers, and leaves all else unknown (rule 20). So a bound holds for every
+caller, and may be missing where each of them alone has one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from loopbounds.budgets import table
-from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.replay import GraphReplay, NoReplay, Replay
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.replay import ExecutionReplay, GraphReplay, NoReplay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
 from loopbounds.proof.checkers import any_checker
@@ -32,7 +32,7 @@ from loopbounds.proof.evidence import (
     is_constant,
     judge,
     most_executed,
-    not_asked,
+    not_tried,
     not_useful,
     of_execution,
     refute,
@@ -41,13 +41,13 @@ from loopbounds.proof.evidence import (
 )
 from loopbounds.proof.keys import graph_identity, graph_key
 from loopbounds.proof.options import BoundOptions
-from loopbounds.proof.rounds import Progress, Rounds
-from loopbounds.proof.store import Answers, copy_models
-from loopbounds.slicing.acyclic import Acyclic
-from loopbounds.slicing.code import Code, KnownValues, NothingKnown
+from loopbounds.proof.rounds import Progress, ProofRounds
+from loopbounds.proof.store import GraphBounds, copy_models
+from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.code import GraphCode, KnownValues, UnknownValues
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
-from loopbounds.slicing.stacks import NO_STACKS, Stacks
+from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.checker import SmtChecker
 from loopbounds.transition.checker import Checker
 from quoll.facts import Facts, ListAtMost, LoopFact
@@ -79,11 +79,11 @@ def bound_loops(
     only: frozenset[int] | None = None,
     *,
     called: bool = False,
-    stacks: Stacks = NO_STACKS,
+    stacks: StackSpans = NO_STACKS,
     identity: Callable[[], str] | None = None,
-    replay: Replay | None = None,
+    replay: ExecutionReplay | None = None,
 ) -> tuple[LoopBound, ...]:
-    """One ``LoopBound`` per loop of ``graph``, in its order; ``only`` these are asked for.
+    """One ``LoopBound`` per loop of ``graph``, in its order; ``only``: of these, if not None.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
     ``stacks``: those that code outside of the graph switches to. ``identity``: of the graph and its
@@ -94,11 +94,11 @@ def bound_loops(
     that has no semantics.
     """
     options = options or BoundOptions()
-    values = values or NothingKnown()
-    stacks = stacks.joined(Stacks.of((node.block for node in graph.nodes), image))
+    values = values or UnknownValues()
+    stacks = stacks.joined(StackSpans.of((node.block for node in graph.nodes), image))
     if not graph.merged:
         known = identity or partial(graph_identity, graph, image, values)
-        return _bound_part(
+        return _bound_subgraph(
             graph,
             image,
             values,
@@ -112,32 +112,32 @@ def bound_loops(
             called=called,
         )
     found: dict[int, LoopBound] = {}
-    for piece in pieces(graph):
-        if piece.loops:
-            asked = None if only is None else piece.asked(only)
-            inside = _PieceValues(values, piece)
-            bounds = _bound_part(
-                piece.graph,
+    for subgraph in pieces(graph):
+        if subgraph.loops:
+            tried = None if only is None else subgraph.asked(only)
+            inside = _SubgraphValues(values, subgraph)
+            bounds = _bound_subgraph(
+                subgraph.graph,
                 image,
                 inside,
                 stacks,
                 facts,
                 options,
                 progress,
-                asked,
-                partial(graph_identity, piece.graph, image, inside),
+                tried,
+                partial(graph_identity, subgraph.graph, image, inside),
                 NoReplay(),
                 called=True,
             )
             found |= {
                 loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
-                for loop, b in zip(piece.loops, bounds, strict=True)
+                for loop, b in zip(subgraph.loops, bounds, strict=True)
             }
     return tuple(found[loop.index] for loop in graph.loops)
 
 
 def bounds_by_counting(
-    graph: Supergraph, image: Image, facts: Facts, execution: OnlyExecution
+    graph: Supergraph, image: Image, facts: Facts, execution: ExecutionCounts
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of a graph with one execution.
 
@@ -159,17 +159,17 @@ def bounds_by_counting(
 
 
 @_deep_recursion()
-def _bound_part(
+def _bound_subgraph(
     graph: Supergraph,
     image: Image,
     values: KnownValues,
-    stacks: Stacks,
+    stacks: StackSpans,
     facts: Facts,
     options: BoundOptions,
     progress: Progress | None,
     only: frozenset[int] | None,
     identity: Callable[[], str],
-    replay: Replay,
+    replay: ExecutionReplay,
     *,
     called: bool,
 ) -> tuple[LoopBound, ...]:
@@ -179,7 +179,7 @@ def _bound_part(
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
 
     def counted(checker: Checker) -> tuple[LoopBound, ...]:
-        part = _GraphPart(
+        loops = _GraphLoops(
             graph,
             image,
             values,
@@ -194,7 +194,7 @@ def _bound_part(
             identity,
             replay,
         )
-        return part.counted(tightest)
+        return loops.counted(tightest)
 
     checker = any_checker(options.checker)
     bounds = counted(checker)
@@ -204,39 +204,39 @@ def _bound_part(
 
 
 @dataclass(frozen=True, slots=True)
-class _PieceValues:
-    """What value analysis of the whole graph says of one piece."""
+class _SubgraphValues:
+    """The values of the whole graph, by the nodes of one subgraph."""
 
     whole: KnownValues
-    piece: ContextPart
+    subgraph: ContextPart
 
     def register(self, node: int, register: int, /) -> ValueSet:
         """The values of a general register when a node begins."""
-        return self.whole.register(self.piece.nodes[node], register)
+        return self.whole.register(self.subgraph.nodes[node], register)
 
     def access(self, node: int, insn: int, /) -> ValueSet | None:
         """First addresses that an instruction of the node's block accesses; None: no access."""
-        return self.whole.access(self.piece.nodes[node], insn)
+        return self.whole.access(self.subgraph.nodes[node], insn)
 
     def frame_register(self, node: int, register: int, /) -> ValueSet | None:
-        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
-        return self.whole.frame_register(self.piece.nodes[node], register)
+        """Distance above sp at the entry of the subgraph, plus ``BIAS``; None: unknown."""
+        return self.whole.frame_register(self.subgraph.nodes[node], register)
 
     def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
         """The same for the first addresses that an instruction accesses."""
-        return self.whole.frame_access(self.piece.nodes[node], insn)
+        return self.whole.frame_access(self.subgraph.nodes[node], insn)
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
-        """Whether the part of ``node`` may be handed an address in a caller's stack."""
-        return self.whole.hands_on_a_stack_address(self.piece.nodes[node])
+        """Whether the subgraph of ``node`` may be handed an address in a caller's stack."""
+        return self.whole.hands_on_a_stack_address(self.subgraph.nodes[node])
 
 
 @dataclass(slots=True)
-class _GraphPart:
-    """The loops of one graph: what is proved of them, which is kept, and what facts make of it.
+class _GraphLoops:
+    """The loops of one graph: their proofs, which are cached, and their bounds by facts.
 
-    ``wanted`` are the loops that are asked for, ``stated`` those of them that facts are about.
-    ``lists``: what facts say of the list that a loop walks. ``called``: callers decide what the
+    ``wanted``: the loops to be bounded; ``stated``: those of them that facts are about.
+    ``lists``: facts about the list that a loop walks. ``called``: callers decide what the
     graph begins with. ``stacks``: of the whole program. ``identity``: of the graph and its values.
     ``replay``: what shows that a fact is false.
     """
@@ -244,7 +244,7 @@ class _GraphPart:
     graph: Supergraph
     image: Image
     values: KnownValues
-    stacks: Stacks
+    stacks: StackSpans
     options: BoundOptions
     progress: Progress | None
     checker: Checker
@@ -253,32 +253,32 @@ class _GraphPart:
     lists: Mapping[int, ListAtMost]
     called: bool
     identity: Callable[[], str]
-    replay: Replay
-    _acyclic: Acyclic = field(init=False)
-    _rounds: Rounds | None = None
+    replay: ExecutionReplay
+    _acyclic: AcyclicGraph = field(init=False)
+    _rounds: ProofRounds | None = None
     _tried: Counter[int] = field(default_factory=Counter)  # contexts, by header
     _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
 
     def __post_init__(self) -> None:
-        self._acyclic = Acyclic.of(self.graph)
+        self._acyclic = AcyclicGraph.of(self.graph)
 
     def counted(self, facts: Mapping[int, LoopFact]) -> tuple[LoopBound, ...]:
         """The bound of each loop, by proof or, where ``facts`` says less, by assumption.
 
         Raises FactsError when a fact is refuted.
         """
-        answers = self._answers()
-        bounds = list(answers.bounds)
+        proved = self._graph_bounds()
+        bounds = list(proved.bounds)
         for loop, fact in facts.items():
             known, apart = bounds[loop], self.graph.apart(self.graph.loops[loop])
             if known.bound is not None and known.bound + apart <= fact.bound:
                 continue
-            executed = answers.executed.get(loop, 0) + apart
+            executed = proved.executed.get(loop, 0) + apart
             if executed > fact.bound:
                 entry = self.graph.nodes[self.graph.entry].block.addr
                 cut = self._slice(loop)
                 assert cut is not None
-                entered = self._entered_by_all(loop) and self._is_reached(loop, answers, facts)
+                entered = self._entered_by_all(loop) and self._is_reached(loop, proved, facts)
                 refute(fact, cut, entry, apart, self.replay, entered_by_all=entered)
             stated = assumed(known, fact, apart, executed)
             bounds[loop] = replace(stated, total=known.total, around=known.around)
@@ -286,7 +286,7 @@ class _GraphPart:
             if loop not in facts:
                 bounds[loop] = self._if_useful(loop, known)
         for loop, known in enumerate(bounds):
-            surely = loop in answers.constant or self._is_reached(loop, answers, facts)
+            surely = loop in proved.constant or self._is_reached(loop, proved, facts)
             if known.exact and not surely:
                 bounds[loop] = replace(known, exact=None)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
@@ -301,7 +301,7 @@ class _GraphPart:
             return known
         return not_useful(self.graph, self.image, self.graph.loops[loop], cut, known)
 
-    def _is_reached(self, loop: int, answers: Answers, facts: Mapping[int, LoopFact]) -> bool:
+    def _is_reached(self, loop: int, proved: GraphBounds, facts: Mapping[int, LoopFact]) -> bool:
         """Whether control comes past the loops before one, as far as these are known to end.
 
         They are those entered before it that are not around it.
@@ -313,7 +313,7 @@ class _GraphPart:
             for i, other in enumerate(loops)
             if order[other.header] < order[header] and header not in other.nodes
         )
-        return all(answers.bounds[i].bound is not None or i in facts for i in before)
+        return all(proved.bounds[i].bound is not None or i in facts for i in before)
 
     def _without_loose_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
         """A total says nothing where it is no less than the product of the bounds."""
@@ -324,15 +324,15 @@ class _GraphPart:
         loose = outer is not None and bound.total >= outer * bound.bound
         return replace(bound, total=None, around=None) if loose else bound
 
-    def _answers(self) -> Answers:
-        """What holds without counts: kept, or found now."""
+    def _graph_bounds(self) -> GraphBounds:
+        """The bounds without facts that count: from the results store, or found now."""
         lists = sorted(self.lists.items())
         given, stated = not self.options.prove_stated, sorted(self.stated)
         options = (self.options.budget, self.options.s1, given, self.called)
         read = (options, self.wanted, stated, lists, self.stacks)
         store = self.options.store
         key = graph_key(self.identity(), read, self.checker) if store.keeps else ""
-        known: Answers | None = store.value(key, Answers)
+        known: GraphBounds | None = store.value(key, GraphBounds)
         if known is not None and copy_models(store, known.models, self.options.models):
             return known
         rounds = self._proofs()
@@ -344,14 +344,14 @@ class _GraphPart:
         }
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
-        answers = Answers(bounds, models, executed, constant)
+        proved = GraphBounds(bounds, models, executed, constant)
         if all(bound.final for bound in bounds):
-            store.keep(key, answers)
-        return answers
+            store.keep(key, proved)
+        return proved
 
-    def _proofs(self) -> Rounds:
+    def _proofs(self) -> ProofRounds:
         if self._rounds is None:
-            code = Code(
+            code = GraphCode(
                 self.graph,
                 self._acyclic,
                 self.image,
@@ -361,13 +361,13 @@ class _GraphPart:
                 s1=self.options.s1,
                 lists={loop: fact.most for loop, fact in self.lists.items()},
             )
-            self._rounds = Rounds(code, self.options, self.checker, self.progress)
+            self._rounds = ProofRounds(code, self.options, self.checker, self.progress)
             given = frozenset[int]() if self.options.prove_stated else self.stated
-            asked = set(self.wanted) - given
-            self._rounds.run(sorted(asked))
-            while more := self._rounds.waited_for() & given - asked:
-                asked |= more
-                self._rounds.run(sorted(asked))
+            tried = set(self.wanted) - given
+            self._rounds.run(sorted(tried))
+            while more := self._rounds.waited_for() & given - tried:
+                tried |= more
+                self._rounds.run(sorted(tried))
             self._ending = self._with_ending_loops_inside(self._rounds)
         return self._rounds
 
@@ -390,7 +390,7 @@ class _GraphPart:
         rounds, about = self._proofs(), self.graph.loops[loop]
         outcome = rounds.outcomes.get(loop)
         if outcome is None:
-            return not_asked(about)
+            return not_tried(about)
         failed = rounds.failed_before(loop) if outcome.bound is None else None
         if failed is not None and not outcome.failed:
             header = self.graph.nodes[self.graph.loops[failed].header].block.addr
@@ -411,7 +411,7 @@ class _GraphPart:
         """Whether the graph is entered with any registers, and the loops inside end."""
         return not self.called and loop in self._ending
 
-    def _with_ending_loops_inside(self, rounds: Rounds) -> set[int]:
+    def _with_ending_loops_inside(self, rounds: ProofRounds) -> set[int]:
         """Loops without a loop inside that is not proved to end."""
         found = {loop.index for loop in self.graph.loops}
         for loop in reversed(self.graph.loops):  # inner loops first

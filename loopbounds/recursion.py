@@ -16,11 +16,11 @@ from math import prod
 
 from loopbounds.bounds import bound_loops
 from loopbounds.budgets import table
-from loopbounds.execution.activations import Activated, activated
-from loopbounds.execution.replay import NoReplay, RecursionReplay, Replay
+from loopbounds.execution.activations import ActivationCounts, activated
+from loopbounds.execution.replay import ExecutionReplay, NoReplay, RecursionReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
-from loopbounds.slicing.stacks import Stacks
+from loopbounds.slicing.stacks import StackSpans
 from quoll.assumptions import Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
@@ -34,11 +34,11 @@ from quoll.inlining.expand import reached_from, without_edges
 from quoll.inlining.recursion import Activations, activations
 from quoll.values.values import analyse
 
-__all__ = ["Depths", "find_depths", "with_depths"]
+__all__ = ["RecursionDepths", "find_depths", "with_depths"]
 
 
 @dataclass(frozen=True, slots=True)
-class Depths:
+class RecursionDepths:
     """Of recursive functions, by entry address; ``reasons``: why others have none."""
 
     depths: Mapping[int, Depth]
@@ -46,7 +46,7 @@ class Depths:
     rests: tuple[Assumption, ...] = ()  # the named assumptions of proofs
 
 
-def with_depths(program: Program, entry: int, image: Image, found: Depths) -> Program:
+def with_depths(program: Program, entry: int, image: Image, found: RecursionDepths) -> Program:
     """``program`` with a depth for the recursion that the function at ``entry`` reaches.
 
     Raises ControlFlowError for recursion without one.
@@ -70,7 +70,7 @@ def find_depths(
     options: BoundOptions | None = None,
     *,
     called: bool = False,
-) -> Depths:
+) -> RecursionDepths:
     """What is proved, or stated and not refuted, of the recursion that ``entry`` reaches.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
@@ -79,7 +79,7 @@ def find_depths(
     try:
         found = activations(program, entry, image)
         if found is None:
-            return Depths({}, {})
+            return RecursionDepths({}, {})
         executed = None if called else activated(program, entry, image)
         if executed is not None:
             return _counted(program, image, facts, found, executed)
@@ -88,7 +88,7 @@ def find_depths(
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
     except ControlFlowError:  # what is missing is said when contexts are made
-        return Depths({}, {})
+        return RecursionDepths({}, {})
     stated = Facts(tuple(_as_loops(facts, image, found)))
     entries = set(found.entries().values())
     only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
@@ -101,15 +101,15 @@ def find_depths(
         options,
         only=only,
         called=called,
-        stacks=Stacks.of_program(program, image),
+        stacks=StackSpans.of_program(program, image),
         replay=NoReplay() if called else _replay(program, entry, image, found),
     )
     return _Counting(program, found, bounds).depths()
 
 
 def _counted(
-    program: Program, image: Image, facts: Facts, found: Activations, executed: Activated
-) -> Depths:
+    program: Program, image: Image, facts: Facts, found: Activations, executed: ActivationCounts
+) -> RecursionDepths:
     """Depths of an entry with one execution. Raises FactsError if that is deeper than is stated."""
     for fact in facts.of(RecursionFact):
         most = executed.most.get(resolve(image, fact.function, fact.source)[0], 0)
@@ -130,10 +130,10 @@ def _counted(
         else:
             depths[function] = Depth(most, (), evidence)
     stated = {f: depth for f, depth in program.guidance.depths.items() if f in reasons}
-    return Depths(depths | stated, reasons, executed.rests)
+    return RecursionDepths(depths | stated, reasons, executed.rests)
 
 
-def _replay(program: Program, entry: int, image: Image, found: Activations) -> Replay:
+def _replay(program: Program, entry: int, image: Image, found: Activations) -> ExecutionReplay:
     graph = found.graph
     heads = {loop.index: graph.nodes[loop.header] for loop in graph.loops}
     functions = {loop: graph.contexts[node.context].function for loop, node in heads.items()}
@@ -158,7 +158,7 @@ class _Counting:
         self._stated = program.guidance.depths
         self._entries = found.entries()
 
-    def depths(self) -> Depths:
+    def depths(self) -> RecursionDepths:
         depths: dict[int, Depth] = {}
         reasons: dict[int, str] = {}
         used: list[LoopBound] = []
@@ -173,7 +173,9 @@ class _Counting:
                 continue
             if given is not None:
                 depths[function] = given
-        return Depths(depths, reasons, tuple(dict.fromkeys(a for b in used for a in b.rests)))
+        return RecursionDepths(
+            depths, reasons, tuple(dict.fromkeys(a for b in used for a in b.rests))
+        )
 
     def _around(self, function: int) -> list[LoopBound]:
         """The bounds of the loops that the entries of ``function`` are in."""

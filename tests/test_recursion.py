@@ -26,7 +26,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     HANDS_ON: (
         "cache/must.py: Known.covered_by, Known.renamed, Residency.join, MustStep.build",
         "ilp/constraints/flowfacts.py: Counts.entries",
-        "loopbounds/execution/machine.py: Machine.execute",
+        "loopbounds/execution/machine.py: ConcreteMachine.execute",
         "loopbounds/smt/checker.py: SmtChecker.check",
         "quoll/extraction/functions.py: Functions.cfg",
         "quoll/facts/applied.py: Guidance.moved",
@@ -67,11 +67,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     ROOM: (
         "loopbounds/reduction/lists.py: _Walk._behind, _Walk._rank",
-        "loopbounds/slicing/gated_ssa.py: Scope._find, Scope._guards, Scope._instance, "
-        "Scope._join, Scope._reached, Scope._taken, Scope.after, Scope.along, Scope.at, "
-        "Scope.instance, Scope.joined, Scope.leaving, Scope.taken",
+        "loopbounds/slicing/gated_ssa.py: SsaScope._find, SsaScope._guards, SsaScope._instance, "
+        "SsaScope._join, SsaScope._reached, SsaScope._taken, SsaScope.after, SsaScope.along, "
+        "SsaScope.at, SsaScope.instance, SsaScope.joined, SsaScope.leaving, SsaScope.taken",
         "loopbounds/slicing/slice.py: _Slicer._entry, _Slicer._global_address",
-        "loopbounds/slicing/stack_taint.py: Taint._of_mixed, Taint._of_symbol, Taint.of_term",
+        "loopbounds/slicing/stack_taint.py: StackTaint._of_mixed, StackTaint._of_symbol, "
+        "StackTaint.of_term",
         "loopbounds/terms/bit_vectors.py: _bitwise, _conjoin, _eq_constant, "
         "_not_less_and_not_equal, _of_equal_sides, _signed_less, both, either, eq, extract, ite, "
         "operation, ult, zext",

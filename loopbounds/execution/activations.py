@@ -11,18 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loopbounds.budgets import table
-from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.machine import NOWHERE, ConcreteMachine
 from loopbounds.execution.value import Undecided
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.image.image import Image
 
-__all__ = ["Activated", "activated", "deepest"]
+__all__ = ["ActivationCounts", "activated", "deepest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Activated:
+class ActivationCounts:
     """``most`` activations at a time, of functions by entry, in so many ``instructions``.
 
     ``ended``: up to the end of the path.
@@ -34,7 +34,7 @@ class Activated:
     rests: tuple[Assumption, ...]
 
 
-def activated(program: Program, entry: int, image: Image) -> Activated | None:
+def activated(program: Program, entry: int, image: Image) -> ActivationCounts | None:
     """What the only execution from ``entry`` activates; None if there may be several.
 
     Raises ControlFlowError for an instruction without semantics.
@@ -47,7 +47,7 @@ def activated(program: Program, entry: int, image: Image) -> Activated | None:
 
 def deepest(
     program: Program, entry: int, image: Image, registers: Sequence[int | None], steps: int
-) -> Activated:
+) -> ActivationCounts:
     """What an execution activates that begins with these general registers; None: any word.
 
     It goes on as long as nothing unknown decides where, for at most so many ``steps``. Raises
@@ -70,13 +70,13 @@ class _Calls:
         self, program: Program, entry: int, image: Image, registers: Sequence[int | None]
     ) -> None:
         self._functions = program.functions
-        self._machine = Machine(image.changing(image.as_loaded), registers)
+        self._machine = ConcreteMachine(image.changing(image.as_loaded), registers)
         self._frames: list[_Frame] = []
         self._active: Counter[int] = Counter()
         self._most: Counter[int] = Counter()
         self._begin(entry & ~1)
 
-    def followed(self, steps: int) -> Activated:
+    def followed(self, steps: int) -> ActivationCounts:
         block: Block | None = self._cfg.blocks[0]
         machine = self._machine
         try:
@@ -84,7 +84,7 @@ class _Calls:
                 block = self._after(block, machine.execute(block))
         except Undecided:
             pass
-        return Activated(self._most, machine.executed, block is None, machine.rests)
+        return ActivationCounts(self._most, machine.executed, block is None, machine.rests)
 
     def _begin(self, entry: int) -> Block:
         self._cfg = self._functions[entry]

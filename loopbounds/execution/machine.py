@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import cast
 
 from loopbounds.budgets import table
-from loopbounds.execution.memory import Memory
-from loopbounds.execution.value import StackAddress, Undecided, Value, mixed
+from loopbounds.execution.memory import ConcreteMemory
+from loopbounds.execution.value import ConcreteValue, StackAddress, Undecided, mixed
 from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
@@ -23,36 +23,36 @@ from quoll.semantics.lift import identity, lift
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["NOWHERE", "Machine"]
+__all__ = ["NOWHERE", "ConcreteMachine"]
 
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
-Effect = Callable[[list[Value], Memory], int]
+Effect = Callable[[list[ConcreteValue], ConcreteMemory], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CompiledInsn:
     """An instruction, ready to be executed. ``outputs``: None if it acts beyond registers."""
 
     effect: Effect
     outputs: tuple[int, ...] | None
 
     @staticmethod
-    def of(insn: Insn) -> Step:
+    def of(insn: Insn) -> CompiledInsn:
         """That of ``insn``. Raises ControlFlowError if it has no semantics."""
         ops = lift(insn)
         acts = any(op.code in ACTS for op in ops)
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
-        return Step(_compiled(ops), None if acts else tuple(sorted(written)))
+        return CompiledInsn(_compiled(ops), None if acts else tuple(sorted(written)))
 
-    def execute(self, registers: list[Value], memory: Memory) -> int:
+    def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """Where it leads: an address, ``NEXT`` or ``NOWHERE``.
 
         What it may write if an unknown condition holds is unknown. Raises Undecided if it may do
-        more then, and as ``Memory.store``.
+        more then, and as ``ConcreteMemory.store``.
         """
         try:
             return self.effect(registers, memory)
@@ -64,7 +64,7 @@ class Step:
             return NEXT
 
 
-class Machine:
+class ConcreteMachine:
     """The state of an execution, from an entry of ``image`` with these general registers on.
 
     None: any word. ``executed``: instructions so far.
@@ -72,13 +72,13 @@ class Machine:
 
     def __init__(self, image: Image, registers: Sequence[int | None] = (None,) * PC) -> None:
         self.executed = 0
-        self._memory = Memory(image)
-        self._registers: list[Value] = [*registers, *[None] * (REGISTERS - len(registers))]
+        self._memory = ConcreteMemory(image)
+        self._registers: list[ConcreteValue] = [*registers, *[None] * (REGISTERS - len(registers))]
         self._place_unknown = self._registers[SP] is None
         if self._place_unknown:
             self._registers[SP] = StackAddress(0)
-        self._steps: dict[Hashable, Step] = {}
-        self._of_block: dict[int, tuple[Step, ...]] = {}  # by identity
+        self._steps: dict[Hashable, CompiledInsn] = {}
+        self._of_block: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity
 
     @property
     def rests(self) -> tuple[Assumption, ...]:
@@ -111,10 +111,10 @@ class Machine:
             target = step.execute(self._registers, self._memory)
         return block.end if target == NEXT else target
 
-    def _step(self, insn: Insn) -> Step:
+    def _step(self, insn: Insn) -> CompiledInsn:
         key = identity(insn)
         if key not in self._steps:
-            self._steps[key] = Step.of(insn)
+            self._steps[key] = CompiledInsn.of(insn)
         return self._steps[key]
 
 
@@ -122,13 +122,13 @@ def _trap() -> None:
     raise Undecided("an exception is taken")
 
 
-def _test(condition: Value) -> int:
+def _test(condition: ConcreteValue) -> int:
     if isinstance(condition, int):
         return condition
     raise Undecided("a condition is not known")
 
 
-def _to(target: Value, thumb: Value) -> int:
+def _to(target: ConcreteValue, thumb: ConcreteValue) -> int:
     """The address of a GOTO."""
     if isinstance(target, int) and isinstance(thumb, int):
         return target & (~1 if thumb else ~3)

@@ -8,19 +8,21 @@ with two names, end the attempt.
 
 from __future__ import annotations
 
-from loopbounds.execution.value import Undecided, Value
+from loopbounds.execution.value import ConcreteValue, Undecided
 from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.assumptions import S3, S4, S6, Assumption
 from quoll.image.image import Image
 
-__all__ = ["Memory"]
+__all__ = ["ConcreteMemory"]
 
 Bytes = tuple[int | None, ...]
-Cells = dict[int, Value | Bytes]  # of words; four bytes where the word is not known as a whole
+Cells = dict[
+    int, ConcreteValue | Bytes
+]  # of words; four bytes where the word is not known as a whole
 WORD = 0xFFFFFFFF
 
 
-class Memory:
+class ConcreteMemory:
     """The memory of ``image`` when a path starts, and its stack."""
 
     def __init__(self, image: Image) -> None:
@@ -33,11 +35,11 @@ class Memory:
 
     @property
     def rests(self) -> frozenset[Assumption]:
-        """What the answers so far rest on."""
+        """The assumptions of all loads and stores so far."""
         beside = {S4.of()} if self._frames and self._stored else set[Assumption]()
         return frozenset(self._rests | beside)
 
-    def load(self, address: Value, size: int) -> Value:
+    def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
         if address is None:
             return None
@@ -52,7 +54,7 @@ class Memory:
         known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
-    def store(self, address: Value, size: int, value: Value) -> None:
+    def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """``value`` is there from now on. Raises Undecided where that may change anything else."""
         if address is None:
             raise Undecided("a store may hit any word")
@@ -74,7 +76,7 @@ class Memory:
         if cells is self._named:
             self._forget(at, size)
 
-    def discard(self, address: Value) -> None:
+    def discard(self, address: ConcreteValue) -> None:
         """Any bytes are in the line of ``address``. Raises Undecided as ``store``."""
         if isinstance(address, int):
             for at in range(address & -LINE, (address & -LINE) + LINE, 4):
@@ -135,7 +137,7 @@ def _words(at: int, size: int) -> list[int]:
     return [word & WORD for word in range(at & ~3, at + size, 4)]
 
 
-def _bytes(word: Value | Bytes) -> Bytes:
+def _bytes(word: ConcreteValue | Bytes) -> Bytes:
     if isinstance(word, tuple):
         return word
     return tuple(word.to_bytes(4, "little")) if isinstance(word, int) else (None,) * 4

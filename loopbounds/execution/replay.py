@@ -14,7 +14,7 @@ from typing import Protocol
 
 from loopbounds.budgets import table
 from loopbounds.execution.activations import deepest
-from loopbounds.execution.only import executed_most
+from loopbounds.execution.concrete import executed_most
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
@@ -23,7 +23,14 @@ from quoll.errors import ControlFlowError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["GraphReplay", "LoopExecution", "NoReplay", "RecursionReplay", "Replay", "if_they_hold"]
+__all__ = [
+    "ExecutionReplay",
+    "GraphReplay",
+    "LoopExecution",
+    "NoReplay",
+    "RecursionReplay",
+    "if_they_hold",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ def if_they_hold(rests: Sequence[Assumption]) -> str:
     return f", if {assumed} hold{'s' * (len(rests) == 1)}" if assumed else ""
 
 
-class Replay(Protocol):
+class ExecutionReplay(Protocol):
     """What executes the loops of one graph."""
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from quoll.semantics.ops import OpCode
 
-__all__ = ["NEAR", "StackAddress", "Undecided", "Value", "mixed"]
+__all__ = ["NEAR", "ConcreteValue", "StackAddress", "Undecided", "mixed"]
 
 WORD = 0xFFFFFFFF
 SIGN = 0x80000000
@@ -36,7 +36,7 @@ class StackAddress:
         return -NEAR <= self.offset < NEAR
 
 
-Value = int | StackAddress | None
+ConcreteValue = int | StackAddress | None
 """Unsigned; None: any word."""
 
 
@@ -44,7 +44,7 @@ class Undecided(Exception):
     """Something that is not known decides what is executed next, or what memory holds."""
 
 
-def mixed(code: OpCode, values: Sequence[Value], out_size: int) -> Value:
+def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> ConcreteValue:
     """What an op gives for ``values`` that are not all known; ``out_size`` in bytes.
 
     Meanings of ops: ``quoll.semantics.expressions``.
@@ -68,7 +68,7 @@ def mixed(code: OpCode, values: Sequence[Value], out_size: int) -> Value:
 MIRRORED = {code: code for code in (OpCode.INT_ADD, OpCode.INT_EQUAL, OpCode.INT_NOTEQUAL)}
 
 
-def _of_address(code: OpCode, a: StackAddress, b: int, out_size: int) -> Value:
+def _of_address(code: OpCode, a: StackAddress, b: int, out_size: int) -> ConcreteValue:
     """Of an address and a known word."""
     if code is OpCode.INT_ADD:
         return a.moved(b)
@@ -79,7 +79,7 @@ def _of_address(code: OpCode, a: StackAddress, b: int, out_size: int) -> Value:
     return None
 
 
-def _of_addresses(code: OpCode, a: StackAddress, b: StackAddress) -> Value:
+def _of_addresses(code: OpCode, a: StackAddress, b: StackAddress) -> ConcreteValue:
     """Of two addresses; their order is that of their distances where 0 is not between (S5)."""
     if code is OpCode.INT_SUB:
         return a.offset - b.offset & WORD

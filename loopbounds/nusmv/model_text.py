@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loopbounds.nusmv.printing import Printer, word
+from loopbounds.nusmv.printing import SmvPrinter, word
 from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.transition.model import COUNT, COUNT_WIDTH, RUNNING, LoopModel
 
@@ -18,7 +18,7 @@ def smv_text(model: LoopModel, properties: Sequence[tuple[str, Term]]) -> str:
     """
     variables = [v.symbol for v in model.state]
     order = [*model.parameters, *variables, *model.inputs, COUNT, RUNNING]
-    printer = Printer({s: s.name for s in order})
+    printer = SmvPrinter({s: s.name for s in order})
     again, *following = printer.define([model.again, *(v.next for v in model.state)])
     starts = printer.define([v.initial for v in model.state])
     constraints = printer.define(model.constraints)

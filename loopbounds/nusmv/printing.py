@@ -20,7 +20,7 @@ from loopbounds.terms.bit_vectors import Term, mask
 from loopbounds.terms.rewrite import walk
 from loopbounds.terms.well_typed import IllTyped, check_type
 
-__all__ = ["WIDEST", "Printer", "TooLarge", "is_sayable", "word"]
+__all__ = ["WIDEST", "SmvPrinter", "TooLarge", "is_sayable", "word"]
 
 WIDEST = 64  # bits of a word in NuSMV
 LARGEST = 1 << 24  # names in an expression in which no DEFINE is left
@@ -40,7 +40,7 @@ def is_sayable(terms: Iterable[Term]) -> bool:
     ):
         return False
     try:
-        Printer({t: t.name for t in parts if t.op == "sym"}).define(terms)
+        SmvPrinter({t: t.name for t in parts if t.op == "sym"}).define(terms)
     except TooLarge:
         return False
     return True
@@ -53,7 +53,7 @@ def word(value: int, width: int) -> str:
     return f"0ud{width}_{value}"
 
 
-class Printer:
+class SmvPrinter:
     """Names terms one by one; ``lines`` are the DEFINEs made so far."""
 
     def __init__(self, names: Mapping[Term, str]) -> None:

@@ -1,11 +1,11 @@
-"""What a loop's proof and the user's facts come to, and how it is said."""
+"""The bound of a loop, from its proof and the user's facts, with its evidence in words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.replay import LoopExecution, Replay, if_they_hold
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.replay import ExecutionReplay, LoopExecution, if_they_hold
 from loopbounds.proof.bound import (
     EXECUTION,
     SOLVER_FAILED,
@@ -33,7 +33,7 @@ __all__ = [
     "is_constant",
     "judge",
     "most_executed",
-    "not_asked",
+    "not_tried",
     "not_useful",
     "of_execution",
     "refute",
@@ -41,7 +41,7 @@ __all__ = [
     "solver_failed",
 ]
 
-NOT_ASKED = "not asked for"  # the reason why a loop has no bound of which no proof was tried
+NOT_TRIED = "not asked for"  # the reason of a loop of which no proof was tried
 SHOWN = 3  # states of a trace, origins of values, printed
 
 
@@ -77,7 +77,7 @@ def judge(
     return LoopBound(loop.index, None, None, "", None, reason, outcome.seconds, why=why)
 
 
-def of_execution(loop: SuperLoop, found: OnlyExecution, around: int | None) -> LoopBound:
+def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) -> LoopBound:
     """The bound of a loop of an entry with one execution; ``around``: header of the next loop."""
     return LoopBound(
         loop.index,
@@ -140,7 +140,13 @@ def most_executed(cut: Slice, *, entered_by_all: bool) -> int:
 
 
 def refute(
-    fact: LoopFact, cut: Slice, entry: int, apart: int, replay: Replay, *, entered_by_all: bool
+    fact: LoopFact,
+    cut: Slice,
+    entry: int,
+    apart: int,
+    replay: ExecutionReplay,
+    *,
+    entered_by_all: bool,
 ) -> None:
     """Raise FactsError if an execution exceeds the fact: one of the model that ``replay`` shows.
 
@@ -152,13 +158,13 @@ def refute(
 
 
 def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> LoopBound:
-    """What a fact makes of a loop of which more, or nothing, is proved.
+    """The bound of a fact for a loop of which a larger bound, or none, is proved.
 
     ``executed``: the most executions of a run of its model, which nothing shows to be entered.
     """
     evidence = StatedCount(
         str(fact.source),
-        tried=bound.reason != NOT_ASKED,
+        tried=bound.reason != NOT_TRIED,
         proved=None if bound.bound is None else bound.bound + apart,
         solver_failed=bound.failed,
         executed=executed if executed > fact.bound else None,
@@ -168,9 +174,9 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> Loop
     return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
 
 
-def not_asked(loop: SuperLoop) -> LoopBound:
-    """For a loop that no path needs a bound of."""
-    return LoopBound(loop.index, None, None, "", None, NOT_ASKED, 0.0)
+def not_tried(loop: SuperLoop) -> LoopBound:
+    """No bound, for a loop of which no path needs one."""
+    return LoopBound(loop.index, None, None, "", None, NOT_TRIED, 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
@@ -225,7 +231,7 @@ def _faithful(cut: Slice) -> bool:
     return free and cut.says_all({p.name for p in model.parameters})
 
 
-def _refute(fact: LoopFact, cut: Slice, apart: int, replay: Replay) -> None:
+def _refute(fact: LoopFact, cut: Slice, apart: int, replay: ExecutionReplay) -> None:
     """A loop with a single possible execution that exceeds the fact refutes it, if it is entered.
 
     ``apart``: iterations before those of the model. Where initial values or memory are free, a
@@ -248,7 +254,9 @@ def _refute(fact: LoopFact, cut: Slice, apart: int, replay: Replay) -> None:
             )
 
 
-def _refute_for_some(fact: LoopFact, cut: Slice, entry: int, apart: int, replay: Replay) -> None:
+def _refute_for_some(
+    fact: LoopFact, cut: Slice, entry: int, apart: int, replay: ExecutionReplay
+) -> None:
     """Registers at the entry for which the loop is entered and exceeds the fact refute it.
 
     They may hold any word there, but for what facts about them say, which the model has.

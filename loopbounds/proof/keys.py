@@ -1,9 +1,9 @@
-"""What proofs and answers follow from, as hashes: equal keys have equal answers (rules 30, 31).
+"""Cache keys of proofs and of the bounds of a graph: equal keys have equal results (rules 30, 31).
 
-A proof follows from its model, budget, the solver of the search, the checker and the code that
-proves. The answers for a graph, before facts that count are looked at, follow from the image, the
-graph, what value analysis says, the facts about lists, the options, the same solvers, and the code
-of this package and of those before it. The versions of Python and of all packages are in every key.
+A proof depends on its model, the budget, the solver of the search, the checker and the code that
+proves. The bounds of a graph, before facts that count are applied, depend on the image, the graph,
+its values, the facts about lists, the options, the same solvers, and the code of this package and
+of those before it. The versions of Python and of all packages are in every key.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ DECODED: LeftOut = {
 
 
 def model_key(model: LoopModel, budget: Budget, checker: Checker) -> str:
-    """The identity of a question: equal keys have equal answers."""
+    """The key of the proof for a model."""
     solvers = solver_version(), *checker.identity
     return key_of("proof", model, budget, solvers, versions(*PROVING), left_out=LEFT_OUT)
 
 
 def simple_key(key: str) -> str:
-    """The identity of the question of the model with ``key`` as it is, without simpler ones."""
+    """The key of the proof for the model with ``key`` as it is, without a simpler one."""
     return key_of("simple", key)
 
 
 def total_key(key: str, trip: Term, outer: int) -> str:
-    """The identity of a total over a loop with bound ``outer``; ``key`` is the inner model's."""
+    """The key of a total over a loop with bound ``outer``; ``key`` is the inner model's."""
     return key_of("total", key, trip, outer, left_out=LEFT_OUT)
 
 
 def graph_key(identity: str, options: object, checker: Checker) -> str:
-    """Of the answers for a graph with that identity: equal keys have equal ones for all loops."""
+    """The key of the bounds of a graph with that identity."""
     solvers = solver_version(), *checker.identity
-    return key_of("answers", identity, options, solvers, versions(*PROVING))
+    return key_of("bounds", identity, options, solvers, versions(*PROVING))
 
 
 def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
-    """The identity of a graph of an image, and of what value analysis says of it."""
+    """The hash of a graph, of its image and of its values."""
     numbers: dict[ValueSet | None, int] = {}  # few are different
     known = array("Q")
     for node in range(len(graph.nodes)):
@@ -75,7 +75,7 @@ def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> Iterator[ValueSet | None]:
-    """What value analysis says of a node; how much that is follows from the graph."""
+    """The values of a node; how many there are depends on the graph alone."""
     for register in REGISTERS:
         yield values.register(node, register)
         yield values.frame_register(node, register)

@@ -1,12 +1,12 @@
-"""All loops of a graph, proved in rounds: each distinct question once, stored proofs first.
+"""Prove all loops of a graph in work-list rounds: each distinct model once, cached proofs first.
 
-Loops that are left without a bound are asked once more, each in one call of its function by any
-caller (``loopbounds.slicing.one_call``): that is a smaller question than the one in its context.
+Values that a loop leaves behind are unknown until it has a bound. So a loop whose model reads such
+a value waits for that bound, and is sliced again. When every loop left waits, those that wait are
+proved as they are. A loop for which the solver failed has no bound to others either: their proofs
+hold without it.
 
-What a loop leaves behind is unknown until it has a bound. So a loop whose model reads such a
-value waits for that bound; its model is then made again, and asked. When no loop is left that
-waits for nothing, those that wait are asked as they are. A loop for which the solver failed has no
-bound to others either: what is proved of them holds without it.
+Loops that are left without a bound are tried once more, each in one call of its function by any
+caller (``loopbounds.slicing.one_call``): its model is smaller than in its context.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.keys import model_key, simple_key, total_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, prove_model
-from loopbounds.proof.store import KeptProof, write_model
+from loopbounds.proof.store import CachedProof, write_model
 from loopbounds.proof.triangular import NestTotal, total_over
-from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.reduction.simplify import simplified
-from loopbounds.slicing.code import CellStep, Code
+from loopbounds.slicing.code import CellStep, GraphCode
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.one_call import OneCall, for_any_caller
 from loopbounds.slicing.slice import Slice, slice_loops
@@ -35,34 +35,34 @@ from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
 from quoll.kept.store import Store
 
-__all__ = ["Progress", "Rounds"]
+__all__ = ["Progress", "ProofRounds"]
 
-Progress = Callable[[int, int, str], None]  # questions answered, all questions, place
+Progress = Callable[[int, int, str], None]  # queries done, all queries, place of the loop
 
 
 @dataclass(slots=True)
-class Rounds:
+class ProofRounds:
     """``run`` gives ``slices``, ``outcomes`` and ``keys``, by loop index."""
 
-    code: Code
+    code: GraphCode
     options: BoundOptions
     checker: Checker
     progress: Progress | None
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
-    answered: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
+    proved: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
 
     @property
     def store(self) -> Store:
-        """Where proofs are kept."""
+        """The results store."""
         return self.options.store
 
     def run(self, loops: Sequence[int]) -> None:
-        """Answer ``loops``; others are unknown to them.
+        """Prove ``loops``; others are unknown to them.
 
-        What may hold a stack address is looked at in each context by itself only for loops that
-        are left without a bound.
+        Only for loops that are left without a bound, registers and cells that may hold a stack
+        address are told apart by context.
         """
         ssa = GatedSsa(self.code)
         self._settle(loops, ssa)
@@ -91,24 +91,26 @@ class Rounds:
         return more
 
     def _in_one_call(self, call: OneCall) -> tuple[Slice, ProofOutcome, str]:
-        """The slice and the answer there, and its key."""
+        """The slice and the outcome there, and the key of the proof."""
         code, loop = call.code(), call.loop
-        alone = Rounds(code, self.options, self.checker, self.progress, answered=self.answered)
+        alone = ProofRounds(code, self.options, self.checker, self.progress, proved=self.proved)
         alone._settle([loop], GatedSsa(code))
         return alone.slices[loop], alone.outcomes[loop], alone.keys[loop]
 
     def _settle(self, loops: Sequence[int], ssa: GatedSsa) -> None:
-        code, asked = self.code, self.outcomes
+        code, outcomes = self.code, self.outcomes
         pending, wanted = [loop for loop in loops if self._is_open(loop)], set(loops)
         while pending:
             new = slice_loops(ssa, pending)
-            changed = [i for i in pending if i not in asked or new[i].model != self.slices[i].model]
+            changed = [
+                i for i in pending if i not in outcomes or new[i].model != self.slices[i].model
+            ]
             self.slices |= {i: new[i] for i in changed}
             ready = self._ready(changed, wanted)
             if not ready:
                 return
-            asked |= self._answers(ready)
-            code.bounds |= {i: b for i in ready if (b := asked[i].bound) is not None}
+            outcomes |= self._outcomes(ready)
+            code.bounds |= {i: b for i in ready if (b := outcomes[i].bound) is not None}
             for i in ready:
                 cut = self.slices[i]
                 if i in code.bounds:
@@ -119,11 +121,11 @@ class Rounds:
     def waited_for(self) -> set[int]:
         """Loops that those without a bound wait for."""
         without = (i for i, outcome in self.outcomes.items() if outcome.bound is None)
-        return {other for loop in without for other in waits(self.slices[loop])}
+        return {other for loop in without for other in waits_for(self.slices[loop])}
 
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
         """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""
-        for known in (waits, waits_in_earnest):
+        for known in (waits_for, waits_for_deciding):
             found = [
                 i for i in loops if not (known(self.slices[i]) & wanted) - self.outcomes.keys()
             ]
@@ -132,43 +134,45 @@ class Rounds:
         return list(loops)
 
     def _is_open(self, loop: int) -> bool:
-        """Whether a loop is not asked yet, or may get a bound when others have theirs."""
+        """Whether a loop is not tried yet, or may get a bound when others have theirs."""
         outcome = self.outcomes.get(loop)
         return outcome is None or (outcome.bound is None and not outcome.failed)
 
-    def _answers(self, loops: Sequence[int]) -> dict[int, ProofOutcome]:
-        """An outcome for each of ``loops``; each distinct question is asked once."""
+    def _outcomes(self, loops: Sequence[int]) -> dict[int, ProofOutcome]:
+        """An outcome for each of ``loops``; each distinct model is proved once."""
         models = {i: self.slices[i].model for i in loops}
         named = {model: self._key(model) for model in set(models.values())}
         keys = {i: named[model] for i, model in models.items()}
         self.keys |= keys
         known: dict[str, ProofOutcome] = {}
-        questions: dict[str, int] = {}  # key -> first loop with that question
+        queries: dict[str, int] = {}  # key -> first loop with that model
         for loop, key in keys.items():
-            proof = None if key in known or key in questions else self._remembered(key)
+            proof = None if key in known or key in queries else self._cached(key)
             if proof is not None:
                 known[key] = proof
                 write_model(self.options.models, key, proof.model)
             elif key not in known:
-                questions.setdefault(key, loop)
-        known |= self._asked(questions)
-        self.answered |= {key: outcome for key, outcome in known.items() if not outcome.failed}
+                queries.setdefault(key, loop)
+        known |= self._prove_all(queries)
+        self.proved |= {key: outcome for key, outcome in known.items() if not outcome.failed}
         return {loop: known[key] for loop, key in keys.items()}
 
     def _key(self, model: LoopModel) -> str:
         return model_key(model, self.options.budget, self.checker)
 
-    def _simple_key(self, question: LoopAbstractions) -> str:
-        budget = question.first_budget(self.options.budget)
-        return simple_key(model_key(question.simple, budget, self.checker))
+    def _simple_key(self, models: LoopAbstractions) -> str:
+        budget = models.first_budget(self.options.budget)
+        return simple_key(model_key(models.simple, budget, self.checker))
 
-    def _asked(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
-        """The answer to each question; those with the same simple model share its proof."""
-        asked = {key: LoopAbstractions.of(self.slices[loop].model) for key, loop in loops.items()}
+    def _prove_all(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
+        """The outcome of each loop, by key; those with the same simple model share its proof."""
+        abstractions = {
+            key: LoopAbstractions.of(self.slices[loop].model) for key, loop in loops.items()
+        }
         sharing: dict[str, list[str]] = {}  # by the key of the simple model
-        for key, question in asked.items():
-            sharing.setdefault(self._simple_key(question), []).append(key)
-        answers: dict[str, ProofOutcome] = {}
+        for key, models in abstractions.items():
+            sharing.setdefault(self._simple_key(models), []).append(key)
+        outcomes: dict[str, ProofOutcome] = {}
         simple, ended = list(sharing), set[int]()
 
         def done(index: int, found: list[ProofOutcome]) -> None:
@@ -176,38 +180,40 @@ class Rounds:
             found += found * (1 + len(keys) - len(found))  # one where its worker died
             for key, outcome in zip((of_simple, *keys), found, strict=True):
                 if not outcome.failed:
-                    self.store.keep(key, KeptProof.of(outcome))
-            answers.update(zip(keys, found[1:], strict=True))
+                    self.store.keep(key, CachedProof.of(outcome))
+            outcomes.update(zip(keys, found[1:], strict=True))
             ended.add(index)
             if self.progress is not None:
                 self.progress(len(ended), len(simple), self._place(loops[keys[0]]))
 
-        questions = [
+        queries = [
             partial(
-                _answers_of,
-                [asked[key] for key in keys],
-                self._remembered(of_simple),
+                _outcomes_of,
+                [abstractions[key] for key in keys],
+                self._cached(of_simple),
                 self.options.budget,
                 self.checker,
             )
             for of_simple, keys in sharing.items()
         ]
         most = max(map(len, sharing.values()), default=0)
-        answer_all(Work(questions, _lost, done), self.options.workers, self._limit(1 + most))
-        for key, outcome in answers.items():
+        run_all(ParallelTasks(queries, _lost, done), self.options.workers, self._limit(1 + most))
+        for key, outcome in outcomes.items():
             write_model(self.options.models, key, outcome.model)
-        return answers
+        return outcomes
 
-    def _limit(self, models: int) -> Limit:
-        """Of a worker for one question, which is about so many models."""
+    def _limit(self, models: int) -> WorkerLimits:
+        """The limits of a worker for one query, which is about so many models."""
         budget = self.options.budget
         memory = max(budget.limits.steps.memory, budget.limits.process.memory)
-        return Limit(table.WORKER_SLACK * models * budget.seconds, table.WORKER_SLACK * memory)
+        return WorkerLimits(
+            table.WORKER_SLACK * models * budget.seconds, table.WORKER_SLACK * memory
+        )
 
-    def _remembered(self, key: str) -> ProofOutcome | None:
-        if key in self.answered:
-            return self.answered[key]
-        known: KeptProof | None = self.store.value(key, KeptProof)
+    def _cached(self, key: str) -> ProofOutcome | None:
+        if key in self.proved:
+            return self.proved[key]
+        known: CachedProof | None = self.store.value(key, CachedProof)
         return None if known is None else known.outcome()
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
@@ -234,19 +240,19 @@ class Rounds:
     def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
-        known: KeptProof | None = self.store.value(key, KeptProof)
+        known: CachedProof | None = self.store.value(key, CachedProof)
         if known is not None:
             write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
             return NestTotal(known.bound)
         model, inner = self.slices[loop].model, self.code.bounds[loop]
-        budget, answers = self.options.budget, dict[int, NestTotal]()
-        question = partial(total_over, model, trip, outer, inner, budget, self.checker)
-        work = Work([question], NestTotal.lost, answers.__setitem__)
-        answer_all(work, self.options.workers, self._limit(2))
-        found = answers[0]
+        budget, outcomes = self.options.budget, dict[int, NestTotal]()
+        models = partial(total_over, model, trip, outer, inner, budget, self.checker)
+        work = ParallelTasks([models], NestTotal.lost, outcomes.__setitem__)
+        run_all(work, self.options.workers, self._limit(2))
+        found = outcomes[0]
         if not found.failed:
-            self.store.keep(key, KeptProof(found.executions, 1, 1, found.model, 0.0))
+            self.store.keep(key, CachedProof(found.executions, 1, 1, found.model, 0.0))
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found
@@ -255,7 +261,7 @@ class Rounds:
         """A loop for which the solver failed, and whose bound would tell about this one."""
         seen, open_ = {loop}, [loop]
         while open_:
-            needed = waits_in_earnest(self.slices[open_.pop()]) & self.outcomes.keys()
+            needed = waits_for_deciding(self.slices[open_.pop()]) & self.outcomes.keys()
             missing = [i for i in sorted(needed - seen) if self.outcomes[i].bound is None]
             for other in missing:
                 if self.outcomes[other].failed:
@@ -269,32 +275,32 @@ class Rounds:
         return self.code.image.place(self.code.graph.nodes[header].block.addr)
 
 
-def _answers_of(
-    questions: Sequence[LoopAbstractions],
+def _outcomes_of(
+    queries: Sequence[LoopAbstractions],
     proof: ProofOutcome | None,
     budget: Budget,
     checker: Checker,
 ) -> list[ProofOutcome]:
-    """The proof of their simple model, if it is not known, then the answer to each question.
+    """The outcome for their simple model, proved unless it is known, then one for each loop.
 
     Without terms: these are interned in the process that made them.
     """
-    first = questions[0]
+    first = queries[0]
     simple = proof or prove_model(first.simple, first.first_budget(budget), checker)
-    answers = [question.refined(simple, budget, checker) for question in questions]
-    return [outcome.without_terms() for outcome in (simple, *answers)]
+    outcomes = [models.refined(simple, budget, checker) for models in queries]
+    return [outcome.without_terms() for outcome in (simple, *outcomes)]
 
 
 def _lost(why: str) -> list[ProofOutcome]:
     return [ProofOutcome.lost(why)]
 
 
-def waits(cut: Slice) -> set[int]:
+def waits_for(cut: Slice) -> set[int]:
     """Loops without a bound, one of which left a value that this one reads."""
     return set(cut.havoc.values())
 
 
-def waits_in_earnest(cut: Slice) -> set[int]:
+def waits_for_deciding(cut: Slice) -> set[int]:
     """The same, of the values that decide how long this one is repeated."""
     model = simplified(cut.model)
     return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}

@@ -1,8 +1,8 @@
-"""Proofs and answers that are kept (``quoll.kept.store``), by what they follow from (``keys``).
+"""Records of the results store (``quoll.kept.store``): proofs, and bounds of whole graphs.
 
-A proof is kept with the model it was found in; where a budget did not suffice for one, that is kept
-for this very budget, which is part of the key. The answers for a whole graph are kept too, so
-that nothing needs to be sliced to find them. Nothing is kept that rests on a failure (rule 30).
+A proof is stored with its model. Where a budget did not suffice, that is stored, too: the budget is
+part of the key. The bounds of a whole graph are stored so that a later run slices nothing. Nothing
+is stored that depends on a failure of a solver (rule 30).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import ProofOutcome
 from quoll.kept.store import Store
 
-__all__ = ["Answers", "KeptProof", "copy_models", "write_model"]
+__all__ = ["CachedProof", "GraphBounds", "copy_models", "write_model"]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptProof:
-    """What is kept of a proof: the bound, the longest run known, the relations used, the model.
+class CachedProof:
+    """The record of a proof: the bound, the longest run known, the relations used, the model.
 
     None instead of a bound where there is no proof within the budget, or none at all (``endless``).
     """
@@ -33,19 +33,19 @@ class KeptProof:
     endless: bool = False
 
     @staticmethod
-    def of(outcome: ProofOutcome) -> KeptProof:
-        """What is kept of an answer that did not fail."""
+    def of(outcome: ProofOutcome) -> CachedProof:
+        """The record of an outcome that did not fail."""
         known = outcome.bound, outcome.reached, outcome.relations, outcome.model
-        return KeptProof(*known, round(outcome.seconds, 3), endless=outcome.endless)
+        return CachedProof(*known, round(outcome.seconds, 3), endless=outcome.endless)
 
     def outcome(self) -> ProofOutcome:
-        """The answer."""
+        """The outcome, without terms."""
         known = self.bound, self.reached, (), self.relations, "", self.model, self.seconds
         return ProofOutcome(*known, endless=self.endless)
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class GraphBounds:
     """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
 
     ``executed``: of loops by index the most executions found of those that may refute a fact.
@@ -59,10 +59,10 @@ class Answers:
 
 
 def copy_models(store: Store, keys: Sequence[str], folder: Path | None) -> bool:
-    """Write the models of proofs that are kept to ``folder``; whether all of them are there."""
+    """Write the models of stored proofs to ``folder``; whether all of them are there."""
     if folder is None:
         return True
-    proofs = {key: store.value(key, KeptProof) for key in keys}
+    proofs = {key: store.value(key, CachedProof) for key in keys}
     for key, proof in proofs.items():
         if proof is None:
             return False
@@ -71,7 +71,7 @@ def copy_models(store: Store, keys: Sequence[str], folder: Path | None) -> bool:
 
 
 def write_model(folder: Path | None, key: str, text: str) -> None:
-    """Keep the model of a proof, if there is one, where a user wants to see it."""
+    """Write the model of a proof, if there is one, to the folder that the user names, if any."""
     if folder is not None and text:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{key[:16]}.smv").write_text(text)

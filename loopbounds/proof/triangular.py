@@ -32,7 +32,7 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, scale, ule
 from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.checker import Checker
-from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable, at_most
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, StateVariable, at_most
 
 __all__ = ["NestTotal", "total_over"]
 
@@ -156,7 +156,7 @@ def _with_trip(model: LoopModel, trip: Term, t: int) -> LoopModel:
         model,
         parameters=tuple(p for p in model.parameters if p is not trip),
         state=tuple(
-            Variable(v.symbol, substitute(v.initial, value), substitute(v.next, value))
+            StateVariable(v.symbol, substitute(v.initial, value), substitute(v.next, value))
             for v in model.state
         ),
         constraints=tuple(substitute(c, value) for c in model.constraints),

@@ -1,9 +1,9 @@
-"""Independent questions in worker processes, with progress.
+"""Independent queries in worker processes, with progress.
 
-Workers are forked, so that terms stay interned, and end with this process. A worker that dies takes
-away the answer to the question that it has, and no other (rule 38): another one takes its place.
-The SMT solver runs in workers, not here, so that whatever becomes of it harms one question. Their
-memory and their processor time for a question are limited.
+Workers are forked, so that terms stay interned, and end with this process. A worker that dies loses
+the result of one query, and no other (rule 38): another worker takes its place.
+The SMT solver runs in workers, not here, so that its crash harms one query. Memory
+and processor time of a worker are limited for each query.
 """
 
 from __future__ import annotations
@@ -19,74 +19,74 @@ from typing import Generic, TypeVar
 
 from quoll.processes.children import die_with, fork
 
-__all__ = ["Limit", "Work", "answer_all"]
+__all__ = ["ParallelTasks", "WorkerLimits", "run_all"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
-    """A process, and where it is asked and answers."""
+class WorkerProcess:
+    """A worker process, and the connection that takes queries and gives results."""
 
     process: int
     connection: Connection
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """What a worker may use, far above what its questions do: beyond it something is wrong."""
+class WorkerLimits:
+    """Limits of a worker, far above the needs of its queries: beyond them something is wrong."""
 
-    seconds: int  # of processor time for one question
+    seconds: int  # of processor time for one query
     memory: int  # bytes of address space, more than it has when it begins
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[T]):
-    """Questions, whose answers can be pickled, and what is answered where a worker dies, and why.
+class ParallelTasks(Generic[T]):
+    """Queries with results that can be pickled; ``lost(why)``: the result where a worker dies.
 
-    ``done(index, answer)`` is called as each is answered.
+    ``done(index, result)`` is called as each query ends.
     """
 
-    questions: Sequence[Callable[[], T]]
+    queries: Sequence[Callable[[], T]]
     lost: Callable[[str], T]
     done: Callable[[int, T], None]
 
 
-def answer_all(work: Work[T], workers: int, limit: Limit) -> None:
-    """Answer all questions; 0 workers: in this process. Raises what a question raises."""
-    questions, done = work.questions, work.done
-    count = min(workers, len(questions))
+def run_all(work: ParallelTasks[T], workers: int, limit: WorkerLimits) -> None:
+    """Run all queries; 0 workers: in this process. Raises the exceptions of the queries."""
+    queries, done = work.queries, work.done
+    count = min(workers, len(queries))
     if not count:
-        for index, question in enumerate(questions):
-            done(index, question())
+        for index, query in enumerate(queries):
+            done(index, query())
         return
-    pending = list(range(len(questions)))[::-1]
+    pending = list(range(len(queries)))[::-1]
     with _pool() as pool:
-        asked: dict[Connection, tuple[Worker, int]] = {}
-        while pending or asked:
-            while pending and len(asked) < count:
-                free = [w for w in pool if w.connection not in asked]
-                worker = free[0] if free else _begun(questions, limit, pool)
+        busy: dict[Connection, tuple[WorkerProcess, int]] = {}
+        while pending or busy:
+            while pending and len(busy) < count:
+                free = [w for w in pool if w.connection not in busy]
+                worker = free[0] if free else _forked(queries, limit, pool)
                 index = pending.pop()
-                if worker is None and asked:
+                if worker is None and busy:
                     pending.append(index)  # no process can be made now
                     break
                 if worker is None:
-                    done(index, questions[index]())
+                    done(index, queries[index]())
                 else:
-                    asked[worker.connection] = worker, index
-                    with suppress(OSError):  # of a worker that has just died: it answers nothing
+                    busy[worker.connection] = worker, index
+                    with suppress(OSError):  # of a worker that has just died: it has no result
                         worker.connection.send(index)
-            for connection in wait(list(asked)):
+            for connection in wait(list(busy)):
                 assert isinstance(connection, Connection)
-                worker, index = asked.pop(connection)
-                done(index, _answer(worker, pool, work))
+                worker, index = busy.pop(connection)
+                done(index, _result_of(worker, pool, work))
 
 
 @contextmanager
-def _pool() -> Iterator[list[Worker]]:
-    """Workers that have ended when this is left, whatever they are about."""
-    pool: list[Worker] = []
+def _pool() -> Iterator[list[WorkerProcess]]:
+    """Workers, ended when this is left, in the middle of a query or not."""
+    pool: list[WorkerProcess] = []
     try:
         yield pool
     finally:
@@ -94,7 +94,9 @@ def _pool() -> Iterator[list[Worker]]:
             _end(worker, pool)
 
 
-def _begun(questions: Sequence[Callable[[], T]], limit: Limit, pool: list[Worker]) -> Worker | None:
+def _forked(
+    queries: Sequence[Callable[[], T]], limit: WorkerLimits, pool: list[WorkerProcess]
+) -> WorkerProcess | None:
     """A new worker; None where no process can be made."""
     here = os.getpid()
     ours, theirs = Pipe()
@@ -106,7 +108,7 @@ def _begun(questions: Sequence[Callable[[], T]], limit: Limit, pool: list[Worker
         return None
     if child:
         theirs.close()
-        worker = Worker(child, ours)
+        worker = WorkerProcess(child, ours)
         pool.append(worker)
         return worker
     with suppress(BaseException):
@@ -116,10 +118,10 @@ def _begun(questions: Sequence[Callable[[], T]], limit: Limit, pool: list[Worker
         ours.close()
         _limit_to(resource.RLIMIT_AS, _address_space() + limit.memory)
         while True:
-            question = questions[theirs.recv()]
+            query = queries[theirs.recv()]
             used = resource.getrusage(resource.RUSAGE_SELF)
             _limit_to(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + limit.seconds)
-            theirs.send(_said(question))
+            theirs.send(_outcome(query))
     os._exit(0)
 
 
@@ -137,27 +139,27 @@ def _address_space() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
-def _said(question: Callable[[], T]) -> tuple[T | None, Exception | None]:
+def _outcome(query: Callable[[], T]) -> tuple[T | None, Exception | None]:
     try:
-        return question(), None
+        return query(), None
     except Exception as error:  # a defect, to be raised where it is seen
         return None, error
 
 
-def _answer(worker: Worker, pool: list[Worker], work: Work[T]) -> T:
-    """What a worker says. Raises what it raised."""
+def _result_of(worker: WorkerProcess, pool: list[WorkerProcess], work: ParallelTasks[T]) -> T:
+    """The result of a worker. Raises its exception."""
     try:
-        answer, error = worker.connection.recv()
+        result, error = worker.connection.recv()
     except (EOFError, OSError):
         return work.lost(f"a worker process {_end(worker, pool)}")
     if error is not None:
         assert isinstance(error, Exception)
         raise error
-    found: T = answer
+    found: T = result
     return found
 
 
-def _end(worker: Worker, pool: list[Worker]) -> str:
+def _end(worker: WorkerProcess, pool: list[WorkerProcess]) -> str:
     """End a worker; how it had ended by itself."""
     pool.remove(worker)
     worker.connection.close()

@@ -1,9 +1,9 @@
-"""Models that differ in names and order only, made the same: one question instead of several.
+"""Models that differ in names and order only, made the same: one proof instead of several.
 
 A term's shape is what it is built like, symbols being told apart by their part in the model.
 Symbols are numbered as they are met when the terms of the model are gone through in the order of
 their shapes. Whatever the order, the result is the model with its symbols renamed one to one; a
-tie that is broken otherwise in another model costs an answer that could have been shared.
+tie that is broken otherwise in another model costs a proof that could have been shared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from zlib import crc32
 
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 __all__ = ["canonical"]
 
@@ -33,7 +33,7 @@ def canonical(model: LoopModel) -> LoopModel:
     def named(term: Term) -> Term:
         return rewrite.substitute(term, names)
 
-    variables = (Variable(names[v.symbol], named(v.initial), named(v.next)) for v in state)
+    variables = (StateVariable(names[v.symbol], named(v.initial), named(v.next)) for v in state)
     return LoopModel(
         _in_order(names[p] for p in model.parameters),
         tuple(sorted(variables, key=lambda v: _number(v.symbol))),

@@ -19,7 +19,7 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, conjuncts, const, sym
 from loopbounds.terms.interval import interval
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 __all__ = ["coarsen", "easy", "without_large"]
 
@@ -49,7 +49,7 @@ def _cut(model: LoopModel) -> LoopModel:
 
     return LoopModel(
         (*model.parameters, *cuts.values),
-        tuple(Variable(v.symbol, cut(v.initial), cut(v.next)) for v in model.state),
+        tuple(StateVariable(v.symbol, cut(v.initial), cut(v.next)) for v in model.state),
         model.inputs,
         tuple(c for c in (*map(cut, model.constraints), *ranges) if c is not TRUE),
         cut(model.again),
@@ -166,7 +166,7 @@ def _with_easy_values(
         if not known(following):
             following = sym(f"any{i}", v.symbol.width)
             inputs.append(following)
-        state.append(Variable(v.symbol, initial, following))
+        state.append(StateVariable(v.symbol, initial, following))
     constraints = tuple(c for c in model.constraints if known(c))
     return LoopModel(
         tuple(parameters), tuple(state), tuple(inputs), constraints, again, model.hints

@@ -15,7 +15,7 @@ from loopbounds.terms.evaluate import compile_terms
 from quoll.image.memory_map import MemoryMap
 from quoll.words.strided_interval import ANY, ValueSet
 
-__all__ = ["Words", "conjuncts", "relevant", "says_all", "within"]
+__all__ = ["UnknownWords", "conjuncts", "relevant", "says_all", "within"]
 
 
 def within(term: Term, values: ValueSet) -> list[Term]:
@@ -54,7 +54,7 @@ def says_all(
     deciding: Mapping[Term, Term],
     parameters: Set[Term],
     tried: Set[Term],
-    words: Words,
+    words: UnknownWords,
 ) -> bool:
     """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
 
@@ -80,7 +80,7 @@ def conjuncts(conditions: Iterable[Term]) -> set[Term]:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class UnknownWords:
     """The unknown words of a graph: which are indeed any, and where those from memory are."""
 
     is_given: Callable[[Term], bool]

@@ -16,7 +16,7 @@ from loopbounds.budgets import table
 from loopbounds.reduction.simplify import influential, replaced
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, conjuncts, const, mask, operation, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 __all__ = ["control_of", "demanded", "demanded_of", "with_demanded_bits"]
 
@@ -97,7 +97,7 @@ def with_demanded_bits(model: LoopModel) -> LoopModel:
     for v in model.state:
         only = const(bits[v.symbol], v.symbol.width)
         initial, following = operation("and", v.initial, only), operation("and", v.next, only)
-        state.append(Variable(v.symbol, initial, following))
+        state.append(StateVariable(v.symbol, initial, following))
     return influential(replace(model, state=tuple(state)))
 
 

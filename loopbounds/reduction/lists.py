@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from loopbounds.terms.bit_vectors import Term, const, either, eq, ite, sub, sym, ule, ult
 from loopbounds.terms.rewrite import substitute
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 __all__ = ["ELEMENTS", "RANK", "ranked"]
 
@@ -44,11 +44,11 @@ def ranked(model: LoopModel, links: Mapping[Term, Term], most: int) -> LoopModel
     def told(term: Term) -> Term:
         return substitute(term, null_behind_last)
 
-    state = [Variable(v.symbol, v.initial, told(v.next)) for v in model.state]
+    state = [StateVariable(v.symbol, v.initial, told(v.next)) for v in model.state]
     at = model.state.index(walk.variable)
     begins = ite(eq(ELEMENTS, NULL), NULL, walk.variable.initial)
     state[at] = replace(state[at], initial=begins)
-    state.append(Variable(RANK, ELEMENTS, told(walk.following)))
+    state.append(StateVariable(RANK, ELEMENTS, told(walk.following)))
     some = either(eq(walk.variable.symbol, NULL), ule(const(1, 32), RANK))
     return LoopModel(
         (*model.parameters, ELEMENTS),
@@ -64,14 +64,14 @@ def ranked(model: LoopModel, links: Mapping[Term, Term], most: int) -> LoopModel
 class _Walk:
     """A variable that follows links, and the ranks that go with it."""
 
-    def __init__(self, variable: Variable, links: Mapping[Term, Term]) -> None:
+    def __init__(self, variable: StateVariable, links: Mapping[Term, Term]) -> None:
         self.variable, self._links = variable, links
         self.bases: dict[Term, Term] = {}  # word from memory -> rank of the element it is in
         self._distances: set[int] = set()
         self.following = NULL
 
     @staticmethod
-    def of(variable: Variable, links: Mapping[Term, Term]) -> _Walk | None:
+    def of(variable: StateVariable, links: Mapping[Term, Term]) -> _Walk | None:
         """The walk of a variable; None if it is none."""
         if variable.symbol.width != 32:
             return None

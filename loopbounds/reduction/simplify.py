@@ -13,7 +13,7 @@ from loopbounds.budgets import table
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, conjuncts, const
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 from quoll.graph.closure import closure
 
 __all__ = ["influential", "replaced", "simplified"]
@@ -120,7 +120,7 @@ def _with_fixed_low_bits(model: LoopModel) -> LoopModel:
     )
 
 
-def _at_start(masked: Term, variable: Variable, same: int) -> Term | None:
+def _at_start(masked: Term, variable: StateVariable, same: int) -> Term | None:
     """Bits of ``same`` of a sum with the variable, made of where the variable starts.
 
     None if it is anything else. Other members of the sum stay as they are, though they may be made
@@ -150,7 +150,7 @@ def _with_constraints_used(model: LoopModel) -> LoopModel:
     return LoopModel(
         model.parameters,
         tuple(
-            Variable(v.symbol, replaced(v.initial, known), replaced(v.next, known))
+            StateVariable(v.symbol, replaced(v.initial, known), replaced(v.next, known))
             for v in model.state
         ),
         model.inputs,
@@ -199,16 +199,16 @@ def _rebased(model: LoopModel) -> LoopModel:
     return model
 
 
-def _moved(model: LoopModel, variable: Variable) -> LoopModel:
+def _moved(model: LoopModel, variable: StateVariable) -> LoopModel:
     """The model with ``symbol`` standing for the distance from the initial value."""
     symbol, start = variable.symbol, variable.initial
     new = {symbol: terms.add(start, symbol)}
 
-    def moved(v: Variable) -> Variable:
+    def moved(v: StateVariable) -> StateVariable:
         following = rewrite.substitute(v.next, new)
         if v.symbol is not symbol:
             return replace(v, next=following)
-        return Variable(symbol, const(0, symbol.width), terms.sub(following, start))
+        return StateVariable(symbol, const(0, symbol.width), terms.sub(following, start))
 
     return replace(
         model,

@@ -1,4 +1,4 @@
-"""Guess relations that make ``count <= n`` inductive. Guesses only: every one is proved later.
+"""Candidate invariants that may make ``count <= n`` inductive; the checker proves each one later.
 
 Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
 
@@ -16,7 +16,7 @@ Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count -
     what constraints say of x0         said of x
     least x seen <= x <= most seen     where the middle of two words is taken, with sign
 
-A guess stays if it holds in every state of the runs given.
+A candidate stays if it holds in every state of the given runs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from loopbounds.terms.bit_vectors import Term, const, eq, mask, operation, scale
 from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.interval import interval
 from loopbounds.terms.rewrite import substitute
-from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, StateVariable
 
 __all__ = ["candidate_invariants", "holding", "likely_bounds"]
 
@@ -63,7 +63,7 @@ def candidate_invariants(model: LoopModel, runs: Sequence[ModelRun]) -> list[Ter
 
 
 def holding(model: LoopModel, candidates: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
-    """The guesses that hold in every recorded state."""
+    """The candidates that hold in every recorded state."""
     first, others = list(runs[: table.FILTERING_RUNS]), runs[table.FILTERING_RUNS :]
     kept = _holding(model, candidates, first)  # most do not
     return _holding(model, kept, others) if kept and others else kept
@@ -94,7 +94,7 @@ def _steps(index: int, runs: Sequence[ModelRun]) -> set[int]:
     }
 
 
-def _of_variable(variable: Variable, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
+def _of_variable(variable: StateVariable, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
     x, x0 = variable.symbol, variable.initial
     width = x.width
     steps = {s % (1 << width) for s in _steps(index, runs)}
@@ -126,7 +126,7 @@ def _of_variable(variable: Variable, index: int, runs: Sequence[ModelRun]) -> It
     scaled = any(t.op == "linear" and x in t.args and 1 not in t.factors for t in following)
     if width == COUNT_WIDTH and (scaled or {t.op for t in following} & BITWISE):
         if any(_is_middle(t) for t in following):
-            yield from _seen(x, index, runs)
+            yield from _observed_range(x, index, runs)
         yield from _halved(x, x0)
         yield from _cleared(x, index, runs)
 
@@ -150,7 +150,7 @@ class _Narrow:
         return operation("and", t, const(mask(self.bits), t.width))
 
 
-def _narrow(variable: Variable) -> _Narrow | None:
+def _narrow(variable: StateVariable) -> _Narrow | None:
     """What a variable is in after an iteration; None if that may be any word."""
     following, width = variable.next, variable.symbol.width
     if following.op == "sext":
@@ -159,7 +159,7 @@ def _narrow(variable: Variable) -> _Narrow | None:
     return _Narrow(bits, signed=False) if 0 < bits < width else None
 
 
-def _narrowest(variable: Variable, index: int, runs: Sequence[ModelRun]) -> list[_Narrow]:
+def _narrowest(variable: StateVariable, index: int, runs: Sequence[ModelRun]) -> list[_Narrow]:
     """The same, and the narrowest that holds all of its values."""
     width = variable.symbol.width
     values = [state[index] for run in runs for state in run.states]
@@ -192,7 +192,7 @@ def _is_middle(t: Term) -> bool:
     return t.op in ("ashr", "lshr") and t.args[0].op == "linear" and len(t.args[0].args) > 1
 
 
-def _seen(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
+def _observed_range(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
     values = [signed(state[index], x.width) for run in runs for state in run.states]
     yield terms.sle(const(min(values), x.width), x)
     yield terms.sle(x, const(max(values), x.width))
@@ -212,7 +212,7 @@ def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term
     initial = {v.symbol: v.initial for v in model.state}
     fixed = set(model.inputs)
     strides = _strides(model, runs)
-    turns = _turns(model, runs)
+    counts = _iteration_counts(model, runs)
     for u, v in _compared(model):
         if rewrite.symbols((u, v)) & fixed:
             continue
@@ -233,8 +233,8 @@ def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term
                     yield ule(on, terms.add(end, const(past, a.width)))
             for distance in (sub(b0, a0), sub(a0, b0)):
                 yield from _reach(distance, strides)
-                for turn in turns:
-                    yield from _reach(turn.of(distance), [1])
+                for count in counts:
+                    yield from _reach(count.of(distance), [1])
 
 
 def _of_long_words(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
@@ -280,30 +280,30 @@ def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
-    """How often a word of ``bits`` bits has to go on by ``odd << even`` to come a distance."""
+class _IterationCount:
+    """How many steps of ``odd << even`` take a word of ``bits`` bits over a distance."""
 
     bits: int
     even: int
     odd: int
 
     def of(self, distance: Term) -> Term:
-        """That number, for a distance that can be come to."""
+        """That number, for a distance that is a multiple of the step."""
         left = operation("lshr", distance, const(self.even, distance.width))
-        turned = scale(left, pow(self.odd, -1, 1 << self.bits))
-        return operation("and", turned, const(mask(self.bits - self.even), distance.width))
+        iterations = scale(left, pow(self.odd, -1, 1 << self.bits))
+        return operation("and", iterations, const(mask(self.bits - self.even), distance.width))
 
 
-def _turns(model: LoopModel, runs: Sequence[ModelRun]) -> list[_Turn]:
-    """Those of words that wrap."""
-    found = dict.fromkeys([_Turn(8, 0, 1), _Turn(16, 0, 1)])
+def _iteration_counts(model: LoopModel, runs: Sequence[ModelRun]) -> list[_IterationCount]:
+    """The iteration counts of words that wrap."""
+    found = dict.fromkeys([_IterationCount(8, 0, 1), _IterationCount(16, 0, 1)])
     for index, variable in enumerate(model.state):
         steps = _steps(index, runs)
         for bits in (narrow.bits for narrow in _narrowest(variable, index, runs)):
             step = min(steps, default=0) & mask(bits)
             if step and bits <= table.WRAPPING_BITS and _one(steps, mask(bits)):
                 even = (step & -step).bit_length() - 1
-                found[_Turn(bits, even, step >> even)] = None
+                found[_IterationCount(bits, even, step >> even)] = None
     return list(found)
 
 

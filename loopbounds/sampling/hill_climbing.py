@@ -1,10 +1,9 @@
-"""Long runs of a model, by descent: what tells the bound before anything is proved.
+"""Long runs of a model by hill climbing: the bound, before anything is proved.
 
-Whoever keeps a loop going as long as it can chooses its initial values, and in each iteration
-what is read from memory. Here the choice is the same in every iteration, and is improved one bit
-at a time, from choices of which it is known that the loop goes on. A run found so is an execution
-of the model; that there is no longer one is for the model checker to say. A run that comes back
-to a state it was in before, with the same inputs, never ends.
+The initial values and the inputs of a step are chosen once for the whole run, and are improved one
+bit at a time as long as runs get longer. A run found so is an execution of the model; the model
+checker says whether there is a longer one. A run that comes back to an earlier state, with the same
+inputs, never ends.
 """
 
 from __future__ import annotations

@@ -21,11 +21,11 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, const, eq, mask, operation, scale, sub, ule
 from loopbounds.terms.evaluate import compile_terms
-from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, Variable
+from loopbounds.transition.model import COUNT, COUNT_WIDTH, LoopModel, StateVariable
 
 __all__ = ["of_shifts"]
 
-_Seen = list[tuple[int, tuple[int, ...]]]
+_Observations = list[tuple[int, tuple[int, ...]]]
 
 PLACES = (1, 2, 3, 4, 8)  # by which an iteration shifts
 BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "clz"})
@@ -54,16 +54,16 @@ def _of_word(
             : table.GOING_ON_CONDITIONS
         ],
     ]
-    seen = _seen(model, [x, *conditions], runs)
+    observed = _observed(model, [x, *conditions], runs)
     all_ones = mask(x.width)
-    for j in _places(seen, x.width):
+    for j in _places(observed, x.width):
         yield from _shifted(x, x0, j)
-        most = max((values[0] << j * (count - 1) for count, values in seen), default=0)
+        most = max((values[0] << j * (count - 1) for count, values in observed), default=0)
         if 0 < most < all_ones:
             yield ule(x, operation("lshr", const(most, x.width), _moved(x.width, j)))
         for ones in (all_ones, *(b - 1 for b in bits), *(2 * b - 1 for b in bits)):
             for index, c in enumerate(conditions, start=1):
-                met = [(count, values[0] & ones) for count, values in seen if values[index]]
+                met = [(count, values[0] & ones) for count, values in observed if values[index]]
                 least = min((value >> j * (count - 1) for count, value in met), default=0)
                 if least > 0:
                     small = terms.shl(const(least, x.width), _moved(x.width, j))
@@ -86,16 +86,16 @@ def _moved(width: int, j: int) -> Term:
     return scale(sub(terms.zext(COUNT, width), const(1, width)), j)
 
 
-def _places(seen: _Seen, width: int) -> list[int]:
-    """By how many places iterations have shifted a word, if that is to be seen; else any."""
-    pairs = {(a[0], b[0]) for (i, a), (n, b) in pairwise(seen) if n == i + 1}
+def _places(observed: _Observations, width: int) -> list[int]:
+    """By how many places iterations have shifted a word, if the runs show it; else any."""
+    pairs = {(a[0], b[0]) for (i, a), (n, b) in pairwise(observed) if n == i + 1}
     found = [j for j in PLACES if any(a and b in (a >> j, a << j & mask(width)) for a, b in pairs)]
     return found or list(PLACES)
 
 
-def _seen(model: LoopModel, asked: Sequence[Term], runs: Sequence[ModelRun]) -> _Seen:
-    """(count, values of what is asked) in every state of the runs."""
-    values = compile_terms(asked, [*model.parameters, *(v.symbol for v in model.state)])
+def _observed(model: LoopModel, queried: Sequence[Term], runs: Sequence[ModelRun]) -> _Observations:
+    """(count, values of the queried terms) in every state of the runs."""
+    values = compile_terms(queried, [*model.parameters, *(v.symbol for v in model.state)])
     return [
         (count, values([*run.parameters, *state]))
         for run in runs
@@ -109,7 +109,7 @@ def _tested(model: LoopModel) -> list[int]:
     return sorted({c for c in constants if c and c > 1 and c.bit_count() == 1})
 
 
-def _is_shifted(variable: Variable) -> bool:
+def _is_shifted(variable: StateVariable) -> bool:
     x = variable.symbol
     following = rewrite.walk([variable.next])
     if x not in following:
@@ -119,7 +119,7 @@ def _is_shifted(variable: Variable) -> bool:
     return scaled or any(t.op in BITWISE for t in following)
 
 
-def _pairs(model: LoopModel) -> Iterator[tuple[Variable, Variable]]:
+def _pairs(model: LoopModel) -> Iterator[tuple[StateVariable, StateVariable]]:
     """Two words, high and low, of which one takes a bit of the other as it is shifted itself."""
     words = [v for v in model.state if v.symbol.width == COUNT_WIDTH and _is_shifted(v)]
     for high in words:

@@ -14,11 +14,11 @@ from quoll.errors import ControlFlowError
 from quoll.graph.dominators import dominators, reverse_postorder
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Acyclic"]
+__all__ = ["AcyclicGraph"]
 
 
 @dataclass(frozen=True, slots=True)
-class Acyclic:
+class AcyclicGraph:
     """``order[n]`` rises along every edge that is not a back edge; -1: not reached."""
 
     graph: Supergraph
@@ -30,7 +30,7 @@ class Acyclic:
     headers: dict[int, int]  # header node -> loop index
 
     @staticmethod
-    def of(graph: Supergraph) -> Acyclic:
+    def of(graph: Supergraph) -> AcyclicGraph:
         """Raises ControlFlowError for a cycle that is not a natural loop."""
         back = {e for loop in graph.loops for e in loop.backs}
         predecessors = tuple(tuple(e for e in es if e not in back) for es in graph.predecessors)
@@ -45,7 +45,7 @@ class Acyclic:
         for loop in graph.loops:  # outer loops come first
             for node in loop.nodes:
                 innermost[node] = loop.index
-        return Acyclic(
+        return AcyclicGraph(
             graph,
             predecessors,
             successors,

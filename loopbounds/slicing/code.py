@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from loopbounds.slicing.acyclic import Acyclic
+from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.cell import Cell
-from loopbounds.slicing.effects import FLAG, BlockEffect, Load, block_effect
-from loopbounds.slicing.stacks import FRAMES, Stacks
+from loopbounds.slicing.effects import FLAG, BlockEffect, LoadEffect, block_effect
+from loopbounds.slicing.stacks import FRAMES, StackSpans
 from loopbounds.terms.bit_vectors import Term, sub
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, EdgeKind
@@ -17,7 +17,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ANY, ValueSet
 
-__all__ = ["CellStep", "Code", "Continued", "KnownValues", "NothingKnown"]
+__all__ = ["CellStep", "GraphCode", "KnownValues", "LoopContinuation", "UnknownValues"]
 
 
 class KnownValues(Protocol):
@@ -48,7 +48,7 @@ class CellStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
+class LoopContinuation:
     """What holds of the header's cells whenever an iteration that starts there comes back.
 
     ``leaves``: each symbol of the conditions, its cell, and what an iteration adds to that.
@@ -59,7 +59,7 @@ class Continued:
     rests: frozenset[Assumption]  # named assumptions
 
 
-class NothingKnown:
+class UnknownValues:
     """Any word, anywhere."""
 
     def register(self, node: int, register: int, /) -> ValueSet:
@@ -84,19 +84,19 @@ class NothingKnown:
 
 
 @dataclass(slots=True)
-class Code:
+class GraphCode:
     """Read-only for its users; effects are computed when first asked for."""
 
     graph: Supergraph
-    acyclic: Acyclic
+    acyclic: AcyclicGraph
     image: Image
     values: KnownValues
-    stacks: Stacks  # of the whole program, of which ``graph`` may be a part
+    stacks: StackSpans  # of the whole program, of which ``graph`` may be a part
     bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
     steps: dict[tuple[int, Cell], CellStep] = field(
         default_factory=dict
     )  # by loop and cell, if known
-    continued: dict[int, Continued] = field(default_factory=dict)  # by loop, if bounded
+    continued: dict[int, LoopContinuation] = field(default_factory=dict)  # by loop, if bounded
     at_start: bool = False  # the graph's entry is where paths start, with memory as loaded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
@@ -134,7 +134,7 @@ class Code:
             self._written[loop] = known
         return known
 
-    def given_back(self, node: int, load: Load) -> tuple[int, int] | None:
+    def given_back(self, node: int, load: LoadEffect) -> tuple[int, int] | None:
         """The register that a load of a function that returns here may restore.
 
         Before it, the node at which this activation of the function began.

@@ -23,7 +23,7 @@ __all__ = [
     "FLAG",
     "SP",
     "BlockEffect",
-    "Load",
+    "LoadEffect",
     "StoreEffect",
     "block_effect",
     "register_symbol",
@@ -37,7 +37,7 @@ WORD = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadEffect:
     """``symbol`` stands for ``size`` bytes read at ``address``."""
 
     position: int  # among the loads and stores of the block
@@ -70,7 +70,7 @@ class BlockEffect:
     """``leaves``: control goes elsewhere than to the next instruction in memory."""
 
     registers: dict[int, Term]  # those written
-    loads: dict[Term, Load]
+    loads: dict[Term, LoadEffect]
     stores: tuple[StoreEffect, ...]
     unknown: frozenset[Term]
     leaves: Term
@@ -123,7 +123,7 @@ class _Run:
     def __init__(self, ends: frozenset[int]) -> None:
         self._ends = ends
         self._state: _Variables = {}
-        self._loads: dict[Term, Load] = {}
+        self._loads: dict[Term, LoadEffect] = {}
         self._stores: list[StoreEffect] = []
         self._unknown: set[Term] = set()
         self._leaves = FALSE
@@ -239,7 +239,7 @@ class _Run:
         if op.code is OpCode.LOAD:
             symbol = self._fresh("load", width)
             address = self._read(op.ins[0])
-            self._loads[symbol] = Load(
+            self._loads[symbol] = LoadEffect(
                 self._events, self._insn, symbol, address, op.out.size, self._sp
             )
             result = symbol

@@ -1,8 +1,8 @@
 """Values at a point of the code as terms, on demand: gated SSA over the acyclic supergraph.
 
-A ``Scope`` is one pass through a part of the code: an iteration of a loop, from its header on, or
-the whole graph from its entry. What the start holds are *leaves*, one symbol per register or
-memory cell asked for. Where paths meet, values are joined under the conditions that lead there
+A ``SsaScope`` is one pass through the code: an iteration of a loop, from its header on, or the
+whole graph from its entry. Its *leaves* are the values at its start: a symbol for each register or
+memory cell that is read. Where paths meet, values are joined under the conditions that lead there
 (gating). A loop inside the scope is passed once, its last iteration: what it may change is *havoc*
 at its header, any word at all; what it saves and restores keeps its value (rule 20).
 
@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
-from loopbounds.slicing.code import Code
+from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
-from loopbounds.slicing.memo import Memo, Unbounded
+from loopbounds.slicing.memo import MemoTable, UnboundedCounter
 from loopbounds.slicing.scope import ScopeValues, WordOrigin
-from loopbounds.slicing.stack_taint import Taint
-from loopbounds.slicing.trips import Trips
+from loopbounds.slicing.stack_taint import StackTaint
+from loopbounds.slicing.trips import TripCounts
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
     FALSE,
@@ -43,7 +43,7 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.words.strided_interval import ValueSet
 
-__all__ = ["GatedSsa", "OutOfEffort", "Scope"]
+__all__ = ["GatedSsa", "OutOfEffort", "SsaScope"]
 
 FRAME_POINTERS = range(4, 12)
 WORDS = 1 << 32
@@ -56,7 +56,7 @@ class CellAddress:
     from_sp: bool
     amount: int
 
-    def term(self, scope: Scope) -> Term:
+    def term(self, scope: SsaScope) -> Term:
         """The word, at the start of a scope."""
         amount = const(self.amount, 32)
         return add(scope.leaf(SP), amount) if self.from_sp else amount
@@ -65,12 +65,12 @@ class CellAddress:
 Places = tuple[tuple[int, CellAddress], ...]  # of registers
 
 
-class Scope:
+class SsaScope:
     """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
 
     def __init__(
         self,
-        code: Code,
+        code: GraphCode,
         loop: int | None,
         ssa: GatedSsa,
         *,
@@ -88,19 +88,19 @@ class Scope:
         self.leaves: dict[Term, Cell] = {}
         self.origin: dict[Term, WordOrigin] = {}  # of inputs and havoc
         self.unbounded = ssa.unbounded
-        self._at = Memo[tuple[int, Cell], Term](ssa.unbounded)
-        self._instances = Memo[tuple[int, Term], Term](ssa.unbounded)
-        self._edges = Memo[int, Term](ssa.unbounded)
-        self._reach = Memo[tuple[int, tuple[int, ...]], dict[int, Term]](ssa.unbounded)
-        self._changes = Memo[tuple[int, Cell], bool](ssa.unbounded)
+        self._at = MemoTable[tuple[int, Cell], Term](ssa.unbounded)
+        self._instances = MemoTable[tuple[int, Term], Term](ssa.unbounded)
+        self._edges = MemoTable[int, Term](ssa.unbounded)
+        self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](ssa.unbounded)
+        self._changes = MemoTable[tuple[int, Cell], bool](ssa.unbounded)
         self._incoming: dict[int, list[int]] = {}
         self.used: set[Assumption] = set()  # named assumptions that values rest on
         self.memory = LoadedWords(self)
-        self.trips = Trips(self)
+        self.trips = TripCounts(self)
 
-    def renewed(self) -> Scope:
+    def renewed(self) -> SsaScope:
         """The same without what rests on loops that had no bound yet."""
-        scope = Scope(
+        scope = SsaScope(
             self.code,
             self.loop,
             self._ssa,
@@ -478,7 +478,7 @@ class Scope:
         start = self.at(self.start, register)
         return all(self.along(e, register) is start for e in self.code.graph.loops[self.loop].backs)
 
-    def inner(self, loop: int) -> Scope:
+    def inner(self, loop: int) -> SsaScope:
         """One iteration of a loop in this scope."""
         return self._ssa.of_loop(loop)
 
@@ -518,21 +518,23 @@ def _single(values: ValueSet | None) -> int | None:
 
 
 class OutOfEffort(Exception):
-    """More values were asked for than there is effort."""
+    """More values were read than there is effort."""
 
 
 class GatedSsa:
-    """The scope of the whole graph and those of its loops, made when first asked for.
+    """The scope of the whole graph and those of its loops, made when first needed.
 
     ``effort``: values that may be looked for, none again; of no use after ``OutOfEffort``.
     ``by_itself``: whether it is found out for each context of a loop what may hold a stack address.
     Else what one may hold all may, which is soon found, and ``spread`` says that it was so.
     """
 
-    def __init__(self, code: Code, effort: float = math.inf, *, by_itself: bool = False) -> None:
+    def __init__(
+        self, code: GraphCode, effort: float = math.inf, *, by_itself: bool = False
+    ) -> None:
         self.code, self._effort, self._by_itself = code, effort, by_itself
         self.spread = False
-        self.unbounded = Unbounded()
+        self.unbounded = UnboundedCounter()
         self.restart(frozenset())
 
     def spend(self) -> None:
@@ -554,12 +556,12 @@ class GatedSsa:
             for twin in self._twins(loop)
         }
         self.spread |= not alike <= tainted
-        self.taint = Taint(tainted | alike)
-        self._plain: dict[tuple[int, Places], Scope] = {}
-        self._keepers: dict[tuple[int, bool], Scope] = {}
-        self._loop_scopes: dict[int, Scope] = {}
-        self._earlier: dict[int, Scope] = {}
-        self.whole = Scope(self.code, None, self)
+        self.taint = StackTaint(tainted | alike)
+        self._plain: dict[tuple[int, Places], SsaScope] = {}
+        self._keepers: dict[tuple[int, bool], SsaScope] = {}
+        self._loop_scopes: dict[int, SsaScope] = {}
+        self._earlier: dict[int, SsaScope] = {}
+        self.whole = SsaScope(self.code, None, self)
 
     def _twins(self, loop: int) -> list[int]:
         """A loop in all of its contexts."""
@@ -574,25 +576,25 @@ class GatedSsa:
         self.whole = self.whole.renewed()
         self.taint.renew()
 
-    def plain(self, loop: int, places: Places) -> Scope:
+    def plain(self, loop: int, places: Places) -> SsaScope:
         """One iteration, of whose start nothing is known but ``places``."""
         key = loop, places
         if key not in self._plain:
-            self._plain[key] = Scope(self.code, loop, self, places=places)
+            self._plain[key] = SsaScope(self.code, loop, self, places=places)
         return self._plain[key]
 
-    def of_loop(self, loop: int) -> Scope:
+    def of_loop(self, loop: int) -> SsaScope:
         """One iteration; what it keeps is a constant or a stack address where it is one outside."""
         if loop not in self._loop_scopes:
             earlier = self._earlier.get(loop)
             self._loop_scopes[loop] = (
-                Scope(self.code, loop, self, known_start=True)
+                SsaScope(self.code, loop, self, known_start=True)
                 if earlier is None
                 else earlier.renewed()
             )
         return self._loop_scopes[loop]
 
-    def kept(self, loop: int, register: int, outside: Scope) -> bool:
+    def kept(self, loop: int, register: int, outside: SsaScope) -> bool:
         """Whether a loop keeps a register, by what can be seen inside the loop and at its start."""
         if register not in self.code.written(loop):
             return True
@@ -601,7 +603,7 @@ class GatedSsa:
         outside.used |= keeper.used
         return kept
 
-    def _keeper(self, loop: int, outside: Scope) -> Scope:
+    def _keeper(self, loop: int, outside: SsaScope) -> SsaScope:
         """An iteration that starts with registers at the places that they have outside.
 
         By induction over the iterations: the first starts so, and each one keeps these registers.
@@ -620,7 +622,7 @@ class GatedSsa:
             self._keepers[key] = known
         return known
 
-    def start_value(self, scope: Scope, register: int) -> Term | None:
+    def start_value(self, scope: SsaScope, register: int) -> Term | None:
         """What a kept register is at a loop's header, if a constant or at a distance from sp."""
         loop = scope.loop
         if loop is None or register >= FLAG or not self.kept(loop, register, self.whole):

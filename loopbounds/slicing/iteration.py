@@ -7,20 +7,20 @@ is passed by its last iteration, so its back edges are not taken.
 from __future__ import annotations
 
 from loopbounds.budgets import table
-from loopbounds.slicing.code import Code
-from loopbounds.slicing.gated_ssa import Scope
+from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.gated_ssa import SsaScope
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, either
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import SuperLoop
 
-__all__ = ["Iteration"]
+__all__ = ["LoopIteration"]
 
 
-class Iteration:
+class LoopIteration:
     """``again``: when it comes back. ``exits``: parts of that by which loops inside are left."""
 
-    def __init__(self, code: Code, scope: Scope, loop: SuperLoop) -> None:
+    def __init__(self, code: GraphCode, scope: SsaScope, loop: SuperLoop) -> None:
         self._code, self._scope, self._loop = code, scope, loop
         self.exits: list[Term] = []
         self.again = self._continues()

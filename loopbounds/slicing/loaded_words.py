@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
-from loopbounds.slicing.effects import FLAG, Load, StoreEffect
-from loopbounds.slicing.memo import Memo
+from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
+from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
@@ -43,9 +43,9 @@ class LoadedWords:
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
         self._code = scope.code
-        self._loads = Memo[tuple[int, Term], Term](scope.unbounded)
-        self._hands_on = Memo[int, bool](scope.unbounded)
-        self._offsets = Memo[tuple[int, int, MemoryCell], int](scope.unbounded)
+        self._loads = MemoTable[tuple[int, Term], Term](scope.unbounded)
+        self._hands_on = MemoTable[int, bool](scope.unbounded)
+        self._offsets = MemoTable[tuple[int, int, MemoryCell], int](scope.unbounded)
         self._intervals: dict[Term, tuple[int, int]] = {}
         self.addresses: dict[Term, Term] = {}  # of words that are any
 
@@ -57,7 +57,7 @@ class LoadedWords:
         memory._intervals, memory.addresses = self._intervals, dict(self.addresses)
         return memory
 
-    def loaded(self, node: int, load: Load) -> Term:
+    def loaded(self, node: int, load: LoadEffect) -> Term:
         """What a load of the block of ``node`` reads."""
         key = node, load.symbol
         known = self._loads.get(key)
@@ -66,14 +66,14 @@ class LoadedWords:
             known = self._loads.keep(key, self._load(node, load), since)
         return known
 
-    def load_of(self, node: int, symbol: Term) -> Load | None:
+    def load_of(self, node: int, symbol: Term) -> LoadEffect | None:
         """The load of the block of ``node`` that a symbol stands for, whole."""
         loads = self._code.effect(node).loads
         return next(
             (load for s, load in loads.items() if self._loads.get((node, s)) is symbol), None
         )
 
-    def _load(self, node: int, load: Load) -> Term:
+    def _load(self, node: int, load: LoadEffect) -> Term:
         address = self._at_home(self._scope.instance(node, load.address), load.size)
         if address.constant is not None:
             value = self._code.image.constant(address.value, load.size)
@@ -90,7 +90,7 @@ class LoadedWords:
         self.addresses[word] = address
         return word
 
-    def _restored(self, node: int, load: Load, cell: MemoryCell) -> Term:
+    def _restored(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
         """What a load of a cell reads: under F1 a register as its function began, if it is that."""
         read = self.before(node, load.position, cell)
         given_back = self._code.given_back(node, load)
@@ -102,7 +102,7 @@ class LoadedWords:
         spared = self.before(node, load.position, cell._replace(saved=True))
         return saved if spared is saved else read
 
-    def _in_table(self, node: int, load: Load, address: Term) -> Term | None:
+    def _in_table(self, node: int, load: LoadEffect, address: Term) -> Term | None:
         """A word of a constant table, where value analysis says which words it may be.
 
         The address is one of those, in every execution of the node. Sorted, they fall into runs of
@@ -133,7 +133,7 @@ class LoadedWords:
         other = self._scope.input(node, f"other_{load.symbol.name}", 8 * load.size)
         return ite(_among(address, places), value, other)
 
-    def _followed(self, node: int, address: Term, load: Load) -> bool:
+    def _followed(self, node: int, address: Term, load: LoadEffect) -> bool:
         """Whether only stores of the program change the cell, and its address is one place."""
         if address.constant is not None and self._code.steady(address.value, load.size):
             return True
@@ -141,7 +141,7 @@ class LoadedWords:
             return False
         return self._in_frame(node, address, load)
 
-    def _in_frame(self, node: int, address: Term, access: Load | StoreEffect | None) -> bool:
+    def _in_frame(self, node: int, address: Term, access: LoadEffect | StoreEffect | None) -> bool:
         """Whether an address is in a frame live before or after the block, or at the access."""
         effect = self._code.effect(node)
         pointers = [self._scope.at(node, SP)]

@@ -1,24 +1,23 @@
-"""What was found out about the code, remembered as long as it is all that can be known.
+"""Values that are reused from round to round, unless they depend on a loop without a bound.
 
-A value may rest on a loop that has no bound yet: what that leaves behind is any word until it has
-one. Such a value *passes*: it is found out again when more bounds are known, and so is whatever was
-made of it. The others are for good. Nothing has to be told which values those are: who comes upon a
-loop without a bound, or upon a value that passes, counts that, and what was found out meanwhile
-passes too.
+A loop without a bound leaves any word behind. A value that depends on one is *temporary*: it is
+computed again when more bounds are known, and so is every value made of it. The others are final.
+Dependences need not be recorded: who meets a loop without a bound, or a temporary value, counts
+that, and all values computed meanwhile are temporary, too.
 """
 
 from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-__all__ = ["Memo", "Unbounded"]
+__all__ = ["MemoTable", "UnboundedCounter"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Unbounded:
-    """``met``: how often a loop without a bound, or what rests on one, was come upon."""
+class UnboundedCounter:
+    """``met``: how often a loop without a bound, or a temporary value, was met."""
 
     __slots__ = ("met",)
 
@@ -26,41 +25,41 @@ class Unbounded:
         self.met = 0
 
 
-class Memo(Generic[K, V]):
-    """Answers by question, none of which is None."""
+class MemoTable(Generic[K, V]):
+    """Values by key, none of which is None."""
 
-    __slots__ = ("_known", "_passing", "_unbounded")
+    __slots__ = ("_known", "_temporary", "_unbounded")
 
-    def __init__(self, unbounded: Unbounded) -> None:
+    def __init__(self, unbounded: UnboundedCounter) -> None:
         self._unbounded = unbounded
         self._known: dict[K, V] = {}
-        self._passing: set[K] = set()
+        self._temporary: set[K] = set()
 
     def get(self, key: K) -> V | None:
-        """What is known by now."""
+        """The value, if there is one by now."""
         known = self._known.get(key)
-        if known is not None and key in self._passing:
+        if known is not None and key in self._temporary:
             self._unbounded.met += 1
         return known
 
     def keep(self, key: K, value: V, since: int) -> V:
-        """Remember what was found out since ``Unbounded.met`` was that."""
+        """Store a value computed since ``UnboundedCounter.met`` was ``since``."""
         self._known[key] = value
         if self._unbounded.met == since:
-            self._passing.discard(key)
+            self._temporary.discard(key)
         else:
-            self._passing.add(key)
+            self._temporary.add(key)
         return value
 
     def presume(self, key: K, value: V) -> None:
-        """Answer so while the answer is being found: what comes to rest on that passes."""
+        """Presume a value while it is being computed: all that depends on that is temporary."""
         self._known[key] = value
-        self._passing.add(key)
+        self._temporary.add(key)
 
-    def for_good(self) -> Memo[K, V]:
-        """A memo with what does not pass."""
-        memo = Memo[K, V](self._unbounded)
+    def for_good(self) -> MemoTable[K, V]:
+        """A table of the final values."""
+        memo = MemoTable[K, V](self._unbounded)
         memo._known = dict(self._known)
-        for key in self._passing:
+        for key in self._temporary:
             del memo._known[key]
         return memo

@@ -12,15 +12,15 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from loopbounds.budgets import table
-from loopbounds.slicing.acyclic import Acyclic
-from loopbounds.slicing.code import Code, Continued, NothingKnown
+from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.code import GraphCode, LoopContinuation, UnknownValues
 from loopbounds.slicing.slice import Slice
 from quoll.inlining.merged_contexts import ContextPart, activation
 
 __all__ = ["OneCall", "for_any_caller"]
 
 
-class _AnyCaller(NothingKnown):
+class _AnyCaller(UnknownValues):
     """Any word, anywhere, which may be an address in a caller's stack."""
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
@@ -35,10 +35,10 @@ class OneCall:
     part: ContextPart
     loop: int
     bounds: Mapping[int, int]
-    whole: Code
+    whole: GraphCode
 
     @staticmethod
-    def around(code: Code, loop: int) -> OneCall | None:
+    def around(code: GraphCode, loop: int) -> OneCall | None:
         """None where the loop is in no call, or in one that is too large."""
         graph = code.graph
         part = activation(graph, graph.nodes[graph.loops[loop].header].context, table.CALL_NODES)
@@ -49,19 +49,19 @@ class OneCall:
 
     @property
     def shape(self) -> Hashable:
-        """Calls of the same shape have the same answer."""
+        """Calls of the same shape have the same bounds."""
         graph = self.part.graph
         nodes = tuple((node.context, node.block.addr, node.turns) for node in graph.nodes)
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
         bounds = tuple(sorted(self.bounds.items()))
         return self.loop, graph.entry, nodes, edges, tuple(graph.crossings), bounds
 
-    def code(self) -> Code:
+    def code(self) -> GraphCode:
         """The program that it is."""
         whole, loops = self.whole, enumerate(self.part.loops)
-        return Code(
+        return GraphCode(
             self.part.graph,
-            Acyclic.of(self.part.graph),
+            AcyclicGraph.of(self.part.graph),
             whole.image,
             _AnyCaller(),
             whole.stacks,
@@ -71,8 +71,8 @@ class OneCall:
         )
 
 
-def for_any_caller(cut: Slice, asked: Slice) -> Slice:
-    """``cut``, made of one call, for the loop of which ``asked`` is the slice in its context.
+def for_any_caller(cut: Slice, contextual: Slice) -> Slice:
+    """``cut``, made of one call, for the loop of which ``contextual`` is the slice in its context.
 
     That its parameters may be any word is not known of this context.
     """
@@ -82,7 +82,7 @@ def for_any_caller(cut: Slice, asked: Slice) -> Slice:
         havoc={},
         trips={},
         alone=lambda: None,
-        continued=Continued((), {}, cut.rests),
-        walks=asked.walks,
+        continued=LoopContinuation((), {}, cut.rests),
+        walks=contextual.walks,
         says_all=lambda deciding: False,
     )

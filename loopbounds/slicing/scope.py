@@ -1,6 +1,6 @@
-"""What is asked of a scope, one pass through a part of the code, by what works on it.
+"""The interface of a scope, one pass through the code, for the modules that work on it.
 
-``loopbounds.slicing.gated_ssa.Scope`` answers, and says what each answer means.
+``loopbounds.slicing.gated_ssa.SsaScope`` implements it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from loopbounds.slicing.cell import Cell, MemoryCell
-from loopbounds.slicing.code import Code
-from loopbounds.slicing.memo import Unbounded
+from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.memo import UnboundedCounter
 from loopbounds.terms.bit_vectors import Term
 from quoll.assumptions import Assumption
 
@@ -34,13 +34,13 @@ class WordOrigin:
 class ScopeValues(Protocol):
     """Values within one pass from ``start``, on demand."""
 
-    code: Code
+    code: GraphCode
     loop: int | None
     start: int
     leaves: dict[Term, Cell]
     origin: dict[Term, WordOrigin]
     used: set[Assumption]
-    unbounded: Unbounded
+    unbounded: UnboundedCounter
 
     @property
     def is_plain(self) -> bool: ...

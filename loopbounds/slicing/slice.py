@@ -15,30 +15,30 @@ from functools import reduce
 from itertools import islice
 
 from loopbounds.budgets import table
-from loopbounds.reduction.constraints import Words, conjuncts, relevant, says_all, within
+from loopbounds.reduction.constraints import UnknownWords, conjuncts, relevant, says_all, within
 from loopbounds.reduction.lists import ELEMENTS, RANK, ranked
 from loopbounds.reduction.simplify import simplified
 from loopbounds.slicing.cell import STACK, Cell, HeaderCell
-from loopbounds.slicing.code import Code, Continued
-from loopbounds.slicing.effects import FLAG, Load
-from loopbounds.slicing.gated_ssa import GatedSsa, Scope
-from loopbounds.slicing.iteration import Iteration
+from loopbounds.slicing.code import GraphCode, LoopContinuation
+from loopbounds.slicing.effects import FLAG, LoadEffect
+from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
+from loopbounds.slicing.iteration import LoopIteration
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 from quoll.arm.insn import PC, SP, Cond
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block
 from quoll.words.strided_interval import ANY, ValueSet
 
-__all__ = ["Alone", "Described", "Slice", "slice_loops"]
+__all__ = ["RegisterDecidedLoop", "Slice", "WordDescription", "slice_loops"]
 
 ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class WordDescription:
     """What an unknown word of a model is, for people.
 
     ``tip`` says which fact would tell how large the word is; "" where no register holds it.
@@ -53,7 +53,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class RegisterDecidedLoop:
     """A loop that registers at the entry of the graph decide, and nothing else that is unknown.
 
     ``constraints`` of the model hold just when the loop is entered, so that each of its runs is
@@ -80,13 +80,15 @@ class Slice:
     loop: int
     model: LoopModel
     given: frozenset[str]
-    origins: dict[str, Described]
+    origins: dict[str, WordDescription]
     rests: frozenset[Assumption]  # named assumptions (rules 1, 34)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
-    alone: Callable[[], Alone | None]  # the model, if registers at the entry decide everything
-    continued: Continued
+    alone: Callable[
+        [], RegisterDecidedLoop | None
+    ]  # the model, if registers at the entry decide everything
+    continued: LoopContinuation
     walks: Callable[[], bool]  # it follows the links of one list
     says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
 
@@ -124,10 +126,10 @@ def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
 
 
 class _Slicer:
-    def __init__(self, code: Code, ssa: GatedSsa, loop: int, most: int | None) -> None:
+    def __init__(self, code: GraphCode, ssa: GatedSsa, loop: int, most: int | None) -> None:
         self._code, self._loop = code, code.graph.loops[loop]
-        self._scope: Scope = ssa.of_loop(loop)
-        self._whole: Scope = ssa.whole
+        self._scope: SsaScope = ssa.of_loop(loop)
+        self._whole: SsaScope = ssa.whole
         self._given: frozenset[str] = frozenset()
         self._havoc: dict[Term, int] = {}
         self._known_trips: dict[int, Term] = {}
@@ -142,7 +144,7 @@ class _Slicer:
         self._lost: set[Term] = set()  # leaves that are any word in each iteration
 
     def build(self) -> Slice:
-        iteration = Iteration(self._code, self._scope, self._loop)
+        iteration = LoopIteration(self._code, self._scope, self._loop)
         self._again, self._exits = iteration.again, iteration.exits
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
@@ -170,7 +172,7 @@ class _Slicer:
             self._walks = other._walks
         return self._walks
 
-    def _continued(self, rests: frozenset[Assumption]) -> Continued:
+    def _continued(self, rests: frozenset[Assumption]) -> LoopContinuation:
         """The parts of the condition to go on that only read what moves by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
@@ -182,7 +184,9 @@ class _Slicer:
         conditions = (c for c in terms.conjuncts(self._again) if c.constant is None)
         held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
         used = rewrite.symbols(held)
-        return Continued(held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests)
+        return LoopContinuation(
+            held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests
+        )
 
     # --- What the step reads -----------------------------------------------------------------
 
@@ -237,7 +241,7 @@ class _Slicer:
             return []
         return relevant(self._way_in(table.WAY_IN), wanted)
 
-    def _alone(self, initial: dict[Term, Term]) -> Alone | None:
+    def _alone(self, initial: dict[Term, Term]) -> RegisterDecidedLoop | None:
         """Every condition on the way from the entry counts, whatever it is about."""
         steps = [
             rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
@@ -250,12 +254,12 @@ class _Slicer:
         again, *following = steps
         conditions += self._ranges(initial) + self._parameter_ranges(parameters)
         state = tuple(
-            Variable(leaf, value, after)
+            StateVariable(leaf, value, after)
             for (leaf, value), after in zip(initial.items(), following, strict=True)
         )
         model = LoopModel(tuple(registers), state, (), tuple(conditions), again)
         numbers = tuple(cell for cell in registers.values() if isinstance(cell, int))
-        return Alone(model, numbers)
+        return RegisterDecidedLoop(model, numbers)
 
     def _way_in(self, most: int | None = None) -> list[Term]:
         """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
@@ -310,7 +314,7 @@ class _Slicer:
         whole = self._whole
         held = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
         cells = {s: (cell.address, cell.size) for s, cell in held.items()}
-        words = Words(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        words = UnknownWords(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
         way_in = self._way_in()
         return says_all(
             self._constraints,
@@ -323,7 +327,7 @@ class _Slicer:
 
     # --- The model --------------------------------------------------------------------------
 
-    def _assemble(self, initial: dict[Term, Term]) -> tuple[LoopModel, dict[str, Described]]:
+    def _assemble(self, initial: dict[Term, Term]) -> tuple[LoopModel, dict[str, WordDescription]]:
         starts = list(initial.values())
         exits = [rewrite.substitute(t, self._fixed) for t in self._exits]
         steps = [
@@ -375,7 +379,7 @@ class _Slicer:
 
         again, *following = map(named, steps)
         state = tuple(
-            Variable(names[leaf], named(initial[leaf]), after)
+            StateVariable(names[leaf], named(initial[leaf]), after)
             for leaf, after in zip(leaves, following, strict=True)
         )
         hints = [named(h) for h in self._hints(leaves)]
@@ -390,7 +394,7 @@ class _Slicer:
         )
         links = {names.get(word, word): named(a) for word, a in self._links(inputs).items()}
         for symbol, what in ((ELEMENTS, "elements of the list"), (RANK, "elements left")):
-            origins[symbol.name] = Described(what, self._code.image.place(self._address), "")
+            origins[symbol.name] = WordDescription(what, self._code.image.place(self._address), "")
         return self._walked(model, links), origins
 
     def _links(self, words: list[Term]) -> dict[Term, Term]:
@@ -442,13 +446,13 @@ class _Slicer:
         return found
 
     @staticmethod
-    def _trips(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+    def _trips(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
         """How often bounded loops have come round."""
         known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
 
     @staticmethod
-    def _rounds(scope: Scope, symbols: Iterable[Term]) -> list[Term]:
+    def _rounds(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
         """That bounded loops had come round that often."""
         return [
             condition
@@ -475,30 +479,30 @@ def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
     return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}
 
 
-def _described(scope: Scope, symbol: Term) -> Described:
+def _described(scope: SsaScope, symbol: Term) -> WordDescription:
     """A symbol of ``scope``."""
     node, cell = scope.source(symbol)
     block = scope.code.graph.nodes[node].block
     where = scope.code.image.place(block.addr)
     if cell == STACK:
-        return Described("where a stack ends", where, "")
+        return WordDescription("where a stack ends", where, "")
     if isinstance(cell, int):
         name = f"r{cell}" if cell < FLAG else "a flag"
         if cell == SP:
             entered = node == scope.code.graph.entry
-            return Described(name, where, _stack(block.addr) if entered else "")
-        return Described(name, where, _at_most(cell, block.addr) if cell < PC else "")
+            return WordDescription(name, where, _stack(block.addr) if entered else "")
+        return WordDescription(name, where, _at_most(cell, block.addr) if cell < PC else "")
     if cell is not None:
-        return Described(f"memory at {cell.address!r}", where, "")
+        return WordDescription(f"memory at {cell.address!r}", where, "")
     load = scope.memory.load_of(node, symbol)
     if load is None:
-        return Described("a word computed", where, "")
+        return WordDescription("a word computed", where, "")
     insn = block.insns[load.insn]
     place = scope.code.image.place(insn.addr)
-    return Described(f"the word that '{insn.text}' reads", place, _after(block, load))
+    return WordDescription(f"the word that '{insn.text}' reads", place, _after(block, load))
 
 
-def _after(block: Block, load: Load) -> str:
+def _after(block: Block, load: LoadEffect) -> str:
     """The fact about the register that a load has just filled."""
     insn = block.insns[load.insn]
     if load.insn + 1 == len(block.insns) or insn.cond is not Cond.AL or len(insn.transfers) != 1:

@@ -13,17 +13,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell
-from loopbounds.slicing.code import Code
-from loopbounds.slicing.memo import Memo
+from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["Sources", "Taint", "sources_of"]
+__all__ = ["StackTaint", "TermSources", "sources_of"]
 
 COUNTED = ("clz", "popcount")
 
 
-class Taint:
+class StackTaint:
     """Answers for all scopes of one graph; ``tainted`` is known, what else is asked is assumed."""
 
     def __init__(self, tainted: frozenset[HeaderCell]) -> None:
@@ -31,7 +31,7 @@ class Taint:
         self._assumed: dict[HeaderCell, None] = {}
         self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
         self._told = 0
-        self._mixed: dict[ScopeValues, Memo[Term, bool]] = {}
+        self._mixed: dict[ScopeValues, MemoTable[Term, bool]] = {}
 
     def of_term(self, scope: ScopeValues, term: Term) -> bool:
         """Whether ``term`` may be computed from a stack address."""
@@ -97,7 +97,7 @@ class Taint:
     def _of_mixed(
         self, scope: ScopeValues, symbol: Term, parts: Callable[[ScopeValues], tuple[Term, ...]]
     ) -> bool:
-        mixed = self._mixed.setdefault(scope, Memo(scope.unbounded))
+        mixed = self._mixed.setdefault(scope, MemoTable(scope.unbounded))
         known = mixed.get(symbol)
         if known is None:
             since = scope.unbounded.met
@@ -125,13 +125,13 @@ class Taint:
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
 
 
-class Sources(NamedTuple):
+class TermSources(NamedTuple):
     """What a term is computed from, with the term; ``masks`` are constants of fields of bits."""
 
     parts: tuple[Term, ...]
     masks: tuple[Term, ...]
 
-    def name_a_stack(self, code: Code) -> bool:
+    def name_a_stack(self, code: GraphCode) -> bool:
         """Whether a number among them may be an address in a stack.
 
         A mask only in one that is in a section. What sp is in another is a symbol, so
@@ -144,7 +144,7 @@ class Sources(NamedTuple):
 
 
 @lru_cache(1 << 14)
-def sources_of(term: Term) -> Sources:
+def sources_of(term: Term) -> TermSources:
     """The words of ``term``: not those that a condition compares, or whose bits are counted."""
     seen, masks = {term: None}, dict[Term, None]()
     pending = [term]
@@ -158,7 +158,7 @@ def sources_of(term: Term) -> Sources:
                 continue
             seen[part] = None
             pending.append(part)
-    return Sources(tuple(seen), tuple(masks))
+    return TermSources(tuple(seen), tuple(masks))
 
 
 def _clears_a_field(mask: Term) -> bool:

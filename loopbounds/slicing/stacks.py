@@ -11,13 +11,13 @@ from loopbounds.terms.bit_vectors import Term
 from quoll.cfg.cfg import Block, Program
 from quoll.image.image import Image
 
-__all__ = ["FRAMES", "NO_STACKS", "Stacks"]
+__all__ = ["FRAMES", "NO_STACKS", "StackSpans"]
 
 FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 
 
 @dataclass(frozen=True, slots=True)
-class Stacks:
+class StackSpans:
     """``spans``: lowest address and end of each; ``apart``: ends of those in no section.
 
     Addresses in those are kept as distances from their ends. As numbers they could not be told
@@ -28,21 +28,21 @@ class Stacks:
     apart: frozenset[int]
 
     @staticmethod
-    def of(blocks: Iterable[Block], image: Image) -> Stacks:
+    def of(blocks: Iterable[Block], image: Image) -> StackSpans:
         """Those that code switches to."""
         tops = sorted(set(_tops(blocks, image)))
         apart = frozenset(top for top in tops if image.section_at(top - 1) is None)
-        return Stacks(tuple((_bottom(top, image), top) for top in tops), apart)
+        return StackSpans(tuple((_bottom(top, image), top) for top in tops), apart)
 
     @staticmethod
-    def of_program(program: Program, image: Image) -> Stacks:
+    def of_program(program: Program, image: Image) -> StackSpans:
         """Those that a program switches to."""
-        return Stacks.of((b for cfg in program.functions.values() for b in cfg.blocks), image)
+        return StackSpans.of((b for cfg in program.functions.values() for b in cfg.blocks), image)
 
-    def joined(self, other: Stacks) -> Stacks:
+    def joined(self, other: StackSpans) -> StackSpans:
         """These, and others."""
         spans = sorted({*self.spans, *other.spans}, key=lambda span: span[1])
-        return Stacks(tuple(spans), self.apart | other.apart)
+        return StackSpans(tuple(spans), self.apart | other.apart)
 
     def end_of(self, symbol: Term) -> int | None:
         """The end of a stack that a symbol of a block's effect stands for."""
@@ -80,7 +80,7 @@ class Stacks:
         return any(low <= address <= top for low, top in self.spans if top not in self.apart)
 
 
-NO_STACKS = Stacks((), frozenset())
+NO_STACKS = StackSpans((), frozenset())
 
 
 def _tops(blocks: Iterable[Block], image: Image) -> Iterator[int]:

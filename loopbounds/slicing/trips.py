@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from loopbounds.budgets import table
 from loopbounds.slicing.cell import Cell, cell_width
-from loopbounds.slicing.memo import Memo
+from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
@@ -41,24 +41,24 @@ from loopbounds.terms.bit_vectors import (
     ule,
 )
 
-__all__ = ["Progress", "Trips", "went_on"]
+__all__ = ["Progress", "TripCounts", "went_on"]
 
 
 Progress = dict[Term, tuple[Term, int]]  # leaf -> its value at the first visit, and its step
 
 
-class Trips:
+class TripCounts:
     """The bounded loops inside of one scope."""
 
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
         self.counted: dict[Term, dict[tuple[int, int], None]] = {}  # where trips found registers
-        self._rounds = Memo[Term, list[Term]](scope.unbounded)
-        self._asked: set[tuple[int, Cell]] = set()  # under way: in itself, not known
+        self._rounds = MemoTable[Term, list[Term]](scope.unbounded)
+        self._pending: set[tuple[int, Cell]] = set()  # under way: in itself, not known
 
-    def renewed(self, scope: ScopeValues) -> Trips:
+    def renewed(self, scope: ScopeValues) -> TripCounts:
         """The same for a scope without what rests on loops that had no bound yet."""
-        trips = Trips(scope)
+        trips = TripCounts(scope)
         trips.counted = {trip: dict(found) for trip, found in self.counted.items()}
         trips._rounds = self._rounds.for_good()
         return trips
@@ -68,20 +68,20 @@ class Trips:
 
         None: not known.
         """
-        bound, asked = self._scope.code.bounds.get(loop), (loop, cell)
+        bound, query = self._scope.code.bounds.get(loop), (loop, cell)
         if cell_width(cell) != 32:
             return None
-        if bound is None or asked in self._asked:
+        if bound is None or query in self._pending:
             self._scope.unbounded.met += 1
             return None
         trip = self._scope.input(header, "trip", 32, most=bound - 1)
-        self._asked.add(asked)
+        self._pending.add(query)
         value = self._after(loop, header, cell, trip)
         if value is None:
             value = self._shifted(loop, header, cell, trip, bound)
         if value is None:
             value = self._copied(loop, header, cell, trip)
-        self._asked.remove(asked)
+        self._pending.remove(query)
         if value is not None and isinstance(cell, int):
             self.counted.setdefault(trip, {})[header, cell] = None
         return value

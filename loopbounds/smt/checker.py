@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from loopbounds.budgets.budget import SolverLimits
-from loopbounds.smt.induction import Induction
+from loopbounds.smt.induction import SmtInduction
 from loopbounds.smt.solver import PACKAGE, SearchFailed
 from loopbounds.transition.checker import ProofObligation, ProofResult
 from loopbounds.transition.query import InvariantResult, InvariantVerdict
@@ -33,7 +33,7 @@ class SmtChecker:
         """Both results of ``obligation``. Raises IllTyped for terms that cannot be translated."""
         model, properties = obligation.model, obligation.properties
         try:
-            induction = Induction(model, plain=True)
+            induction = SmtInduction(model, plain=True)
             initial, claim = induction.check(properties, obligation.queries, limits.steps)
         except SearchFailed as fault:
             failed = InvariantResult(InvariantVerdict.FAILED, reason=str(fault))

@@ -16,15 +16,15 @@ from dataclasses import replace
 
 from loopbounds.budgets.budget import StepLimits
 from loopbounds.smt.solver import SmtResult, SmtSolver
-from loopbounds.smt.unrolling import Unrolling
+from loopbounds.smt.unrolling import ModelUnrolling
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict, State
 
-__all__ = ["Induction"]
+__all__ = ["SmtInduction"]
 
 
-class Induction:
+class SmtInduction:
     """Queries about one model, stopped in the middle of one after ``most`` steps in all.
 
     ``plain``: with the settings of ``SmtSolver(plain=True)``.
@@ -32,8 +32,8 @@ class Induction:
 
     def __init__(self, model: LoopModel, *, most: int | None = None, plain: bool = False) -> None:
         self._solver, self.most = SmtSolver(plain=plain), most
-        self._runs = Unrolling(model, self._solver, initial=True)
-        self._anywhere = Unrolling(model, self._solver, initial=False)
+        self._runs = ModelUnrolling(model, self._solver, initial=True)
+        self._anywhere = ModelUnrolling(model, self._solver, initial=False)
 
     @property
     def steps(self) -> int:
@@ -88,7 +88,7 @@ class Induction:
         return InvariantResult(InvariantVerdict.UNKNOWN, failed)
 
     def _check(
-        self, states: Unrolling, holds: range, last: int, claim: Term, limits: StepLimits
+        self, states: ModelUnrolling, holds: range, last: int, claim: Term, limits: StepLimits
     ) -> tuple[SmtResult, tuple[State, ...]]:
         """Whether ``claim`` can fail in state ``last`` though it holds in those before."""
         if self.most is not None:

@@ -1,7 +1,7 @@
 """A loop's transition system, state by state: from its initial states, or from any state.
 
 The next state is a function of state, parameters and inputs, so that only these are symbols: each
-state is a word of formulas over them. What NuSMV is told by ``LoopModel.smv`` is said here again.
+state is a word of formulas over them. ``loopbounds.nusmv.model_text`` is its twin.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from loopbounds.terms.bit_vectors import Term, const, mask
 from loopbounds.transition.model import COUNT, COUNT_WIDTH, RUNNING, LoopModel
 from loopbounds.transition.query import State
 
-__all__ = ["Unrolling"]
+__all__ = ["ModelUnrolling"]
 
 
-class Unrolling:
+class ModelUnrolling:
     """Consecutive states of a model; ``constraints`` hold of all that begin as they must."""
 
     def __init__(self, model: LoopModel, solver: SmtSolver, *, initial: bool) -> None:

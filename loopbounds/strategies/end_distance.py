@@ -1,9 +1,9 @@
 """Loops that go from one unknown end to another: the largest distance between the two.
 
 A candidate ``s * executions + b <= D``, with D over parameters alone, bounds the executions by the
-most that D can be where the loop is entered. To find that, only initial states are asked about, and
-no iteration. That is easy even where the two ends are made of masks, shifts and choices. It is then
-one more relation, ``D <= most``, of which the induction does not see what D is made of.
+most that D can be where the loop is entered. Queries about D are of initial states alone, so that
+they are easy even where masks, shifts and choices make up the two ends. ``D <= most`` is then one
+more relation, and the induction does not see the parts of D.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _may_be_less(samples: Samples, bound: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EndDistance:
-    """``factor * executions + offset <= term`` in all that was seen, and ``term <= most``."""
+    """``factor * executions + offset <= term`` in all runs; ``term <= most`` where they start."""
 
     candidate: Term
     term: Term
@@ -122,7 +122,7 @@ class EndDistance:
 
     @property
     def relation(self) -> Term:
-        """What is known of the term."""
+        """The upper limit of the term, as a relation."""
         return ule(self.term, const(self.most, self.term.width))
 
 
@@ -218,7 +218,7 @@ def _beside(term: Term, known: Mapping[Term, int]) -> int:
 def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: int) -> int:
     """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
 
-    ``low`` is asked about first: runs from the furthest start may be known.
+    ``low`` is tried first: runs from the furthest start may be known.
     """
     evaluate = compile_terms([term], list(model.parameters))
     middle = low
@@ -230,7 +230,7 @@ def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: 
 
 
 def _round(low: int, high: int) -> int:
-    """From ``low`` to below ``high`` the most even: what is asked of that is soon answered."""
+    """The most even number from ``low`` to below ``high``: queries of it take the fewest steps."""
     if low + 1 >= high:
         return low
     apart = (low ^ high - 1).bit_length() - 1
@@ -244,9 +244,9 @@ def _further(
     if than >= mask(term.width):
         return None
     claim = ule(term, const(max(than, 0), term.width))
-    [answer] = session.check([("near", claim)], [InvariantQuery("near", depth=0)])
-    if answer.verdict is InvariantVerdict.EXPIRED:
+    [result] = session.check([("near", claim)], [InvariantQuery("near", depth=0)])
+    if result.verdict is InvariantVerdict.EXPIRED:
         raise OutOfTime
-    if answer.verdict is not InvariantVerdict.FALSE:
+    if result.verdict is not InvariantVerdict.FALSE:
         return None
-    return tuple(answer.trace[0][p.name] for p in model.parameters)
+    return tuple(result.trace[0][p.name] for p in model.parameters)

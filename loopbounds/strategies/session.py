@@ -14,7 +14,7 @@ from dataclasses import replace
 from loopbounds.budgets.budget import Budget, SolverLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.printing import TooLarge
-from loopbounds.smt.induction import Induction
+from loopbounds.smt.induction import SmtInduction
 from loopbounds.smt.solver import SearchFailed
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.terms.well_typed import IllTyped
@@ -39,7 +39,7 @@ class SolverSession:
     def __init__(self, model: LoopModel, budget: Budget, checker: Checker) -> None:
         self.model, self._budget, self._checker = model, budget, checker
         self._start, self._queries = _processor_seconds(), 0
-        self._search: Induction | None = None
+        self._search: SmtInduction | None = None
         self._before = 0  # steps of the search in earlier models
         self.text = ""  # of the model, with the claim that was proved last
 
@@ -98,9 +98,9 @@ class SolverSession:
         self.text = text
         return True
 
-    def _searcher(self) -> Induction:
+    def _searcher(self) -> SmtInduction:
         left = self._budget.steps - self._before
-        self._search = self._search or Induction(self.model, most=left)
+        self._search = self._search or SmtInduction(self.model, most=left)
         return self._search
 
     @property

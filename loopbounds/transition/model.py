@@ -3,8 +3,8 @@
 The state is what the loop's header finds: ``state`` variables, ``parameters`` that never change,
 and a counter of header executions that starts at 1 and saturates. A step reads fresh ``inputs``
 (anything the slice does not know), and ``again`` says whether the header is reached once more;
-otherwise the model enters an exit state that loops to itself, so no path ever ends. The question
-is whether ``count <= n`` is an invariant.
+otherwise the model enters an exit state that loops to itself, so no path ever ends. A bound n
+is proved where ``count <= n`` is an invariant.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from loopbounds.terms.bit_vectors import Term, const, mask, sym, ult
 
-__all__ = ["COUNT", "COUNT_WIDTH", "RUNNING", "LoopModel", "Variable", "at_most"]
+__all__ = ["COUNT", "COUNT_WIDTH", "RUNNING", "LoopModel", "StateVariable", "at_most"]
 
 COUNT_WIDTH = 32
 COUNT = sym("executions", COUNT_WIDTH)
@@ -21,7 +21,7 @@ RUNNING = sym("running", 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class StateVariable:
     """A word that changes from one header execution to the next.
 
     An unknown initial value is a parameter of its own.
@@ -37,7 +37,7 @@ class LoopModel:
     """One loop. ``constraints`` hold initially; ``again``: the header is executed once more."""
 
     parameters: tuple[Term, ...]
-    state: tuple[Variable, ...]
+    state: tuple[StateVariable, ...]
     inputs: tuple[Term, ...]
     constraints: tuple[Term, ...]  # over parameters
     again: Term

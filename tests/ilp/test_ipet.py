@@ -11,7 +11,7 @@ from ilp.constraints.nest import LoopNest, checked_bounds
 from ilp.ipet import build_ipet, total_row
 from ilp.solvers.highs import Highs
 from ilp.worst_case import WorstCase, worst_case
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
@@ -75,7 +75,7 @@ def test_no_edge_is_taken_more_often_than_in_the_only_execution() -> None:
     taken = [0] * len(NESTED.edges)
     for step in pairwise(pairs):
         taken[number[step]] += 1
-    found = OnlyExecution(0, (3, 5), (3, 6), tuple(taken), 5, ())
+    found = ExecutionCounts(0, (3, 5), (3, 6), tuple(taken), 5, ())
     got = worst_case(
         NESTED,
         costs(NESTED, {2: 1, 3: 10}),

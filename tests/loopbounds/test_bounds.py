@@ -154,10 +154,10 @@ def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costl
     assert len(tried) == 3
     tried.clear()
     with monkeypatch.context() as patch:
-        patch.setattr("loopbounds.bounds.FEW", 2)
+        patch.setattr("loopbounds.budgets.table.REFUTING_CONTEXTS", 2)
         assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
     assert len(tried) == 2
     tried.clear()
-    monkeypatch.setattr("loopbounds.bounds.CHEAP", 0)
+    monkeypatch.setattr("loopbounds.budgets.table.REFUTING_VALUES", 0)
     assert [b.bound for b in code.bounds(stated(3, 9))] == [9, 9, 9]
     assert len(tried) == 1

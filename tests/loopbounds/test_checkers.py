@@ -20,7 +20,7 @@ from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
-from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.smt import checker as smt_checker
 from loopbounds.smt.checker import SmtChecker
 from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
@@ -192,8 +192,8 @@ def lost(question: str) -> ProofOutcome:
         words = bytearray(1 << 28)
         return ProofOutcome.lost(f"it had {len(words)} bytes")
 
-    work = Work([ask], ProofOutcome.lost, found.__setitem__)
-    answer_all(work, 1, Limit(seconds=1, memory=1 << 26))
+    work = ParallelTasks([ask], ProofOutcome.lost, found.__setitem__)
+    run_all(work, 1, WorkerLimits(seconds=1, memory=1 << 26))
     return found[0]
 
 

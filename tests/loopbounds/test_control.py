@@ -15,7 +15,7 @@ from loopbounds.strategies.explicit_states import states_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.terms.rewrite import substitute
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, models, small
@@ -37,9 +37,9 @@ def dividing(draw: st.DrawFn) -> LoopModel:
     done = terms.both(through, terms.negate(terms.eq(operation("and", B, bit), small(0))))
     start = st.sampled_from([small(n) for n in (0, 1, 4, 8, 15)])
     state = (
-        Variable(A, draw(start), terms.ite(through, draw(start), shifted)),
-        Variable(B, draw(st.one_of(start, st.just(operation("and", P, small(6))))), kept),
-        Variable(C, P, operation("xor", terms.add(C, P), J)),
+        StateVariable(A, draw(start), terms.ite(through, draw(start), shifted)),
+        StateVariable(B, draw(st.one_of(start, st.just(operation("and", P, small(6))))), kept),
+        StateVariable(C, P, operation("xor", terms.add(C, P), J)),
     )
     return LoopModel((P,), state, (J,), (), terms.negate(done))
 
@@ -131,7 +131,7 @@ def test_bounds_by_listing_are_proved(model: LoopModel) -> None:
 
 def test_bits_that_are_demanded_of_operators() -> None:
     def of(again: Term) -> int:
-        return demanded(LoopModel((), (Variable(A, small(0), A),), (), (), again))[A]
+        return demanded(LoopModel((), (StateVariable(A, small(0), A),), (), (), again))[A]
 
     def is_set(word: Term, bit: int) -> Term:
         return terms.negate(terms.eq(operation("and", word, small(bit)), small(0)))

@@ -19,8 +19,8 @@ from loopbounds.nusmv import run as nusmv
 from loopbounds.proof.bound import NUSMV, SMT, LoopBound
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
-from loopbounds.proof.store import KeptProof
-from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.proof.store import CachedProof
+from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.kept.store import Store
 from tests.testing.loopbounds.bounded import function, stated
@@ -64,7 +64,7 @@ def test_a_failing_solver_proves_nothing(
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.explained == "my.facts:7 (assumed, not proved; the solver failed)"
     assert (given.bound, given.method, given.final) == (40, "fact", False)
-    kept = [store.value(path.stem, KeptProof) for path in tmp_path.glob("cache/*")]
+    kept = [store.value(path.stem, CachedProof) for path in tmp_path.glob("cache/*")]
     assert all(proof.endless for proof in kept)  # of this the solver was asked nothing
 
 
@@ -149,7 +149,7 @@ def test_a_question_that_failed_is_asked_again_for_a_later_loop(
     assert [between.bound, last.bound] == [5, 7]
 
 
-LIMIT = Limit(seconds=2, memory=1 << 28)
+LIMIT = WorkerLimits(seconds=2, memory=1 << 28)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -166,7 +166,7 @@ def test_a_worker_that_dies(workers: int) -> None:
 
     found: dict[int, ProofOutcome] = {}
     questions = [partial(question, i) for i in range(8)]
-    answer_all(Work(questions, ProofOutcome.lost, found.__setitem__), workers, LIMIT)
+    run_all(ParallelTasks(questions, ProofOutcome.lost, found.__setitem__), workers, LIMIT)
     assert [found[i].bound for i in range(8)] == [0, 1, 2, None, 4, 5, 6, 7]
     assert found[3].failed == "a worker process was killed by signal 9"
 

@@ -10,8 +10,8 @@ import pytest
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.cell import Cell
-from loopbounds.slicing.gated_ssa import GatedSsa, Scope
-from loopbounds.slicing.memo import Memo, Unbounded
+from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
+from loopbounds.slicing.memo import MemoTable, UnboundedCounter
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
 from tests.testing.loopbounds.counting import load
@@ -42,8 +42,8 @@ int main(unsigned a) {
 
 def test_an_answer_passes_if_a_loop_without_a_bound_was_met() -> None:
     """So does what is made of such an answer, whenever that is; the others are for good."""
-    unbounded = Unbounded()
-    memo, other = Memo[str, int](unbounded), Memo[str, int](unbounded)
+    unbounded = UnboundedCounter()
+    memo, other = MemoTable[str, int](unbounded), MemoTable[str, int](unbounded)
     memo.keep("sure", 1, since=unbounded.met)
     since = unbounded.met
     unbounded.met += 1
@@ -62,8 +62,8 @@ def test_an_answer_passes_if_a_loop_without_a_bound_was_met() -> None:
 
 def test_what_rests_on_an_answer_that_is_presumed_passes() -> None:
     """The presumption itself does not, once it is confirmed without the help of what passes."""
-    unbounded = Unbounded()
-    memo = Memo[str, bool](unbounded)
+    unbounded = UnboundedCounter()
+    memo = MemoTable[str, bool](unbounded)
     outer = unbounded.met
     memo.presume("changed", value=True)
     inner = unbounded.met
@@ -84,10 +84,10 @@ def test_each_round_finds_what_it_would_find_from_the_start(
 ) -> None:
     """With as many bounds: the same models, and no assumption less. It looks for fewer values."""
     rounds, looked = list[int](), Counter[str]()
-    found = Scope._find
+    found = SsaScope._find
     who = "round"
 
-    def counted(scope: Scope, node: int, cell: Cell) -> Term:
+    def counted(scope: SsaScope, node: int, cell: Cell) -> Term:
         looked[who] += 1
         return found(scope, node, cell)
 
@@ -102,7 +102,7 @@ def test_each_round_finds_what_it_would_find_from_the_start(
         rounds.append(len(loops))
         return slices
 
-    monkeypatch.setattr(Scope, "_find", counted)
+    monkeypatch.setattr(SsaScope, "_find", counted)
     monkeypatch.setattr("loopbounds.proof.rounds.slice_loops", compared)
     bounds = load(build(NESTS, optimise=level)).bounds(options=BoundOptions(Budget(seconds=1)))
     assert len(rounds) > 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from loopbounds.slicing.acyclic import Acyclic
-from loopbounds.slicing.code import Code
+from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.one_call import OneCall
-from loopbounds.slicing.stacks import Stacks
+from loopbounds.slicing.stacks import StackSpans
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -57,12 +57,12 @@ def test_a_store_through_what_a_caller_hands_over(handed: str) -> None:
 def test_calls_of_one_shape() -> None:
     """Contexts of a function have one question; what is in no call has none."""
     program = load(build(CALLING), "main")
-    code = Code(
+    code = GraphCode(
         program.graph,
-        Acyclic.of(program.graph),
+        AcyclicGraph.of(program.graph),
         program.image,
         program.values,
-        Stacks.of((n.block for n in program.graph.nodes), program.image),
+        StackSpans.of((n.block for n in program.graph.nodes), program.image),
     )
     calls = [OneCall.around(code, loop.index) for loop in program.graph.loops]
     assert calls[0] is None

@@ -13,7 +13,7 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, sym
 from loopbounds.terms.evaluate import evaluate
 from loopbounds.terms.rewrite import substitute
-from loopbounds.transition.model import COUNT, LoopModel, Variable
+from loopbounds.transition.model import COUNT, LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.counting import load
@@ -31,7 +31,7 @@ def single(draw: st.DrawFn) -> LoopModel:
     model = draw(models())
     known: dict[Term, Term] = {s: const(draw(st.integers(0, 15)), 4) for s in (P, Q, J)}
     state = tuple(
-        Variable(v.symbol, substitute(v.initial, known), substitute(v.next, known))
+        StateVariable(v.symbol, substitute(v.initial, known), substitute(v.next, known))
         for v in model.state
     )
     constraints = tuple(substitute(c, known) for c in model.constraints)
@@ -63,9 +63,12 @@ def test_a_model_that_may_have_several_runs_has_no_phases() -> None:
     x, start = sym("x", 32), sym("p", 32)
     down = terms.add(x, const(-1, 32))
     again = terms.negate(terms.eq(down, const(0, 32)))
-    model = LoopModel((start,), (Variable(x, start, down),), (), (), again)
+    model = LoopModel((start,), (StateVariable(x, start, down),), (), (), again)
     assert phases_of(model, STEPS) == ()
-    assert len(phases_of(LoopModel((), (Variable(x, const(9, 32), down),), (), (), again), 99)) == 1
+    assert (
+        len(phases_of(LoopModel((), (StateVariable(x, const(9, 32), down),), (), (), again), 99))
+        == 1
+    )
 
 
 @pytest.mark.slow
@@ -75,8 +78,8 @@ def test_the_length_of_a_long_run_is_proved() -> None:
     raised = terms.ite(terms.ult(turn, const(60, 32)), terms.add(x, const(1000, 32)), x)
     left = terms.add(raised, const(-1, 32))
     state = (
-        Variable(x, const(10, 32), left),
-        Variable(turn, const(0, 32), terms.add(turn, const(1, 32))),
+        StateVariable(x, const(10, 32), left),
+        StateVariable(turn, const(0, 32), terms.add(turn, const(1, 32))),
     )
     again = terms.negate(terms.eq(left, const(0, 32)))
     outcome = prove(LoopModel((), state, (), (), again), BUDGET, find_checker())

@@ -22,12 +22,12 @@ from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
 from loopbounds.sampling.hill_climbing import RunChoice, hill_climb
 from loopbounds.sampling.runs import explore, longest
-from loopbounds.smt.induction import Induction
+from loopbounds.smt.induction import SmtInduction
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sym
 from loopbounds.transition.checker import Checker
-from loopbounds.transition.model import COUNT_WIDTH, LoopModel, Variable, at_most
+from loopbounds.transition.model import COUNT_WIDTH, LoopModel, StateVariable, at_most
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, mixed, models, small
@@ -106,16 +106,16 @@ def test_only_the_low_bits_of_a_sum_are_those_of_the_start() -> None:
 
 TRAPS = {
     "no initial state": LoopModel((N,), (), (), (terms.ult(N, word(1)), nonzero(N)), TRUE),
-    "runs for ever": LoopModel((), (Variable(X, word(0), X),), (), (), TRUE),
+    "runs for ever": LoopModel((), (StateVariable(X, word(0), X),), (), (), TRUE),
     "step of zero": counted(word(0), terms.add(X, bits(N, 1)), terms.ult(X, word(10))),
     "may step over the end": counted(
         word(0), terms.add(X, word(2)), terms.negate(terms.eq(X, bits(N, 7)))
     ),
     "wraps before the end": LoopModel(
-        (), (Variable(X, word(5), UP),), (), (), terms.negate(terms.eq(X, word(4)))
+        (), (StateVariable(X, word(5), UP),), (), (), terms.negate(terms.eq(X, word(4)))
     ),
     "waits for a device": LoopModel((), (), (BYTE,), (), terms.eq(BYTE, const(0, 8))),
-    "list": LoopModel((N,), (Variable(X, N, Y),), (Y,), (), nonzero(X)),
+    "list": LoopModel((N,), (StateVariable(X, N, Y),), (Y,), (), nonzero(X)),
 }
 
 
@@ -213,7 +213,8 @@ def renamed(model: LoopModel) -> LoopModel:
     return LoopModel(
         tuple(names[p] for p in reversed(model.parameters)),
         tuple(
-            Variable(names[v.symbol], other(v.initial), other(v.next)) for v in model.state[::-1]
+            StateVariable(names[v.symbol], other(v.initial), other(v.next))
+            for v in model.state[::-1]
         ),
         tuple(names[i] for i in model.inputs),
         tuple(map(other, reversed(model.constraints))),
@@ -232,8 +233,8 @@ def test_names_and_order_make_no_other_question(model: LoopModel) -> None:
 
 
 def test_models_that_differ_in_names_and_order_are_one_question() -> None:
-    counted_down = Variable(A, P, terms.sub(A, terms.add(operation("and", J, Q), small(1))))
-    followed = Variable(B, small(0), terms.add(B, A))
+    counted_down = StateVariable(A, P, terms.sub(A, terms.add(operation("and", J, Q), small(1))))
+    followed = StateVariable(B, small(0), terms.add(B, A))
     constraints = (terms.ule(P, small(9)), terms.ule(Q, P), terms.ult(small(0), Q))
     again = terms.both(terms.ult(B, A), terms.negate(terms.eq(A, Q)))
     model = LoopModel((P, Q), (counted_down, followed), (J,), constraints, again)
@@ -297,8 +298,8 @@ def beside_data() -> LoopModel:
     large = terms.add(terms.add(start, b), terms.ite(few, shifted, c))
     on = terms.ite(terms.ult(word(22), Y), word(0), word(1))
     goes_on = nonzero(terms.ite(terms.slt(X, word(1000)), on, word(0)))
-    data = Variable(X, large, operation("xor", read, terms.scale(X, 8)))
-    counter = Variable(Y, word(0), terms.add(Y, word(1)))
+    data = StateVariable(X, large, operation("xor", read, terms.scale(X, 8)))
+    counter = StateVariable(Y, word(0), terms.add(Y, word(1)))
     return LoopModel((N, M, a, b, c), (data, counter), (read,), (), goes_on)
 
 
@@ -357,7 +358,7 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
     """Of all its checks; and what is proved then is the least bound found until then."""
     model = between_unknowns()
     for steps in (1, 100, 10_000):
-        search = Induction(model, most=steps)
+        search = SmtInduction(model, most=steps)
         claims = [("claim", at_most(n)) for n in (1 << 27, 1 << 28, 1 << 29)]
         for claim in claims:
             search.check([claim], [InvariantQuery("claim", 4)], StepLimits())

@@ -10,7 +10,7 @@ import pytest
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
-from loopbounds.recursion import Depths, find_depths, with_depths
+from loopbounds.recursion import RecursionDepths, find_depths, with_depths
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.errors import ControlFlowError, FactsError
@@ -156,7 +156,7 @@ class Code:
     """A program, what is found of it, and its executions."""
 
     image: Image
-    found: Depths
+    found: RecursionDepths
 
     @staticmethod
     def of(functions: str, body: str, optimise: str, *, loaded: str = "") -> Code:

@@ -16,7 +16,7 @@ import pytest
 from loopbounds.budgets.budget import ProcessLimits, StepLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.run import check_invariants, find_solver
-from loopbounds.smt.induction import Induction
+from loopbounds.smt.induction import SmtInduction
 from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import bit_vectors as terms
@@ -25,7 +25,7 @@ from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sy
 from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.term import make
 from loopbounds.terms.well_typed import IllTyped
-from loopbounds.transition.model import COUNT, RUNNING, LoopModel, Variable, at_most
+from loopbounds.transition.model import COUNT, RUNNING, LoopModel, StateVariable, at_most
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
@@ -157,9 +157,9 @@ def random_model(chance: random.Random) -> LoopModel:
         return chance.choice((terms.ult(a, c), terms.negate(terms.eq(a, c)), terms.slt(a, c)))
 
     state = (
-        Variable(x, chance.choice((p, const(chance.randrange(4), 4))), drawn()),
-        Variable(y, const(0, 4), drawn()),
-        Variable(b, chance.choice((TRUE, FALSE)), condition()),
+        StateVariable(x, chance.choice((p, const(chance.randrange(4), 4))), drawn()),
+        StateVariable(y, const(0, 4), drawn()),
+        StateVariable(b, chance.choice((TRUE, FALSE)), condition()),
     )
     limited = (terms.ult(p, const(chance.randrange(1, 16), 4)),) if chance.random() < 0.3 else ()
     return LoopModel((p,), state, inputs, limited, condition())
@@ -191,7 +191,7 @@ def test_checks_have_the_answers_of_nusmv(seed: int) -> None:
         checks = [InvariantQuery(f"c{n}", depth) for n, (_, depth) in enumerate(asked)]
         told = check_invariants(smv_text(model, properties), checks, ProcessLimits(), find_solver())
         for plain in (False, True):
-            found = Induction(model, plain=plain).check(properties, checks, EFFORT)
+            found = SmtInduction(model, plain=plain).check(properties, checks, EFFORT)
             assert [a.verdict for a in found] == [a.verdict for a in told]
             for check, answer in zip(checks, found, strict=True):
                 shown(model, dict(properties)[check.name], answer)
@@ -226,10 +226,10 @@ def test_answers_are_repeatable() -> None:
     """The same traces, whatever else this process has asked."""
     model, _ = PROVED["inclusive binary search"]
     properties, checks = [("c", at_most(3))], [InvariantQuery("c", 4)]
-    first = Induction(model).check(properties, checks, EFFORT)
+    first = SmtInduction(model).check(properties, checks, EFFORT)
     for other, _ in list(PROVED.values())[:4]:
-        Induction(other).check(properties, checks, EFFORT)
-    assert Induction(model).check(properties, checks, EFFORT) == first
+        SmtInduction(other).check(properties, checks, EFFORT)
+    assert SmtInduction(model).check(properties, checks, EFFORT) == first
 
 
 def hard(width: int = 64) -> LoopModel:
@@ -245,7 +245,7 @@ def hard(width: int = 64) -> LoopModel:
 def test_a_check_is_bounded_in_steps() -> None:
     """It stops after as many steps, and says that nothing is known."""
     for steps in (10, 1000):
-        [answer] = Induction(hard()).check(
+        [answer] = SmtInduction(hard()).check(
             [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(steps=steps)
         )
         assert answer.verdict is InvariantVerdict.EXPIRED
@@ -254,7 +254,7 @@ def test_a_check_is_bounded_in_steps() -> None:
 def test_a_check_is_bounded_in_seconds() -> None:
     """Of processor time, which other load does not use up."""
     start = time.process_time()
-    [answer] = Induction(hard()).check(
+    [answer] = SmtInduction(hard()).check(
         [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(1 << 30, seconds=1)
     )
     assert answer.verdict is InvariantVerdict.EXPIRED
@@ -271,7 +271,7 @@ def large_check() -> InvariantVerdict:
     model = LoopModel(tuple(words), (), (), (), FALSE)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     effort = StepLimits(steps=1 << 30, memory=1 << 24)
-    [answer] = Induction(model).check([("c", claim)], [InvariantQuery("c", 0)], effort)
+    [answer] = SmtInduction(model).check([("c", claim)], [InvariantQuery("c", 0)], effort)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 3 << 18  # KiB
     return answer.verdict
 
@@ -293,7 +293,7 @@ def test_what_a_signal_raises_ends_a_check() -> None:
     try:
         start = time.process_time()
         with pytest.raises(TimeoutError):
-            Induction(hard()).check(
+            SmtInduction(hard()).check(
                 [("c", FALSE)], [InvariantQuery("c", 0)], StepLimits(1 << 30, seconds=20)
             )
         assert time.process_time() - start < 10

@@ -6,7 +6,7 @@ import pytest
 
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv.model_text import smv_text
-from loopbounds.nusmv.printing import Printer, TooLarge, is_sayable
+from loopbounds.nusmv.printing import SmvPrinter, TooLarge, is_sayable
 from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.proof.abstractions import LoopAbstractions, prove
 from loopbounds.proof.checkers import find_checker
@@ -16,7 +16,7 @@ from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, Term, const, sym
 from loopbounds.terms.term import make
 from loopbounds.terms.well_typed import IllTyped
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 
@@ -87,16 +87,16 @@ def test_ill_typed_terms_are_not_printed(term: Term) -> None:
     """What NuSMV would refuse is refused here, by a name of its own."""
     symbols = {s: s.name for s in rewrite.symbols([term])}
     with pytest.raises(IllTyped):
-        Printer(symbols).define([term])
+        SmvPrinter(symbols).define([term])
     with pytest.raises(IllTyped):
-        Printer({}).define([sym("q", 12)])
+        SmvPrinter({}).define([sym("q", 12)])
 
 
 def test_a_boolean_counted_from_its_start() -> None:
     """A variable of one bit that is counted from its start is a sum of Booleans."""
     x, p = sym("x0", 1), sym("p0", 1)
     start = make("linear", 1, (x, p), 1, (1, 1))
-    model = LoopModel((p,), (Variable(x, FALSE, start),), (), (), terms.TRUE)
+    model = LoopModel((p,), (StateVariable(x, FALSE, start),), (), (), terms.TRUE)
     [answer] = check_invariants(
         smv_text(model, [("q", terms.TRUE)]), [InvariantQuery("q")], ProcessLimits(), find_solver()
     )
@@ -111,7 +111,7 @@ def test_inputs_that_determine_each_other() -> None:
     i, j, p, x = sym("i0", 32), sym("i1", 32), sym("p0", 32), sym("x0", 32)
     masked = terms.eq(terms.operation("and", i, p), j)
     again = terms.both(terms.eq(i, terms.add(j, x)), masked)
-    step = Variable(x, const(0, 32), terms.add(i, j))
+    step = StateVariable(x, const(0, 32), terms.add(i, j))
     question = LoopAbstractions.of(LoopModel((p,), (step,), (i, j), (), again))
     for model in (question.simple, question.whole, question.exact):
         declared = {*model.parameters, *model.inputs, *(v.symbol for v in model.state)}
@@ -123,7 +123,7 @@ def test_words_that_nusmv_does_not_have() -> None:
     wide, x, n = sym("i0", 128), sym("x0", 32), sym("i1", 32)
     low = terms.extract(terms.operation("lshr", wide, terms.zext(n, 128)), 0, 32)
     again = terms.both(terms.ult(x, const(9, 32)), terms.ult(low, const(5, 32)))
-    step = Variable(x, const(0, 32), terms.add(x, const(1, 32)))
+    step = StateVariable(x, const(0, 32), terms.add(x, const(1, 32)))
     model = LoopModel((), (step,), (wide, n), (), again)
     question = LoopAbstractions.of(model)
     assert is_sayable(question.simple.terms())
@@ -141,7 +141,7 @@ def doubling(times: int) -> LoopModel:
         shifted = terms.operation("lshr", large, const(1, 32))
         large = terms.ite(terms.ult(large, const(n + 77, 32)), large, shifted)
     bit = terms.operation("and", terms.extract(large, 0, 8), const(1, 8))
-    step = Variable(x, terms.zext(bit, 32), terms.add(x, const(1, 32)))
+    step = StateVariable(x, terms.zext(bit, 32), terms.add(x, const(1, 32)))
     return LoopModel((p,), (step,), (), (), terms.ult(x, const(9, 32)))
 
 

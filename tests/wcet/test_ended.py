@@ -148,10 +148,10 @@ parallel_map(lambda _: time.sleep(1000), [1] * 3, 0)
 
 ASKED = """
 import os, time
-from loopbounds.proof.workers import Limit, Work, answer_all
+from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 open(os.environ["TMPDIR"] + "/../began", "w").write("1")
-work = Work([lambda: time.sleep(1000)] * 4, print, print)
-answer_all(work, 3, Limit(seconds=1000, memory=1 << 30))
+work = ParallelTasks([lambda: time.sleep(1000)] * 4, print, print)
+run_all(work, 3, WorkerLimits(seconds=1000, memory=1 << 30))
 """
 
 

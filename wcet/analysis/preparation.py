@@ -16,13 +16,13 @@ from cache.geometry import Hierarchy
 from cache.maintenance import invalidates_global, refused
 from cache.reference import Classification
 from loopbounds.bounds import bound_loops, bounds_by_counting
-from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.only import only_execution
+from loopbounds.execution.concrete import concrete_execution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.replay import NoReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.keys import graph_identity
 from loopbounds.recursion import find_depths, with_depths
-from loopbounds.slicing.stacks import NO_STACKS, Stacks
+from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from pipeline.block_times import BlockTimer
 from pipeline.charge import Undelayed, charge, undelayed
 from pipeline.core import load_core
@@ -150,7 +150,7 @@ class Preparation:
     run: Run
     switching: tuple[int, ...] = ()
     taken: bool = False
-    stacks: Stacks = NO_STACKS
+    stacks: StackSpans = NO_STACKS
     entered: bool = True
 
     @property
@@ -425,9 +425,9 @@ class Preparation:
         loaded = ((s.addr, s.addr + s.size - 1) for s in image.segments if s.size)
         return all(map(memory.fixes, loaded)) and all(memory.fixed(t - 1 & ADDRESS) for t in tops)
 
-    def stacks_of(self, program: Program) -> Stacks:
+    def stacks_of(self, program: Program) -> StackSpans:
         """Those that a program, and the code around it, switch to."""
-        return self.stacks.joined(Stacks.of_program(program, self.run.image))
+        return self.stacks.joined(StackSpans.of_program(program, self.run.image))
 
     def loop_bounds(
         self,
@@ -491,7 +491,7 @@ class Preparation:
             only = None if parts[0].graph is graph else turning
             run, execution = self.run, None
             if only is None and self.starts:
-                execution = only_execution(graph, run.image, values, run.facts)
+                execution = concrete_execution(graph, run.image, values, run.facts)
             if execution is None:
                 bounds = self.loop_bounds(graph, values, only, identity=identity)
             else:
@@ -561,7 +561,7 @@ class Preparation:
         parts: Sequence[Segment],
         bounds: Sequence[LoopBound],
         costs: Costing,
-        execution: OnlyExecution | None = None,
+        execution: ExecutionCounts | None = None,
     ) -> list[tuple[PreparedPaths, tuple[Assumption, ...]]]:
         """The paths from each start, and what their costs assume."""
         known = [of_segment(part, bounds) for part in parts]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ilp.paths.solution import Solution
-from loopbounds.execution.counted import OnlyExecution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption
@@ -52,7 +52,7 @@ class PreparedPaths:
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
-    execution: OnlyExecution | None = None
+    execution: ExecutionCounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

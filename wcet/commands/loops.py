@@ -12,7 +12,7 @@ from typing import Any
 
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.budgets.budget import Budget
-from loopbounds.execution.only import only_execution
+from loopbounds.execution.concrete import concrete_execution
 from loopbounds.proof.bound import LoopBound, NotWhilePending, substituted
 from loopbounds.proof.options import BoundOptions
 from loopbounds.recursion import find_depths, with_depths
@@ -393,7 +393,7 @@ class _Listing:
 
         execution = None
         if only is None and not called:
-            execution = only_execution(graph, image, values, facts)
+            execution = concrete_execution(graph, image, values, facts)
         if execution is not None:
             found = bounds_by_counting(graph, image, facts, execution)
         else:

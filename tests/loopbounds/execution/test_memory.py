@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds.execution.memory import Memory
-from loopbounds.execution.value import StackAddress, Undecided, Value
+from loopbounds.execution.memory import ConcreteMemory
+from loopbounds.execution.value import ConcreteValue, StackAddress, Undecided
 from quoll.assumptions import S3, S4
 from quoll.image.image import Image
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
@@ -51,16 +51,18 @@ accesses = st.tuples(
 
 
 @given(st.lists(accesses, max_size=30))
-def test_what_is_known_is_what_is_there(drawn: list[tuple[bool, str, int, int, Value]]) -> None:
-    memory, concrete = Memory(image()), twin(image())
+def test_what_is_known_is_what_is_there(
+    drawn: list[tuple[bool, str, int, int, ConcreteValue]],
+) -> None:
+    memory, concrete = ConcreteMemory(image()), twin(image())
     unknown = 0xA5A5A5A5A5A5A5A5
     for stores, name, offset, size, value in drawn:
-        place: Value = StackAddress(offset - 40)
+        place: ConcreteValue = StackAddress(offset - 40)
         at = STACK + offset - 40
         if name != "frame":
             place = at = address(image(), name) + offset
         if stores:
-            stored: Value = value & (1 << 8 * size) - 1 if isinstance(value, int) else value
+            stored: ConcreteValue = value & (1 << 8 * size) - 1 if isinstance(value, int) else value
             stored = None if isinstance(stored, StackAddress) and size != 4 else stored
             word = stored if isinstance(stored, int) else unknown & (1 << 8 * size) - 1
             if isinstance(stored, StackAddress):
@@ -76,14 +78,14 @@ def test_what_is_known_is_what_is_there(drawn: list[tuple[bool, str, int, int, V
 
 
 def test_an_access_to_three_words() -> None:
-    memory = Memory(image())
+    memory = ConcreteMemory(image())
     data = address(image(), "data")
     memory.store(data + 2, 8, 0x1122334455667788)
     assert memory.load(data + 4, 4) == 0x33445566
 
 
 def test_what_is_loaded_is_known() -> None:
-    memory = Memory(image())
+    memory = ConcreteMemory(image())
     assert memory.load(address(image(), "data"), 4) == 0x01020304
     assert memory.load(address(image(), "data") + 1, 1) == 3
     assert memory.load(address(image(), "zero"), 8) == 0
@@ -101,7 +103,7 @@ def test_what_is_loaded_is_known() -> None:
 def test_stores_that_end_the_attempt(place: str | None) -> None:
     at = None if place is None else address(image(), place)
     with pytest.raises(Undecided):
-        Memory(image()).store(at, 4, 1)
+        ConcreteMemory(image()).store(at, 4, 1)
 
 
 def test_code_in_writable_memory_is_not_stored_to(tmp_path: Path) -> None:
@@ -109,11 +111,11 @@ def test_code_in_writable_memory_is_not_stored_to(tmp_path: Path) -> None:
     loaded = Image.load(build(SOURCE, "-O1", "-Wl,--omagic"))
     started = loaded.starting_with(loaded.loaded_in_place()).changing(loaded.loaded_in_place())
     with pytest.raises(Undecided, match="code"):
-        Memory(started).store(address(started, "main"), 4, 1)
+        ConcreteMemory(started).store(address(started, "main"), 4, 1)
 
 
 def test_a_device_keeps_nothing() -> None:
-    memory = Memory(image())
+    memory = ConcreteMemory(image())
     memory.store(0x48020000, 4, 1)
     assert memory.load(0x48020000, 4) is None
 
@@ -121,18 +123,18 @@ def test_a_device_keeps_nothing() -> None:
 def test_names_of_a_word() -> None:
     """S3 is needed where the map does not tell what a name means; two names end the attempt."""
     data = address(image(), "data")
-    memory = Memory(image())
+    memory = ConcreteMemory(image())
     memory.load(data, 4)
     assert memory.rests == {S3.of()}
     low = data & ~0xFFF
     here = MemoryRegion("here", low, low + 0xFFF, RegionKind.CACHED, low, fixed=True)
-    memory = Memory(image().mapped(MemoryMap((here,))))
+    memory = ConcreteMemory(image().mapped(MemoryMap((here,))))
     memory.store(data, 4, 9)
     assert memory.load(data, 4) == 9
     assert not memory.rests
     memory.store(StackAddress(-4), 4, 0)
     assert memory.rests == {S4.of()}
     there = MemoryRegion("there", 0xA0000000, 0xA0000FFF, RegionKind.CACHED, low, fixed=True)
-    memory = Memory(image().mapped(MemoryMap((here, there))))
+    memory = ConcreteMemory(image().mapped(MemoryMap((here, there))))
     with pytest.raises(Undecided):
         memory.store(data, 4, 1)

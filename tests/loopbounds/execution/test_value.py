@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds.execution.value import NEAR, StackAddress, Value, mixed
+from loopbounds.execution.value import NEAR, ConcreteValue, StackAddress, mixed
 from quoll.semantics.expressions import EXPRESSIONS, evaluate
 from quoll.semantics.ops import OpCode
 
@@ -47,7 +47,7 @@ values = (
 places = st.integers(NEAR, WORD - NEAR) | st.integers(WORD // 2 - 99, WORD // 2 + 99)
 
 
-def word(value: Value, sp: int, unknown: int) -> int:
+def word(value: ConcreteValue, sp: int, unknown: int) -> int:
     """A word that the value stands for, where sp is ``sp`` at the entry."""
     if isinstance(value, StackAddress):
         return (sp + value.offset) % WORD
@@ -55,7 +55,9 @@ def word(value: Value, sp: int, unknown: int) -> int:
 
 
 @given(st.sampled_from(TWO), values, values, places, st.data())
-def test_two_words(code: OpCode, a: Value, b: Value, sp: int, data: st.DataObject) -> None:
+def test_two_words(
+    code: OpCode, a: ConcreteValue, b: ConcreteValue, sp: int, data: st.DataObject
+) -> None:
     size = 1 if code in FLAGS else 4
     if isinstance(a, int) and isinstance(b, int):
         return
@@ -66,7 +68,7 @@ def test_two_words(code: OpCode, a: Value, b: Value, sp: int, data: st.DataObjec
 
 
 @given(st.sampled_from(ONE), values, places)
-def test_one_word(code: OpCode, a: Value, sp: int) -> None:
+def test_one_word(code: OpCode, a: ConcreteValue, sp: int) -> None:
     found = mixed(code, (a,), 4)
     if found is not None and a is not None:
         assert word(found, sp, 0) == evaluate(code, [word(a, sp, 0)], [4], 4)

@@ -12,7 +12,7 @@ from itertools import product
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, const, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
 
 __all__ = ["NotNarrow", "free_bits", "most_executions", "narrowed"]
@@ -34,7 +34,7 @@ def narrowed(model: LoopModel, by: int) -> LoopModel:
     return LoopModel(
         tuple(_narrow(p, by) for p in model.parameters),
         tuple(
-            Variable(_narrow(v.symbol, by), _narrow(v.initial, by), _narrow(v.next, by))
+            StateVariable(_narrow(v.symbol, by), _narrow(v.initial, by), _narrow(v.next, by))
             for v in model.state
         ),
         tuple(_narrow(i, by) for i in model.inputs),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from loopbounds.bounds import Progress, bound_loops, bounds_by_counting
 from loopbounds.budgets.budget import Budget
-from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.only import only_execution
+from loopbounds.execution.concrete import concrete_execution
+from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
@@ -62,9 +62,9 @@ class Program:
             self.graph, self.image, self.values, facts, options, progress, called=called
         )
 
-    def execution(self) -> OnlyExecution | None:
+    def execution(self) -> ExecutionCounts | None:
         """The only one, if memory as loaded decides it."""
-        return only_execution(self.graph, self.image, self.values, NO_FACTS)
+        return concrete_execution(self.graph, self.image, self.values, NO_FACTS)
 
     def counts(
         self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0

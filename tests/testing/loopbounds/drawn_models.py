@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import TRUE, Term, const, operation, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 __all__ = ["A", "B", "J", "P", "Q", "mixed", "models", "small"]
 
@@ -63,7 +63,7 @@ def models(draw: st.DrawFn) -> LoopModel:
     deep = mixed(6, P, Q)
     least = terms.ite(terms.ult(deep, Q), deep, Q)
     start = st.sampled_from([P, Q, small(0), small(15), deep, least])
-    state = (Variable(A, draw(start), step(A)), Variable(B, draw(start), step(B)))
+    state = (StateVariable(A, draw(start), step(A)), StateVariable(B, draw(start), step(B)))
     known = draw(st.sampled_from([TRUE, terms.negate(terms.eq(deep, small(3)))]))
     constraints = (terms.ule(P, small(draw(st.integers(0, 15)))), known)
     return LoopModel((P, Q), state, inputs, constraints, again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from loopbounds.budgets.budget import Budget
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym
-from loopbounds.transition.model import LoopModel, Variable
+from loopbounds.transition.model import LoopModel, StateVariable
 
 BUDGET = Budget(seconds=60)
 N, M, X, Y = sym("n", 32), sym("m", 32), sym("x", 32), sym("y", 32)
@@ -25,7 +25,7 @@ def nonzero(term: Term) -> Term:
 
 
 def counted(initial: Term, following: Term, again: Term, *constraints: Term) -> LoopModel:
-    return LoopModel((N, M), (Variable(X, initial, following),), (), constraints, again)
+    return LoopModel((N, M), (StateVariable(X, initial, following),), (), constraints, again)
 
 
 UP = terms.add(X, word(1))
@@ -40,12 +40,12 @@ PROVED = {
         LoopModel(
             (M,),
             (
-                Variable(
+                StateVariable(
                     X,
                     word(0),
                     terms.ite(ABOVE, X, terms.ite(FOUND, X, terms.add(MIDDLE, word(1)))),
                 ),
-                Variable(
+                StateVariable(
                     Y,
                     word(14),
                     terms.ite(
@@ -110,7 +110,7 @@ PROVED = {
     "signed": (counted(word(0), UP, terms.slt(UP, N), terms.slt(N, word(100))), 99),
     "levels": (
         LoopModel(
-            (), (Variable(X, word(32), terms.sub(X, LEVEL)),), (BYTE,), (), terms.ult(LEVEL, X)
+            (), (StateVariable(X, word(32), terms.sub(X, LEVEL)),), (BYTE,), (), terms.ult(LEVEL, X)
         ),
         32,
     ),

@@ -1,4 +1,4 @@
-"""How often everything of an entry is executed that has one execution only."""
+"""Counts of the concrete execution of an entry."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from quoll.assumptions import Assumption
 
-__all__ = ["OnlyExecution"]
+__all__ = ["ExecutionCounts"]
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyExecution:
-    """What is executed whenever the entry is: of each loop, by index.
+class ExecutionCounts:
+    """The one execution of an entry that has no other: counts of each loop, by index.
 
     ``most``: executions of the header per entry from outside; 0 where it is not entered.
     ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the

@@ -1,4 +1,4 @@
-"""An entry has one execution where nothing unknown decides a branch: it is followed and counted.
+"""Concrete execution of an entry: followed and counted where nothing unknown decides a branch.
 
 Registers hold any words at the entry, but for those of which value analysis knows one word. Memory
 is what paths start with. The execution goes along the edges of the supergraph, so that it is in one
@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from loopbounds.execution.counted import OnlyExecution
-from loopbounds.execution.machine import NOWHERE, Machine
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.machine import NOWHERE, ConcreteMachine
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
@@ -22,11 +22,11 @@ from quoll.facts import Facts, PathStart
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["LoopFollowed", "executed_most", "follow", "only_execution"]
+__all__ = ["FollowedLoop", "concrete_execution", "executed_most", "follow"]
 
 
 @dataclass(frozen=True, slots=True)
-class LoopFollowed:
+class FollowedLoop:
     """The most ``executions`` of a loop per entry from outside, in so many ``instructions``.
 
     ``ended``: up to the end of the path.
@@ -38,10 +38,10 @@ class LoopFollowed:
     rests: tuple[Assumption, ...]
 
 
-def only_execution(
+def concrete_execution(
     graph: Supergraph, image: Image, values: KnownValues, facts: Facts
-) -> OnlyExecution | None:
-    """The only execution of an entry; None if there may be several, or it is not known.
+) -> ExecutionCounts | None:
+    """The concrete execution of an entry; None if there may be several, or it is not known.
 
     ``values`` say what registers hold at the entry. Raises as ``follow`` does.
     """
@@ -54,11 +54,11 @@ def only_execution(
         return None
 
 
-def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> OnlyExecution:
-    """The only execution of ``graph``, which starts with these general registers; None: any word.
+def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> ExecutionCounts:
+    """The concrete execution of ``graph`` from these general registers on; None: any word.
 
     Raises Undecided if something unknown decides what is executed, for code that facts say
-    something else of, and as ``Machine.execute``.
+    something else of, and as ``ConcreteMachine.execute``.
     """
     if graph.merged or graph.guidance.replaced:
         raise Undecided("calls are not followed")
@@ -72,7 +72,7 @@ def executed_most(
     registers: Sequence[int | None],
     loop: int,
     steps: int,
-) -> LoopFollowed | None:
+) -> FollowedLoop | None:
     """How often an execution that begins with these general registers executes a loop.
 
     It goes on as long as nothing unknown decides where, for at most so many ``steps``, along what
@@ -87,7 +87,7 @@ def executed_most(
 class _Walk:
     def __init__(self, graph: Supergraph, image: Image, registers: Sequence[int | None]) -> None:
         self._graph = graph
-        self._machine = Machine(image, registers)
+        self._machine = ConcreteMachine(image, registers)
         self._headed: dict[int, list[int]] = {}  # loops by header
         self._entered: dict[int, list[int]] = {}  # loops by edge
         self._inside: dict[int, list[int]] = {}  # loops by the one around
@@ -103,7 +103,7 @@ class _Walk:
         self._totals = [0] * len(graph.loops)
         self._edges = [0] * len(graph.edges)
 
-    def followed(self) -> OnlyExecution:
+    def followed(self) -> ExecutionCounts:
         node, machine = self._graph.entry, self._machine
         self._count(node)
         while True:
@@ -116,9 +116,9 @@ class _Walk:
             node = self._graph.edges[edge].dst
             self._count(node)
         counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
-        return OnlyExecution(machine.executed, *counted, machine.rests)
+        return ExecutionCounts(machine.executed, *counted, machine.rests)
 
-    def followed_for(self, loop: int, steps: int, values: KnownValues) -> LoopFollowed:
+    def followed_for(self, loop: int, steps: int, values: KnownValues) -> FollowedLoop:
         node: int | None = self._graph.entry
         machine = self._machine
         try:
@@ -138,7 +138,7 @@ class _Walk:
                 node = self._graph.edges[edge].dst
         except Undecided:
             pass
-        return LoopFollowed(self._most[loop], machine.executed, node is None, machine.rests)
+        return FollowedLoop(self._most[loop], machine.executed, node is None, machine.rests)
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

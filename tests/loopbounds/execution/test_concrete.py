@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from loopbounds.budgets import table
-from loopbounds.execution.only import only_execution
+from loopbounds.execution.concrete import concrete_execution
 from loopbounds.proof.bound import EXECUTION
 from quoll.assumptions import S5
 from quoll.cfg.cfg import EdgeKind
@@ -129,4 +129,4 @@ def test_an_unknown_target_is_no_end_where_it_may_be_a_successor() -> None:
     (node,) = (n for n, edges in enumerate(code.graph.successors) if len(edges) > 1
                and all(code.graph.edges[e].kind is EdgeKind.CALL for e in edges))  # fmt: skip
     may_end = replace(code.graph, exits=(*code.graph.exits, node))
-    assert only_execution(may_end, code.image, code.values, Facts()) is None
+    assert concrete_execution(may_end, code.image, code.values, Facts()) is None
