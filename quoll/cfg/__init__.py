@@ -3,5 +3,5 @@
 Takes an image and an entry, what indirect transfers do, which callees return.
 Gives ``Cfg`` (blocks and typed edges), ``Program`` (all functions), ``CallGraph``.
 Source: Aho, Sethi, Ullman, section 9.4 (basic blocks); docs/extraction.md.
-Names: cfg.Program, cfg.Cfg, discover.FunctionBuilder, call_graph.call_graph.
+Names: cfg.Program, growing_function.GrowingFunction, discover.FunctionBuilder.
 """

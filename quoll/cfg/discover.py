@@ -10,6 +10,7 @@ them, whatever mapping symbols say.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Set
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,21 +23,13 @@ from quoll.arm.operation import Operation
 from quoll.arm.supervisor import as_call, is_supervisor_call
 from quoll.arm.unpredictable import has_meaning, unpredictable_form
 from quoll.cfg.cfg import EdgeKind
+from quoll.cfg.growing_function import Callee, GrowingFunction
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.cfg.unresolved import Unresolved, UnresolvedKind, WritableSection
 from quoll.errors import ControlFlowError, InputError
 from quoll.image.image import Image
 
-__all__ = ["Callee", "FunctionBuilder", "Supervisor", "falls_through"]
-
-NOTHING: Mapping[int, Set[int]] = {}
-
-
-class Callee(NamedTuple):
-    """The entry of a function and its instruction set."""
-
-    entry: int
-    thumb: bool
+__all__ = ["DiscoveryPolicy", "FunctionBuilder", "Supervisor", "falls_through"]
 
 
 def falls_through(insn: Insn) -> bool:
@@ -61,93 +54,49 @@ class Supervisor(Enum):
     CALLS = "it comes back, after what a fact replaces"
 
 
-class FunctionBuilder:
-    """Grows monotonically: instructions, edges and callees are only added; a claimed return may
-    be refuted.
+@dataclass(frozen=True, slots=True)
+class DiscoveryPolicy:
+    """How the control flow of one function is followed: by facts, and by what others turned out as.
 
-    ``sites`` are the indirect transfers, whose effect the owner decides; ``version`` counts
-    changes, so that a decision can be repeated when the code around it has grown. ``inline`` are
-    jumps that are no tail calls; ``linked`` are jumps that call, with the words that lr holds then.
-    Control may go on after the ends of paths that are ``going_on``.
-    ``leaders`` start blocks, ``edges`` lead from an instruction to one of them.
+    Paths end at ``ends``, after which control may go on all the same where they are ``going_on``;
+    at supervisor calls as ``supervisor`` says; and, if ``self_jumps_end``, at jumps to themselves.
+    A function starts where ``is_function``, and calls of one that is ``returning`` come back; both
+    grow. Functions that are ``replaced`` are passed over. ``inline`` are jumps that are no tail
+    calls. Targets of ``bl`` that are ``fragments`` belong to this function, unless ``apart``.
     """
 
-    def __init__(
-        self,
-        image: Image,
-        callee: Callee,
-        ends: frozenset[int],
-        is_function: Callable[[int], bool],
-        returning: Set[int],
-        inline: Set[int] = frozenset(),
-        linked: Mapping[int, Set[int]] = NOTHING,
-        fragments: Set[int] = frozenset(),
-        apart: Set[int] = frozenset(),
-        replaced: Container[int] = frozenset(),
-        going_on: Set[int] = frozenset(),
-        supervisor: Supervisor = Supervisor.ASKED,
-        *,
-        self_jumps_end: bool = False,
-    ) -> None:
-        self.entry, self.thumb = callee.entry, callee.thumb
-        self.insns: dict[int, Insn] = {}
-        self.sites: set[int] = set()
-        self.settled: set[int] = set()  # sites that need no proof
-        self.by_values: set[int] = set()  # sites whose targets values of the function have told
-        self.keeps_lr = True  # lr is only written by calls and by loads from the stack
-        self.calls: dict[int, set[int]] = {}
-        self.tails: set[int] = set()
-        self.returns: set[int] = set()
-        self.exits: set[int] = set()
-        self.callees: dict[Callee, set[int]] = {}  # and the instructions that call it
-        self.passes: dict[int, set[int]] = {}  # callees that a fact replaces
-        self.unresolved: dict[int, Unresolved] = {}
-        self._unknown_calls: set[int] = set()  # unresolved, but they come back here
-        self.version = 0
-        self._image = image
-        self._ends, self._going_on, self._supervisor = ends, going_on, supervisor
-        self._self_jumps_end = self_jumps_end
-        self._is_function = is_function
+    ends: Set[int]
+    is_function: Callable[[int], bool]
+    returning: Set[int]
+    inline: Set[int]
+    fragments: Set[int]
+    apart: Set[int]
+    replaced: Container[int]
+    going_on: Set[int]
+    supervisor: Supervisor
+    self_jumps_end: bool
+
+
+class FunctionBuilder:
+    """Follows the control flow of ``function``, as its policy says, and writes down what it finds.
+
+    The owner decides what the indirect transfers of the function do.
+    """
+
+    def __init__(self, image: Image, function: GrowingFunction, policy: DiscoveryPolicy) -> None:
+        self.function = function
+        self._image, self._policy = image, policy
         self._window = Window(image)
-        self._returning = returning
-        self._inline, self.linked = inline, dict(linked)
-        self._fragments, self._apart, self._replaced = fragments, apart, replaced
-        self._tail_returns: set[int] = set()
         self._new_callees: list[Callee] = []
         self._new_inlined: list[int] = []
-        self.edges: set[tuple[int, int, EdgeKind]] = set()
-        self.leaders = {callee.entry}
-        self._sets = {callee.entry: callee.thumb}  # of leaders: whether they are Thumb code
+        self._sets = {function.entry: function.thumb}  # of leaders: whether they are Thumb code
         self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
-        self._pending = [_Pending(callee.entry, callee.thumb, ())]
+        self._pending = [_Pending(function.entry, function.thumb, ())]
 
     @property
     def growing(self) -> bool:
         """Whether something is left to explore."""
         return bool(self._pending)
-
-    @property
-    def may_return(self) -> bool:
-        """Whether a return was found, or something not understood that may return (rule 3)."""
-        unknown = self.unresolved.keys() - self._unknown_calls
-        return bool(self.returns or self._tail_returns or unknown)
-
-    def before(self, insn: Insn) -> Insn | None:
-        """The instruction that always runs just before ``insn``, if there is one."""
-        if insn.addr in self.leaders:
-            return None
-        for size in (2, 4) if insn.thumb else (4,):
-            previous = self.insns.get(insn.addr - size)
-            if previous is not None and previous.next == insn.addr:
-                return previous
-        return None
-
-    def is_called(self, addr: int) -> bool:
-        """Whether a ``bl`` that counts as a jump leads to ``addr``."""
-        return any(
-            target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
-            for source, target, kind in self.edges
-        )
 
     def take_new_callees(self) -> list[Callee]:
         """The callees found since the last time."""
@@ -159,31 +108,12 @@ class FunctionBuilder:
         new, self._new_inlined = self._new_inlined, []
         return new
 
-    def returns_at(self, insn: int) -> None:
-        """The instruction ``insn`` may return to the caller."""
-        if insn not in self.returns:
-            self.returns.add(insn)
-            self.version += 1
-
-    def returns_not_at(self, insn: int) -> None:
-        """What the form of the instruction ``insn`` claimed is refuted by values."""
-        if insn in self.returns:
-            self.returns.discard(insn)
-            self.version += 1
-
-    def switches_at(self, insn: int) -> None:
-        """The instruction ``insn`` goes on in another context: a path ends there."""
-        self.returns.discard(insn)
-        self.settled.add(insn)
-        self.exits.add(insn)
-        self.version += 1
-
     def explore(self) -> None:
         """Decode everything reached so far."""
         while self._pending:
             at = self._pending.pop()
             self._run(at.addr, at.thumb, at.it)
-            self.version += 1
+            self.function.version += 1
 
     def jump(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass without a call to ``target``: a tail call if a function starts there.
@@ -191,21 +121,22 @@ class FunctionBuilder:
         A jump back to the entry is a loop, and a jump that does not leave sp and lr for the callee
         is no tail call: what it reaches is part of this function.
         """
-        own = target.entry == self.entry or insn in self._inline
-        if target.entry in self._replaced and insn in self._inline:
+        policy = self._policy
+        own = target.entry == self.function.entry or insn in policy.inline
+        if target.entry in policy.replaced and insn in policy.inline:
             place = self._image.place(target.entry)
             self.refuse(insn, UnresolvedKind.REPLACED_TARGET, {"target": place})
-        elif target.entry in self._replaced or (not own and self._is_function(target.entry)):
-            self.call(insn, target, tail=insn not in self.linked)
+        elif target.entry in policy.replaced or (not own and policy.is_function(target.entry)):
+            self.call(insn, target, tail=insn not in self.function.linked)
         else:
             self._new_inlined.append(target.entry)
             self.branch(insn, target, kind)
 
     def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
         """Control may pass inside this function from the instruction ``insn`` to ``target``."""
-        edge = (insn, target.entry, kind)
+        function, edge = self.function, (insn, target.entry, kind)
         known = self._sets.get(target.entry)
-        if edge in self.edges and known is target.thumb:
+        if edge in function.edges and known is target.thumb:
             return
         if not self._is_code(insn, target):
             return
@@ -213,70 +144,70 @@ class FunctionBuilder:
             self._refuse_both_sets(target.entry)
             return
         self._sets[target.entry] = target.thumb
-        self.edges.add(edge)
-        self.leaders.add(target.entry)
+        function.edges.add(edge)
+        function.leaders.add(target.entry)
         self._pending.append(_Pending(target.entry, target.thumb, ()))
-        self.version += 1
+        function.version += 1
 
     def call(self, insn: int, callee: Callee, *, tail: bool) -> None:
         """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
-        if callee.entry in self._replaced:
+        if callee.entry in self._policy.replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
-        if insn in self.callees.get(callee, ()) or not self._is_code(insn, callee):
+        function = self.function
+        if insn in function.callees.get(callee, ()) or not self._is_code(insn, callee):
             return
-        if callee not in self.callees:
+        if callee not in function.callees:
             self._new_callees.append(callee)
-        sites = self.callees.setdefault(callee, set())
-        sites.add(insn)
-        self.calls.setdefault(insn, set()).add(callee.entry)
-        self.version += 1
+        function.callees.setdefault(callee, set()).add(insn)
+        function.calls.setdefault(insn, set()).add(callee.entry)
+        function.version += 1
         if tail:
-            self.tails.add(insn)
-        if callee.entry in self._returning:
+            function.tails.add(insn)
+        if callee.entry in self._policy.returning:
             self._come_back(insn)
 
     def _pass_over(self, insn: int, callee: int, *, tail: bool) -> None:
         """A call of a function that a fact replaces: it comes back, and that is all."""
-        passed = self.passes.setdefault(insn, set())
+        passed = self.function.passes.setdefault(insn, set())
         if callee in passed:
             return
         passed.add(callee)
-        self.version += 1
+        self.function.version += 1
         if tail:
-            self.tails.add(insn)
+            self.function.tails.add(insn)
         self._come_back(insn)
 
     def _is_part(self, target: Callee) -> bool:
-        return target.entry in self._fragments and target.entry not in self._apart
+        return target.entry in self._policy.fragments and target.entry not in self._policy.apart
 
     def _is_long_jump(self, insn: Insn, target: Callee) -> bool:
         """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
 
         It does when the target is inside the function that holds the instruction.
         """
-        if not (insn.thumb and target.thumb) or self._is_function(target.entry):
+        if not (insn.thumb and target.thumb) or self._policy.is_function(target.entry):
             return False
-        if target.entry in self._apart or target.entry in self._replaced:
+        if target.entry in self._policy.apart or target.entry in self._policy.replaced:
             return False
         symbol = self._image.symbols.function_around(insn.addr)
         return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
 
     def returned(self, callee: Callee) -> None:
         """``callee`` may return: explore what follows the calls of it."""
-        for insn in sorted(self.callees.get(callee, ())):
+        for insn in sorted(self.function.callees.get(callee, ())):
             self._come_back(insn)
 
     def _come_back(self, insn: int) -> None:
-        if insn in self.tails:
-            self._tail_returns.add(insn)
+        if insn in self.function.tails:
+            self.function.tail_returns.add(insn)
         else:
             self.continue_after(insn)
 
     def continue_after(self, insn: int) -> None:
         """Control comes back from the call ``insn``: to where lr says, or after it."""
-        call = self.insns[insn]
-        for word in sorted(self.linked.get(insn, (call.next | call.thumb,))):
+        call = self.function.insns[insn]
+        for word in sorted(self.function.linked.get(insn, (call.next | call.thumb,))):
             self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
     def _is_code(self, insn: int, target: Callee) -> bool:
@@ -314,9 +245,9 @@ class FunctionBuilder:
 
         ``values`` are those of the text of ``kind``; ``unclear``: addresses of ARM or Thumb code.
         """
-        if insn not in self.unresolved:
-            own = self._either_set(self.entry, thumb=self.thumb)
-            self.unresolved[insn] = Unresolved(
+        if insn not in self.function.unresolved:
+            own = self._either_set(self.function.entry, thumb=self.function.thumb)
+            self.function.unresolved[insn] = Unresolved(
                 insn,
                 self._image.place(insn),
                 kind,
@@ -326,7 +257,7 @@ class FunctionBuilder:
                 writable,
                 behind,
             )
-            self.version += 1
+            self.function.version += 1
 
     def refuse_call(
         self,
@@ -337,70 +268,45 @@ class FunctionBuilder:
         link: int | None = None,
     ) -> None:
         """What the instruction ``insn`` calls is not known, but where control comes back."""
-        self._unknown_calls.add(insn)
+        self.function.unknown_calls.add(insn)
         self.refuse(insn, kind, values, writable=writable, comes_back=True)
         if link is not None:
-            self.linked[insn] = {link}
+            self.function.linked[insn] = {link}
         self.continue_after(insn)
-
-    def exception_returns(self) -> set[int]:
-        """The exception returns at which paths end."""
-        insns = self.insns
-        return {site for site in self.exits if insns[site].flow is Flow.EXCEPTION_RETURN}
-
-    def reached_by_calls(self) -> set[int]:
-        """The instructions that are reached through a ``bl`` that counts as a jump."""
-        after: dict[int, list[int]] = {}
-        pending: list[int] = []
-        for source, target, kind in self.edges:
-            after.setdefault(source, []).append(target)
-            if kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL:
-                pending.append(target)
-        reached: set[int] = set()
-        while pending:
-            addr = pending.pop()
-            insn = self.insns.get(addr)
-            if insn is None or addr in reached:
-                continue
-            reached.add(addr)
-            pending.extend(after.get(addr, ()))
-            if insn.flow is Flow.NEXT and addr not in self.exits:
-                pending.append(insn.next)
-        return reached
 
     def resumes_at(self, insn: int, targets: Iterable[Callee]) -> None:
         """The exception return ``insn`` goes on at ``targets``, as a branch does."""
-        self.exits.discard(insn)
+        self.function.exits.discard(insn)
         for target in targets:
             self.branch(insn, target, EdgeKind.INDIRECT)
-        self.version += 1
+        self.function.version += 1
 
     def refuse_exit(self, insn: int) -> None:
         """Where control goes after the exception return ``insn`` is not known."""
-        self.exits.discard(insn)
-        self.refuse(insn, UnresolvedKind.EXCEPTION_RETURN, {"text": self.insns[insn].text})
+        self.function.exits.discard(insn)
+        self.refuse(insn, UnresolvedKind.EXCEPTION_RETURN, {"text": self.function.insns[insn].text})
 
     def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""
         came_from: int | None = None
-        insns, ends = self.insns, self._ends
+        insns, ends = self.function.insns, self._policy.ends
         while True:
             if not thumb:
                 came_from, addr = self._straight(came_from, addr)
             known = insns.get(addr)
             if known is not None:
-                self.leaders.add(addr)
+                self.function.leaders.add(addr)
                 self._meet(known, thumb, it)
                 return
             insn = self._decode(addr, thumb, it, came_from)
             if insn is None:
                 return
             insn = on_version(insn, self._image.version)
-            if is_supervisor_call(insn) and self._supervisor is Supervisor.CALLS:
+            if is_supervisor_call(insn) and self._policy.supervisor is Supervisor.CALLS:
                 insn = as_call(insn)
             insns[addr] = insn
             if LR in insn.writes and not sets_lr_by_convention(insn):
-                self.keeps_lr = False
+                self.function.keeps_lr = False
             if it:
                 self._it[addr] = it
             if thumb and self._is_misplaced(insn, it):
@@ -412,8 +318,8 @@ class FunctionBuilder:
                 return
             came_from, addr = addr, insn.next
             if not plain:
-                self.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
-                self.leaders.add(addr)
+                self.function.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
+                self.function.leaders.add(addr)
 
     def _is_misplaced(self, insn: Insn, it: tuple[Cond, ...]) -> bool:
         """Refuse ``insn``, before which ``it`` is left of an IT block, where it must not stand."""
@@ -427,7 +333,7 @@ class FunctionBuilder:
 
         Returns the last one and where that is. Most code is such, and passes here quickly.
         """
-        insns, ends, words = self.insns, self._ends, known_words
+        insns, ends, words = self.function.insns, self._policy.ends, known_words
         code, at = self._window.code, addr - self._window.start
         if addr % ARM_LENGTH or at < 0:
             return came_from, addr
@@ -479,19 +385,19 @@ class FunctionBuilder:
                 {"text": insn.text, "problem": form.what, "section": form.section},
             )
             return True
-        if insn.addr in self._ends and flow is not Flow.EXCEPTION_RETURN:
-            self.exits.add(insn.addr)
-            if insn.addr not in self._going_on:
+        if insn.addr in self._policy.ends and flow is not Flow.EXCEPTION_RETURN:
+            self.function.exits.add(insn.addr)
+            if insn.addr not in self._policy.going_on:
                 return True
         if flow is Flow.NEXT:
             return False
-        if flow is Flow.EXCEPTION_RETURN or (self._self_jumps_end and insn.jumps_to_itself):
-            self.exits.add(insn.addr)
+        if flow is Flow.EXCEPTION_RETURN or (self._policy.self_jumps_end and insn.jumps_to_itself):
+            self.function.exits.add(insn.addr)
         elif flow is Flow.CALL:
             assert insn.target is not None
             target = Callee(insn.target, insn.target_thumb)
             if self._is_part(target) or self._is_long_jump(insn, target):
-                self.keeps_lr = False
+                self.function.keeps_lr = False
                 self.jump(insn.addr, target, EdgeKind.TAKEN)
             else:
                 self.call(insn.addr, target, tail=False)
@@ -499,13 +405,13 @@ class FunctionBuilder:
             assert insn.target is not None
             self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)
         elif flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
-            self.sites.add(insn.addr)
+            self.function.sites.add(insn.addr)
         elif insn.operation is Operation.STOP:
             return not insn.conditional
         elif flow is Flow.WAIT:
             self.refuse(insn.addr, UnresolvedKind.WAITS, {"text": insn.text})
-        elif is_supervisor_call(insn) and self._supervisor is Supervisor.ENDS:
-            self.exits.add(insn.addr)
+        elif is_supervisor_call(insn) and self._policy.supervisor is Supervisor.ENDS:
+            self.function.exits.add(insn.addr)
         elif is_supervisor_call(insn):
             self.refuse(insn.addr, UnresolvedKind.SUPERVISOR_CALL, {"text": insn.text})
             return False

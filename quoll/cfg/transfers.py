@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
 from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Block
-from quoll.cfg.discover import Callee
+from quoll.cfg.growing_function import Callee
 from quoll.image.image import Image
 
 __all__ = ["TransferEffect", "by_form", "callee_at", "is_call", "links", "literal"]

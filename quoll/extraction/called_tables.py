@@ -8,7 +8,7 @@ targets are only added.
 from __future__ import annotations
 
 from quoll.cfg.cfg import Block, Cfg, Edge
-from quoll.cfg.discover import Callee
+from quoll.cfg.growing_function import Callee
 from quoll.errors import FactsError
 from quoll.facts import CallsThrough
 from quoll.facts.places import resolve, resolve_code

@@ -16,7 +16,7 @@ from itertools import pairwise
 from quoll.arm.operation import Operation
 from quoll.assumptions import ENTRY_MODE, stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program
-from quoll.cfg.discover import Callee, FunctionBuilder
+from quoll.cfg.growing_function import Callee, GrowingFunction
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
 from quoll.cfg.unresolved import Unresolved
@@ -80,7 +80,7 @@ def _extracted(
             tuple(dict.fromkeys(root.entry for root in roots)),
             ends or frozenset(),
         )
-        growth.functions.clear()  # they refer back to it
+        growth.builders.clear()  # they refer back to it
     given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
@@ -197,7 +197,7 @@ def _program(
     )
 
 
-def _check_relocations(image: Image, functions: Iterable[FunctionBuilder]) -> None:
+def _check_relocations(image: Image, functions: Iterable[GrowingFunction]) -> None:
     """Raise ControlFlowError where the instructions that run are not those in the file."""
     for function in functions:
         for addr, insn in function.insns.items():

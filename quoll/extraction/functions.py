@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from quoll.arm.insn import Flow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
-from quoll.cfg.discover import Callee, FunctionBuilder
+from quoll.cfg.discover import DiscoveryPolicy, FunctionBuilder
+from quoll.cfg.growing_function import Callee, GrowingFunction
 from quoll.cfg.link_register import is_jump_through
 from quoll.cfg.unresolved import UnresolvedKind
 from quoll.extraction.statements import Statements
@@ -39,7 +40,7 @@ class Progress:
     resumed: int | None = None  # the version at which values were asked of exception returns
     cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
 
-    def undecided(self, function: FunctionBuilder) -> Set[int]:
+    def undecided(self, function: GrowingFunction) -> Set[int]:
         """The transfers of which neither the form nor the code just before them says enough.
 
         Where that code has said something, it is asked again in the end. What the form claims is
@@ -58,7 +59,8 @@ class Functions:
     def __init__(
         self, image: Image, statements: Statements, ends: frozenset[int], going_on: frozenset[int]
     ) -> None:
-        self.functions: dict[int, FunctionBuilder] = {}
+        self.functions: dict[int, GrowingFunction] = {}
+        self.builders: dict[int, FunctionBuilder] = {}
         self.roots: set[int] = set()
         self.returning: set[int] = set()
         self._image = image
@@ -84,7 +86,7 @@ class Functions:
         known = self.functions.get(callee.entry)
         if known is not None:
             if known.thumb != callee.thumb:
-                known.refuse(callee.entry, UnresolvedKind.CALLED_IN_BOTH_SETS)
+                self.builders[callee.entry].refuse(callee.entry, UnresolvedKind.CALLED_IN_BOTH_SETS)
                 self._waiting[known.entry] = None
             return
         self._start(callee)
@@ -92,23 +94,24 @@ class Functions:
             self._restart(sharer)
 
     def _start(self, callee: Callee) -> None:
-        self.functions[callee.entry] = FunctionBuilder(
-            self._image,
-            callee,
+        entry = callee.entry
+        linked: dict[int, Set[int]] = {**self._linked.get(entry, {})}
+        policy = DiscoveryPolicy(
             self._ends,
             self._is_function,
             self.returning,
-            frozenset(self._inline.get(callee.entry, ())),
-            self._linked.get(callee.entry, {}),
+            frozenset(self._inline.get(entry, ())),
             self._fragments,
-            frozenset(self._apart.get(callee.entry, ())),
-            self._statements.passed(callee.entry),
+            frozenset(self._apart.get(entry, ())),
+            self._statements.passed(entry),
             self._going_on,
             self._statements.supervisor_calls,
-            self_jumps_end=self._statements.self_jumps_end is not None,
+            self._statements.self_jumps_end is not None,
         )
-        self._progress[callee.entry] = Progress()
-        self._waiting[callee.entry] = None
+        self.functions[entry] = function = GrowingFunction(*callee, linked, {entry})
+        self.builders[entry] = FunctionBuilder(self._image, function, policy)
+        self._progress[entry] = Progress()
+        self._waiting[entry] = None
 
     def _restart(self, entry: int) -> None:
         function = self.functions[entry]
@@ -120,7 +123,7 @@ class Functions:
     def _has_symbol(self, addr: int) -> bool:
         return addr in self._named
 
-    def _is_fragment(self, function: FunctionBuilder, *, own: bool = False) -> bool:
+    def _is_fragment(self, function: GrowingFunction, *, own: bool = False) -> bool:
         """Whether ``function`` could be a part of the functions that call it, and is made one.
 
         Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
@@ -143,7 +146,7 @@ class Functions:
             self._restart(caller)
         return True
 
-    def _sets_apart(self, function: FunctionBuilder, insn: Insn) -> bool:
+    def _sets_apart(self, function: GrowingFunction, insn: Insn) -> bool:
         """Whether ``insn`` is called to call through a register, and is made a function again.
 
         What it calls is not known, but what follows its call is.
@@ -160,7 +163,7 @@ class Functions:
     def _stands(self, entry: int) -> bool:
         """Whether the function can be asked now: it stands for itself, and nothing is pending."""
         alone = entry not in self._fragments or self._is_apart(entry)
-        return (alone or self._is_part_and_called(entry)) and not self.functions[entry].growing
+        return (alone or self._is_part_and_called(entry)) and not self.builders[entry].growing
 
     def _is_part_and_called(self, entry: int) -> bool:
         """Whether a function that was made part of its callers is called through a register."""
@@ -173,7 +176,7 @@ class Functions:
         """The functions that call the one at ``entry``, as that is now."""
         return self._callers.get(Callee(entry, self.functions[entry].thumb), frozenset())
 
-    def cfg(self, function: FunctionBuilder) -> Cfg:
+    def cfg(self, function: GrowingFunction) -> Cfg:
         """The function as it is known now."""
         returns = function.entry in self.returning
         key = function.version, returns
@@ -193,7 +196,7 @@ def function_name(image: Image, entry: int) -> str:
     return f"{symbol.name}+0x{offset:x}" if offset else symbol.name
 
 
-def built(function: FunctionBuilder, name: str, *, returns: bool) -> Cfg:
+def built(function: GrowingFunction, name: str, *, returns: bool) -> Cfg:
     """The function as it is known now. Blocks start at leaders; each is one run of code.
 
     Without ``returns`` control ends at its returns: the user said that it never returns.
@@ -215,7 +218,7 @@ def built(function: FunctionBuilder, name: str, *, returns: bool) -> Cfg:
     )
 
 
-def _run_of(function: FunctionBuilder, leader: int) -> list[Insn]:
+def _run_of(function: GrowingFunction, leader: int) -> list[Insn]:
     """Instructions from the leader on, up to one that ends the block."""
     insns, leaders, exits = function.insns, function.leaders, function.exits
     insn = insns[leader]
@@ -230,7 +233,7 @@ def _run_of(function: FunctionBuilder, leader: int) -> list[Insn]:
     return run
 
 
-def _block(function: FunctionBuilder, index: int, insns: list[Insn], *, returns: bool) -> Block:
+def _block(function: GrowingFunction, index: int, insns: list[Insn], *, returns: bool) -> Block:
     last = insns[-1].addr
     tail = last in function.tails
     returned = last in function.returns and last not in function.unresolved
@@ -248,7 +251,7 @@ def _block(function: FunctionBuilder, index: int, insns: list[Insn], *, returns:
 
 
 def _edges(
-    function: FunctionBuilder, blocks: list[Block], index_at: dict[int, int]
+    function: GrowingFunction, blocks: list[Block], index_at: dict[int, int]
 ) -> tuple[Edge, ...]:
     last_to_block = {block.last.addr: block.index for block in blocks}
     edges = {

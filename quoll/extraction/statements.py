@@ -15,7 +15,8 @@ from quoll.arm.insn import SP, Flow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
 from quoll.assumptions import OTHER_CALLS, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
-from quoll.cfg.discover import Callee, Supervisor
+from quoll.cfg.discover import Supervisor
+from quoll.cfg.growing_function import Callee
 from quoll.cfg.transfers import TransferEffect
 from quoll.cfg.unresolved import WritableSection
 from quoll.errors import FactsError

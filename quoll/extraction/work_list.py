@@ -17,7 +17,8 @@ from quoll.arm.operation import Operation
 from quoll.arm.status import writes_saved_status
 from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
-from quoll.cfg.discover import Callee, FunctionBuilder
+from quoll.cfg.discover import FunctionBuilder
+from quoll.cfg.growing_function import Callee, GrowingFunction
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
 from quoll.cfg.unresolved import UnresolvedKind
@@ -60,7 +61,7 @@ class Growth(Functions):
         while True:
             while self._waiting:
                 entry, _ = self._waiting.popitem(last=False)
-                self._grow(self.functions[entry])
+                self._grow(self.builders[entry])
             self._image.settle_lines()
             if self._open:
                 ask, self._open = self._open, set()
@@ -95,7 +96,8 @@ class Growth(Functions):
                 continue
             found = self._confirmer.resumed(self.cfg(function), sites)
             for site, targets in sorted(found.items()):
-                function.resumes_at(site, [Callee(at, False) for at in sorted(targets)])
+                goes_on = [Callee(at, False) for at in sorted(targets)]
+                self.builders[function.entry].resumes_at(site, goes_on)
                 self._waiting[function.entry] = None
                 resumed = True
         return resumed
@@ -104,7 +106,7 @@ class Growth(Functions):
         """The modes in which functions are assumed to be called."""
         return dict(self._confirmer.modes)
 
-    def _assumes_mode(self, function: FunctionBuilder, doubt: Doubt) -> bool:
+    def _assumes_mode(self, function: GrowingFunction, doubt: Doubt) -> bool:
         """Whether values are asked once more, from the mode in which a function returns.
 
         Who returns to a caller by an ordinary return is called in the mode that it leaves: an
@@ -149,14 +151,14 @@ class Growth(Functions):
             if function.entry not in called:
                 sites &= function.reached_by_calls()
             for site in sorted(sites):
-                function.refuse_exit(site)
+                self.builders[function.entry].refuse_exit(site)
                 self._waiting[function.entry] = None
                 refused = True
         return refused
 
     def _examine(
         self, entries: Set[int], *, prove: bool
-    ) -> Iterator[tuple[FunctionBuilder, Examined]]:
+    ) -> Iterator[tuple[GrowingFunction, Examined]]:
         """What functions say of themselves; those that have changed meanwhile are left out.
 
         Transfers that are refused are not asked for again: graphs only grow, and more ways to a
@@ -195,27 +197,29 @@ class Growth(Functions):
         """Instructions that are worth another process, which costs more the more is in memory."""
         return max(WORTH, len(self.functions))
 
-    def _grow(self, function: FunctionBuilder) -> None:
-        function.explore()
+    def _grow(self, builder: FunctionBuilder) -> None:
+        function = builder.function
+        builder.explore()
         progress = self._progress[function.entry]
         for site in sorted(function.sites - progress.formed):
-            self._ask_form(function, function.insns[site])
-        self._call_through_tables(function)
-        for target in function.take_new_inlined():
+            self._ask_form(builder, function.insns[site])
+        self._call_through_tables(builder)
+        for target in builder.take_new_inlined():
             self._sharers.setdefault(target, set()).add(function.entry)
-        for callee in function.take_new_callees():
+        for callee in builder.take_new_callees():
             self._callers.setdefault(callee, set()).add(function.entry)
             self.require(callee)
             if callee.entry in self._fragments:
                 self._open.add(callee.entry)
         self._note_return(function)
-        if function.growing:
+        if builder.growing:
             self._waiting[function.entry] = None
         if function.version != progress.asked:
             self._unchecked.add(function.entry)
 
-    def _call_through_tables(self, function: FunctionBuilder) -> None:
+    def _call_through_tables(self, builder: FunctionBuilder) -> None:
         """Apply what is stated of calls through tables, by the code before them as it is now."""
+        function = builder.function
         stated = {
             site: tables
             for site in sorted(function.sites & function.settled)
@@ -236,12 +240,12 @@ class Growth(Functions):
             targets = tables.targets(cfg, into, block, self._image)
             calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
             if targets:
-                self._apply(function, insn, TransferEffect(targets), calls=calls)
+                self._apply(builder, insn, TransferEffect(targets), calls=calls)
                 continue
             writable = self._statements.writable(insn)
-            function.refuse_call(insn.addr, UnresolvedKind.NO_VTABLE, {"text": insn.text}, writable)
+            builder.refuse_call(insn.addr, UnresolvedKind.NO_VTABLE, {"text": insn.text}, writable)
 
-    def _note_return(self, function: FunctionBuilder) -> None:
+    def _note_return(self, function: GrowingFunction) -> None:
         entry = function.entry
         never = entry in self._statements.never
         if not function.may_return or entry in self.returning or never:
@@ -249,11 +253,12 @@ class Growth(Functions):
         self.returning.add(entry)
         for callee in (Callee(entry, False), Callee(entry, True)):
             for caller in sorted(self._callers.get(callee, ())):
-                self.functions[caller].returned(callee)
+                self.builders[caller].returned(callee)
                 self._waiting[caller] = None
 
-    def _ask_form(self, function: FunctionBuilder, insn: Insn) -> None:
+    def _ask_form(self, builder: FunctionBuilder, insn: Insn) -> None:
         """Apply what is stated of an indirect transfer, or what its form says."""
+        function = builder.function
         progress = self._progress[function.entry]
         progress.formed.add(insn.addr)
         before = function.before(insn)
@@ -274,9 +279,9 @@ class Growth(Functions):
             function.settled.add(insn.addr)
         else:
             progress.by_form.add(insn.addr)
-        self._apply(function, insn, effect, calls=calls)
+        self._apply(builder, insn, effect, calls=calls)
 
-    def _keeps_lr(self, function: FunctionBuilder, insn: Insn) -> bool:
+    def _keeps_lr(self, function: GrowingFunction, insn: Insn) -> bool:
         if LR not in insn.sources or insn.memory is not None:
             return False
         cfg = self.cfg(function)
@@ -284,8 +289,9 @@ class Growth(Functions):
         return holds_return_address(cfg, block)
 
     def _apply(
-        self, function: FunctionBuilder, insn: Insn, effect: TransferEffect, *, calls: bool
+        self, builder: FunctionBuilder, insn: Insn, effect: TransferEffect, *, calls: bool
     ) -> None:
+        function = builder.function
         if effect.returns:
             function.returns_at(insn.addr)
         if effect.targets:
@@ -293,25 +299,27 @@ class Growth(Functions):
             self.tables[insn.addr] = JumpTable(insn.addr, effect.table, targets)
         for target in effect.targets:
             if calls:
-                function.call(insn.addr, target, tail=False)
+                builder.call(insn.addr, target, tail=False)
             else:
-                function.jump(insn.addr, target, EdgeKind.INDIRECT)
+                builder.jump(insn.addr, target, EdgeKind.INDIRECT)
 
     def _ask_nearby(self, entries: Set[int]) -> None:
         """Decide open transfers by the code just before them, where that is enough."""
         for function, found in self._examine(entries, prove=False):
-            self._apply_nearby(function, found)
+            builder = self.builders[function.entry]
+            self._apply_nearby(builder, found)
             stands = self.functions[function.entry] is function
-            if found.undecided and stands and not self._come_back(function, found.undecided):
+            if found.undecided and stands and not self._come_back(builder, found.undecided):
                 self._hidden.add(function.entry)
             self._waiting[function.entry] = None
 
-    def _come_back(self, function: FunctionBuilder, sites: Set[int]) -> bool:
+    def _come_back(self, builder: FunctionBuilder, sites: Set[int]) -> bool:
         """Go on after calls that values are to decide, if values were asked of the function once.
 
         Else they are asked again for each call that the one before uncovers. What is called is
         decided when the function has stopped to grow.
         """
+        function = builder.function
         insns = [function.insns[site] for site in sorted(sites)]
         calls = all(
             insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn) for insn in insns
@@ -319,11 +327,12 @@ class Growth(Functions):
         if not calls or self._progress[function.entry].asked is None:
             return False
         for insn in insns:
-            function.continue_after(insn.addr)
+            builder.continue_after(insn.addr)
         return True
 
-    def _apply_nearby(self, function: FunctionBuilder, found: Examined) -> None:
+    def _apply_nearby(self, builder: FunctionBuilder, found: Examined) -> None:
         """Use what the code just before the transfers of a function says."""
+        function = builder.function
         self._nearby.learn(found.used)
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
         progress = self._progress[function.entry]
@@ -331,7 +340,7 @@ class Growth(Functions):
         progress.nearby_says = found.answers.keys() - found.undecided
         for site, answer in sorted(found.answers.items()):
             if answer is not None:
-                self._decide(function, function.insns[site], answer)
+                self._decide(builder, function.insns[site], answer)
             if self.functions[function.entry] is not function:
                 return
 
@@ -360,7 +369,7 @@ class Growth(Functions):
             entry, progress = function.entry, self._progress[function.entry]
             progress.asked = function.version
             progress.unproved = {}
-            self._apply_nearby(function, found)
+            self._apply_nearby(self.builders[entry], found)
             if self.functions[entry] is not function or function.version != progress.asked:
                 self._waiting[entry] = None
             elif found.frame is None:
@@ -388,14 +397,13 @@ class Growth(Functions):
             if self.functions[function.entry] is not function:
                 continue
             if function.version == version:
-                self._apply_values(function, cfg, confirmed)
+                self._apply_values(self.builders[function.entry], cfg, confirmed)
             else:
                 self._hidden.add(function.entry)
 
-    def _apply_values(
-        self, function: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str
-    ) -> None:
+    def _apply_values(self, builder: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str) -> None:
         """Use the values of a function."""
+        function = builder.function
         entry, progress = function.entry, self._progress[function.entry]
         progress.asked = function.version
         progress.unproved = {}
@@ -405,7 +413,7 @@ class Growth(Functions):
             self._unchecked.add(entry)
         if isinstance(confirmed, str):
             for site in sorted(undecided):
-                self._doubt(function, function.insns[site], Doubt(confirmed))
+                self._doubt(builder, function.insns[site], Doubt(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
         endings = [(b, e) for b in cfg.blocks if (e := confirmed.endings.get(b.index)) is not None]
@@ -416,7 +424,7 @@ class Growth(Functions):
             if ending.effect is not None:
                 if not isinstance(ending.effect, Doubt) and function.calls:
                     function.by_values.add(block.last.addr)
-                self._decide(function, block.last, ending.effect)
+                self._decide(builder, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
         if checked and function.version == progress.asked and entry not in self._hidden:
@@ -425,7 +433,7 @@ class Growth(Functions):
         self._waiting[entry] = None
 
     def _corrects_tail_calls(
-        self, function: FunctionBuilder, endings: Sequence[tuple[Block, Ending]]
+        self, function: GrowingFunction, endings: Sequence[tuple[Block, Ending]]
     ) -> bool:
         """Whether jumps to functions were misunderstood: calls, or jumps inside the function.
 
@@ -448,12 +456,12 @@ class Growth(Functions):
             found |= wrong
         return found
 
-    def _note_left(self, function: FunctionBuilder, left: Contract) -> None:
+    def _note_left(self, function: GrowingFunction, left: Contract) -> None:
         """Callers that counted on more are looked at again."""
         if self._confirmer.note(function.entry, left):
             self._unchecked |= self._calling(function.entry)
 
-    def _is_no_tail_call(self, function: FunctionBuilder, block: Block, ending: Ending) -> bool:
+    def _is_no_tail_call(self, function: GrowingFunction, block: Block, ending: Ending) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
         insn = block.last
         if not block.passes and not any(callee in self.returning for callee in block.calls):
@@ -470,23 +478,24 @@ class Growth(Functions):
         return False
 
     def _decide(
-        self, function: FunctionBuilder, insn: Insn, answer: tuple[TransferEffect, bool] | Doubt
+        self, builder: FunctionBuilder, insn: Insn, answer: tuple[TransferEffect, bool] | Doubt
     ) -> None:
         """Apply what was found of the transfer ``insn``."""
+        function = builder.function
         if isinstance(answer, Doubt):
-            self._doubt(function, insn, answer)
+            self._doubt(builder, insn, answer)
             return
         effect, calls = answer
         if self._overshoots(function, insn, effect):
             reason = "some targets are outside the function and start no other"
-            self._doubt(function, insn, Doubt(reason))
+            self._doubt(builder, insn, Doubt(reason))
             return
         if not effect.returns:
             function.returns_not_at(insn.addr)
             self._progress[function.entry].by_form.discard(insn.addr)
-        self._apply(function, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
+        self._apply(builder, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
 
-    def _overshoots(self, function: FunctionBuilder, insn: Insn, effect: TransferEffect) -> bool:
+    def _overshoots(self, function: GrowingFunction, insn: Insn, effect: TransferEffect) -> bool:
         """Whether a computed jump among many places leaves its function in an unlikely way.
 
         Following all of them would be sound, but it drowns the one thing that is not known in
@@ -501,8 +510,9 @@ class Growth(Functions):
             for t in effect.targets
         )
 
-    def _doubt(self, function: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
+    def _doubt(self, builder: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
         """Values do not tell what ``insn`` does."""
+        function = builder.function
         progress, stated = self._progress[function.entry], self._statements.returns(insn)
         calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
         values = {"text": insn.text, "doubt": doubt.reason}
@@ -522,10 +532,10 @@ class Growth(Functions):
                     insn=insn.text, place=self._image.place(insn.addr)
                 )
             elif doubt.switches:
-                self._refuse_switch(function, insn)
+                self._refuse_switch(builder, insn)
             elif not doubt.dead and not self._is_fragment(function):
                 lost = progress.lost
-                function.refuse(
+                builder.refuse(
                     insn.addr,
                     UnresolvedKind.NOT_PROVED_TO_RETURN,
                     {**values, "lost": self._lost(progress, insn)},
@@ -537,7 +547,7 @@ class Growth(Functions):
             self.tables.setdefault(insn.addr, JumpTable(insn.addr, None, ()))
             return
         if doubt.switches and not calls:
-            self._refuse_switch(function, insn)
+            self._refuse_switch(builder, insn)
             return
         explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
         if explained or self._sets_apart(function, insn):
@@ -545,15 +555,16 @@ class Growth(Functions):
         writable = self._statements.writable(insn)
         link = None if calls else link_before(insn, function.before)
         if calls or link is not None:
-            function.refuse_call(insn.addr, UnresolvedKind.TARGETS, values, writable, link)
+            builder.refuse_call(insn.addr, UnresolvedKind.TARGETS, values, writable, link)
         else:
             returns = insn.sources == (LR,)
             kind = UnresolvedKind.RETURN_TARGETS if returns else UnresolvedKind.TARGETS
-            function.refuse(insn.addr, kind, values, writable=writable)
+            builder.refuse(insn.addr, kind, values, writable=writable)
 
-    def _refuse_switch(self, function: FunctionBuilder, insn: Insn) -> None:
+    def _refuse_switch(self, builder: FunctionBuilder, insn: Insn) -> None:
         """Leaving for another stack is neither a return nor the end of all: calls come back."""
-        function.refuse(
+        function = builder.function
+        builder.refuse(
             insn.addr,
             UnresolvedKind.OTHER_STACK,
             {"text": insn.text, "lost": self._lost(self._progress[function.entry], insn)},

@@ -1,0 +1,117 @@
+"""The record that a function is built in."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from quoll.arm.insn import Flow, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.cfg.unresolved import Unresolved
+
+__all__ = ["Callee", "GrowingFunction"]
+
+
+class Callee(NamedTuple):
+    """The entry of a function and its instruction set."""
+
+    entry: int
+    thumb: bool
+
+
+@dataclass(slots=True, eq=False)
+class GrowingFunction:
+    """Instructions, edges and callees of a function as far as they are known, by address.
+
+    They are only added, but for a claimed return, which may be refuted. ``version`` counts changes,
+    so that a decision can be repeated when the code around it has grown.
+    """
+
+    entry: int
+    thumb: bool
+    linked: dict[int, Set[int]]  # jumps that call, with the words that lr holds then
+    leaders: set[int]  # start blocks
+    insns: dict[int, Insn] = field(default_factory=dict)
+    edges: set[tuple[int, int, EdgeKind]] = field(default_factory=set)  # to leaders
+    sites: set[int] = field(default_factory=set)  # indirect transfers
+    settled: set[int] = field(default_factory=set)  # sites that need no proof
+    by_values: set[int] = field(default_factory=set)  # sites whose targets values have told
+    calls: dict[int, set[int]] = field(default_factory=dict)
+    tails: set[int] = field(default_factory=set)
+    callees: dict[Callee, set[int]] = field(default_factory=dict)  # with the calls
+    passes: dict[int, set[int]] = field(default_factory=dict)  # callees that a fact replaces
+    returns: set[int] = field(default_factory=set)
+    tail_returns: set[int] = field(default_factory=set)  # tail calls whose callee may return
+    exits: set[int] = field(default_factory=set)
+    unresolved: dict[int, Unresolved] = field(default_factory=dict)
+    unknown_calls: set[int] = field(default_factory=set)  # unresolved, but they come back here
+    keeps_lr: bool = True  # lr is only written by calls and by loads from the stack
+    version: int = 0
+
+    @property
+    def may_return(self) -> bool:
+        """Whether a return was found, or something not understood that may return (rule 3)."""
+        unknown = self.unresolved.keys() - self.unknown_calls
+        return bool(self.returns or self.tail_returns or unknown)
+
+    def before(self, insn: Insn) -> Insn | None:
+        """The instruction that always runs just before ``insn``, if there is one."""
+        if insn.addr in self.leaders:
+            return None
+        for size in (2, 4) if insn.thumb else (4,):
+            previous = self.insns.get(insn.addr - size)
+            if previous is not None and previous.next == insn.addr:
+                return previous
+        return None
+
+    def is_called(self, addr: int) -> bool:
+        """Whether a ``bl`` that counts as a jump leads to ``addr``."""
+        return any(
+            target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
+            for source, target, kind in self.edges
+        )
+
+    def exception_returns(self) -> set[int]:
+        """The exception returns at which paths end."""
+        insns = self.insns
+        return {site for site in self.exits if insns[site].flow is Flow.EXCEPTION_RETURN}
+
+    def reached_by_calls(self) -> set[int]:
+        """The instructions that are reached through a ``bl`` that counts as a jump."""
+        after: dict[int, list[int]] = {}
+        pending: list[int] = []
+        for source, target, kind in self.edges:
+            after.setdefault(source, []).append(target)
+            if kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL:
+                pending.append(target)
+        reached: set[int] = set()
+        while pending:
+            addr = pending.pop()
+            insn = self.insns.get(addr)
+            if insn is None or addr in reached:
+                continue
+            reached.add(addr)
+            pending.extend(after.get(addr, ()))
+            if insn.flow is Flow.NEXT and addr not in self.exits:
+                pending.append(insn.next)
+        return reached
+
+    def returns_at(self, insn: int) -> None:
+        """The instruction ``insn`` may return to the caller."""
+        if insn not in self.returns:
+            self.returns.add(insn)
+            self.version += 1
+
+    def returns_not_at(self, insn: int) -> None:
+        """What the form of the instruction ``insn`` claimed is refuted by values."""
+        if insn in self.returns:
+            self.returns.discard(insn)
+            self.version += 1
+
+    def switches_at(self, insn: int) -> None:
+        """The instruction ``insn`` goes on in another context: a path ends there."""
+        self.returns.discard(insn)
+        self.settled.add(insn)
+        self.exits.add(insn)
+        self.version += 1
