@@ -56,6 +56,20 @@ def test_folders_are_those_of_the_product() -> None:
     assert {name for name, of in OTHERS.items() if (ROOT / name).is_dir() and of != name} == set()
 
 
+def test_slow_tests_say_why() -> None:
+    wrong = []
+    for file in FILES:
+        tree = ast.parse((ROOT / file).read_text())
+        called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.slow":
+                call = called.get(id(node))
+                reason = call.args[0] if call and call.args else None
+                if not (isinstance(reason, ast.Constant) and len(str(reason.value).split()) >= 2):
+                    wrong.append(f"{file}:{node.lineno}")
+    assert not wrong
+
+
 def test_no_init_file_is_empty() -> None:
     inits = [file for file in FILES if file.endswith("__init__.py")]
     assert not [file for file in inits if not (ROOT / file).read_text().strip()]

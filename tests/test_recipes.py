@@ -107,7 +107,7 @@ def board(folder: Path, name: str, **figures: str) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_board(tmp_path: Path) -> None:
     elf, out = build(PROGRAM, link=(CODE,)), tmp_path / "out.json"
     same = cycles(elf, board(tmp_path, "same"), out)
@@ -120,7 +120,7 @@ def test_a_board(tmp_path: Path) -> None:
     assert same < cycles(elf, slow, out)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows of the ARM1136 under another name; then without those of loads."""
     cores = tmp_path / "cores"

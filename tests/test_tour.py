@@ -46,7 +46,7 @@ def test_commands_in_sentences_are_of_the_grammar() -> None:
         assert not [word for word in words if word.startswith("-") and word not in usage], text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("runs every command of the README, kernel build and QEMU included")
 @pytest.mark.xdist_group("tour")
 def test_the_tour() -> None:
     """Else, if the output is as it should be: ``make campaign-tour`` writes it."""

@@ -27,7 +27,7 @@ from wcet.analysis.prepared import PreparedPaths
 PROGRAMS, BATCH = 500, 100
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of hostile programs are analysed and executed")
 @pytest.mark.parametrize("first", range(0, PROGRAMS, BATCH))
 def test_nothing_contradicts_a_bound(first: int) -> None:
     """Each of the defects that are fixed was found so (campaigns/adversary_reverts.py)."""
@@ -182,7 +182,7 @@ def test_an_edge_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert judge(plain(ARM, *LOOP), tmp_path) == {"edge"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of hostile programs are analysed and executed")
 def test_a_latency_that_is_too_small_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from tests.testing.cache.walks import Tally, check, hierarchy
 CASES = 6000  # of the 100,000 in campaigns/caches.py
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many random accesses")
 @pytest.mark.parametrize("part", range(2))
 def test_claims_hold_on_concrete_caches(part: int) -> None:
     """Rules 6, 8, 9, 10, 12: random programs, contents, addresses, prefetches, two policies."""

@@ -32,7 +32,7 @@ def aligned_sets(draw: st.DrawFn, align: int) -> ValueSet:
     return progression(low, low + stride * draw(st.integers(0, 40)), stride)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @given(st.sampled_from(range(7)), st.data())
 def test_candidates_cover_concrete_accesses(which: int, data: st.DataObject) -> None:
     insn = pool(INSNS)[which]

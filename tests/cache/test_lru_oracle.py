@@ -80,7 +80,7 @@ def exact(flow: FlowGraph, nodes: list[list[Event]], ways: int) -> dict[tuple[in
     return hits
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs against an oracle")
 def test_lru_is_sound_and_nearly_exact() -> None:
     same = total = hits = missed = 0
     for seed in range(GRAPHS):

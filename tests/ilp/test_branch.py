@@ -29,7 +29,7 @@ def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
     return branch_and_bound(model, root, solver, most, None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=300)
 @given(models(5))
 def test_the_search_finds_the_maximum(model: Model) -> None:
@@ -72,7 +72,7 @@ class Liar:
         return Answer(Status.STOPPED, None, None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models(5), st.integers(0, 1000))
 def test_no_lie_of_a_solver_makes_a_bound_too_low(model: Model, seed: int) -> None:
@@ -101,7 +101,7 @@ def test_what_costs_most_is_decided_first() -> None:
     assert at_stake((1.0, 2.0 + INTEGRAL / 2), (5, 5)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_the_liar_does_lie() -> None:
     row = Row("r", "o", ((0, 2), (1, 2), (2, 2)), False, 3)
     model = Model(("x", "y", "z"), (1, 1, 1), (3, 4, 5), 0, (row,))
@@ -112,7 +112,7 @@ def test_the_liar_does_lie() -> None:
     assert len(bounds) > 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize("solver", [Cbc(), Highs()], ids=["cbc", "highs"])
 def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
     rows = tuple(
@@ -130,7 +130,7 @@ def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
     assert bounds[-1] == best
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=100)
 @given(models(3))
 def test_the_elastic_program_measures_violation(model: Model) -> None:

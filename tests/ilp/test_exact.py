@@ -61,7 +61,7 @@ def test_the_maximum_with_figures_of_any_size(model: Model) -> None:
     assert model.value(proof.values) == best
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=60)
 @given(large_models())
 def test_the_default_chain_has_it_too(model: Model) -> None:

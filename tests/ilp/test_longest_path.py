@@ -74,7 +74,7 @@ def test_a_start_at_the_longest_path_changes_no_maximum() -> None:
     assert begun > 100
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 def test_bounds_with_constraints_are_those_of_the_search_over_paths() -> None:
     tally = Tally()
     for seed in range(5_000, 5_300):

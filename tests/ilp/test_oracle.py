@@ -11,7 +11,7 @@ from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import PAIRS
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize(
     ("solver", "first", "cases"),
     [(InProcess(), 0, 1200), (Cbc(), 22_000, 300)],

@@ -80,7 +80,7 @@ def ancestors(case: Case, context: int) -> list[int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_the_counts_say_what_a_walk_says() -> None:
     compared = 0
     for seed in range(300):

@@ -124,7 +124,7 @@ def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:
     assert (got.exact, got.reason) == (False, "left out: my.facts:1: n2 executes at most 7 times")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 def test_several_parameters_give_an_affine_upper_bound() -> None:
     got = study(CHOICE, {1: 1, 2: 3, 3: 1, 4: 5, 5: 90},
                 {0: Parameter("n", 1), 1: Parameter("m", 1)})  # fmt: skip
@@ -165,7 +165,7 @@ def plain(case: Case, parameters: dict[int, Parameter], n: int) -> int | None:
         return None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_random_programs_are_never_below_the_plain_solve() -> None:
     """At 50 values of n, 0 among them; equal where it says so."""
     seen: Counter[str] = Counter()

@@ -49,7 +49,7 @@ def steps_along(graph: Supergraph, nodes: list[int]) -> tuple[PathStep, ...]:
     return tuple(PathStep(n, e) for n, e in zip(nodes, [*edges, None], strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
     """Counts of random walks within the bounds, which are not optimal, give a path as well."""
     rebuilt = 0
@@ -101,7 +101,7 @@ def random_walk(
         node = graph.edges[e].dst
 
 
-@pytest.mark.slow
+@pytest.mark.slow("paths of many thousand steps")
 def test_long_paths_are_built_and_checked_in_linear_time() -> None:
     got = worst_case(NESTED, costs(NESTED, {3: 1}), bounded(NESTED, 300, 400), solver=Highs())
     assert len(got.path.steps) == 4 + 299 * (2 + 400 + 399) - 1
@@ -174,7 +174,7 @@ def test_the_checker_refuses_what_is_not_contiguous() -> None:
         assert check_path(LOOP, [2], (), broken) != ()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_every_change_of_a_random_path_is_noticed() -> None:
     """Dropping, doubling or swapping steps of an accepted path never gives an accepted path with
     other counts than its own edges allow."""

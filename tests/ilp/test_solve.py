@@ -42,21 +42,21 @@ def check_against_brute_force(model: Model, solver: Solver) -> None:
     assert model.value(proof.values) == best
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models())
 def test_highs_finds_the_maximum(model: Model) -> None:
     check_against_brute_force(model, InProcess())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=60)
 @given(models())
 def test_cbc_finds_the_maximum(model: Model) -> None:
     check_against_brute_force(model, Cbc())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
 @settings(max_examples=8)
 @given(model=models())
@@ -79,7 +79,7 @@ def test_pulp_has_the_rows_of_the_model(model: Model) -> None:
         assert -constraint.constant == row.rhs + (not row.terms)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models(), st.data())
 def test_any_multipliers_certify_an_upper_bound(model: Model, data: st.DataObject) -> None:
@@ -121,7 +121,7 @@ def knapsack(size: int) -> Model:
     return Model(tuple(f"x{j}" for j in range(size)), (1,) * size, objective, 0, rows)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize("solver", SOLVERS, ids=["cbc", "highs"])
 def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
     model = knapsack(200)
@@ -132,7 +132,7 @@ def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
     assert proof.values is None or model.value(proof.values) < proof.bound
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 def test_both_solvers_agree_on_a_search() -> None:
     model = knapsack(32)
     proofs = [maximise(model, solver) for solver in SOLVERS]
@@ -256,7 +256,7 @@ head -c 40 "$before" >{tmp_path}/cut; cat {tmp_path}/cut >"$before" """
         maximise(PAIR, program(tmp_path, body))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize("text", ["sleep 1000", "sleep 1000 & wait", "while :; do :; done"])
 def test_cbc_is_ended_at_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
@@ -269,7 +269,7 @@ def test_cbc_is_ended_at_its_limit(
     assert time.monotonic() - begun < 60  # it would sleep for 1000
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 def test_highs_is_ended_at_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ran in this process, which nothing could end."""
     monkeypatch.setattr(highs, "GRACE", 0.5)
@@ -319,7 +319,7 @@ def test_a_missing_solver_is_named(tmp_path: Path) -> None:
         maximise(PAIR, Cbc(tmp_path / "nothing"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many integer programs are solved")
 def test_paths_with_spaces_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "a b  c"
     folder.mkdir()
@@ -346,7 +346,7 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
     assert upper_bound("Objective value: 3\n") is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=40)
 @given(models())
 def test_both_text_formats_mean_the_model(

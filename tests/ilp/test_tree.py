@@ -50,7 +50,7 @@ def everywhere(tree: CallTree) -> list[CallTree]:
     return [tree, *(below for callee in tree.callees for below in everywhere(callee))]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random integer programs")
 def test_nothing_is_lost_in_folding() -> None:
     folded = 0
     for seed in range(150):

@@ -19,7 +19,7 @@ def built(preset: str) -> Bounds:
     return bounds("kzm", preset, {})
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses whole kernels")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_the_minimum_budget_is_the_bound_of_the_kernel_it_is_built_into(board: Board) -> None:
     """Else ``make campaign-minimum_budget ARGS=--write`` makes it so."""
@@ -27,7 +27,7 @@ def test_the_minimum_budget_is_the_bound_of_the_kernel_it_is_built_into(board: B
     assert stated(board) == ticks(board, latency(board))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses whole kernels")
 def test_time_makes_interrupts_a_quarter_later_at_most() -> None:
     after, mcs = built("after"), built("mcs")
     assert mcs.latency <= 1.25 * after.latency

@@ -43,7 +43,7 @@ def test_the_same_seed_gives_the_same_operations() -> None:
     assert histories[0] == histories[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fuzzes the host build")
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_call_is_preempted_while_others_act(preset: str) -> None:
     """It ends as one of two orders does, unless it works in steps that others can see."""

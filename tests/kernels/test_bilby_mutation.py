@@ -197,7 +197,7 @@ def effort(tmp_path_factory: pytest.TempPathFactory) -> Effort:
     return Effort(folder, Journal(folder / "journal"), SEED, ["src/", "include/"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("builds the kernel with faults and fuzzes each")
 def test_a_sample_of_faults_is_found(effort: Effort) -> None:
     """By the sequences that reach them, or random operations; or there is a reason why not.
 
@@ -241,7 +241,7 @@ def told(host: Host, operations: list[bytes]) -> list[object]:
     return answers
 
 
-@pytest.mark.slow
+@pytest.mark.slow("builds the kernel with faults and fuzzes each")
 def test_a_choice_is_the_faults_own_build(effort: Effort, tmp_path: Path) -> None:
     """Both answer every operation alike, word by word, if no variable lacks its value."""
     target = TARGETS[0]

@@ -44,14 +44,14 @@ def check(source: str, optimise: str) -> int:
     return sum(b.bound is not None for b in bounds)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("number", range(6))
 def test_random_pointers(number: int) -> None:
     """No execution exceeds a bound, whatever the pointers do."""
     check(aliasing_program(random.Random(number)), ("-O0", "-O1")[number % 2])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("optimise", ["-O0", "-O1"])
 def test_a_stack_address_in_a_global(optimise: str) -> None:
     """It is one as long as no store of unknown address comes between."""

@@ -64,7 +64,7 @@ def bounds(code: Program) -> list[tuple[int | None, int | None]]:
     return [(b.bound, b.total) for b in code.bounds(options=options)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_data_that_the_elf_initialises_bound_loops(name: str) -> None:
     """Within one of what is executed; without knowing the data there is no such bound."""
@@ -85,7 +85,7 @@ def test_data_that_the_elf_initialises_bound_loops(name: str) -> None:
     assert any(bound is None or bound > 1 << 16 for bound, _ in bounds(load(elf)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("number", range(0, len(KINDS), 3))
 def test_random_programs_with_initialised_arguments(number: int) -> None:
     """What is executed from the ELF's memory does not exceed the bounds, or reaches exact ones."""

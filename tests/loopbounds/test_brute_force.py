@@ -16,7 +16,7 @@ from tests.testing.quoll.building import build
 SAMPLE = [("nested", "-Os", 2), ("x &= x - 1", "-O1", 1), ("copy with prologue", "-Os", 3)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("enumerates every execution of narrow loops")
 @pytest.mark.parametrize(("kind", "level", "loops"), SAMPLE)
 def test_narrow_slices(kind: str, level: str, loops: int) -> None:
     """No execution is longer than the bound, and the longest is as long where it is exact."""
@@ -26,7 +26,7 @@ def test_narrow_slices(kind: str, level: str, loops: int) -> None:
     assert sum(result.bounded for result in found) == loops
 
 
-@pytest.mark.slow
+@pytest.mark.slow("enumerates every execution of narrow loops")
 def test_widths_that_cannot_be_divided_are_refused() -> None:
     """A narrowed model has all parts of the slice or none."""
     source = "int main(unsigned a) { volatile unsigned s; while (a) { s = a; a >>= 1; } return 0; }"

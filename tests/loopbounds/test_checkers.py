@@ -81,7 +81,7 @@ def wrong_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SmtSolver, "check", check)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROVED)
 def test_a_search_that_errs_proves_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """No bound is below that of the loop: at worst the solver has failed, or there is none."""
@@ -91,7 +91,7 @@ def test_a_search_that_errs_proves_nothing(monkeypatch: pytest.MonkeyPatch, name
     assert outcome.bound is None or outcome.bound >= expected
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROVED)
 def test_checkers_agree(name: str) -> None:
     """Each proves the same bound, with the same relations."""
@@ -140,7 +140,7 @@ def test_a_proof_that_takes_too_long(checker: str) -> None:
         SolverSession(model, Budget(queries=0), find_checker(checker)).first_inductive([claim], 1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_without_nusmv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The SMT solver proves the same bounds, and says that it did."""
     code = function("main")

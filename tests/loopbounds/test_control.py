@@ -107,7 +107,7 @@ def test_all_starts_are_listed(model: LoopModel) -> None:
         assert states is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(starting())
 @settings(max_examples=20)
 def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
@@ -118,7 +118,7 @@ def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
     assert outcome.bound is None or exact is None or exact <= outcome.bound
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(dividing())
 @settings(max_examples=40)
 def test_bounds_by_listing_are_proved(model: LoopModel) -> None:

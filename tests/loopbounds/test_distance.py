@@ -50,7 +50,7 @@ CHECKED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-Os"])
 @pytest.mark.parametrize("name", CHECKED)
 def test_lines_of_a_range(name: str, level: str) -> None:
@@ -70,7 +70,7 @@ def near(apart: int) -> Term:
     return terms.both(terms.ule(N, M), terms.ule(terms.sub(M, N), word(apart)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("apart", [70_000, 1 << 20, USEFUL - 1])
 def test_as_far_as_the_ends_are_apart(apart: int) -> None:
     """The least bound, although no run is followed so far."""
@@ -79,7 +79,7 @@ def test_as_far_as_the_ends_are_apart(apart: int) -> None:
     assert outcome.reached >= RUN_STEPS
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("step", [4, 256])
 def test_ends_that_are_steps_apart(step: int) -> None:
     whole = terms.eq(bits(terms.sub(M, N), step - 1), word(0))
@@ -87,7 +87,7 @@ def test_ends_that_are_steps_apart(step: int) -> None:
     assert outcome.bound == (1 << 17) + 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     "constraint",
     [
@@ -102,7 +102,7 @@ def test_what_says_nothing_useful(constraint: Term) -> None:
     assert outcome.bound is None or outcome.bound > USEFUL
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("most", [5_000, 70_000])
 def test_a_constant_that_is_less_than_the_distance(most: int) -> None:
     """It is the bound if runs are followed that far; else the distance may be."""
@@ -113,21 +113,21 @@ def test_a_constant_that_is_less_than_the_distance(most: int) -> None:
     assert bound == most + 1 or most > RUN_STEPS
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_an_end_that_steps_may_go_past() -> None:
     """How far ends are apart is less than what is proved in steps: the least of both."""
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
     assert prove(model, BUDGET, find_checker()).bound == 0xFFF0 // 3 + 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_an_end_that_is_stepped_over_gives_no_bound() -> None:
     """The ends are near, but a step of 4 may miss the end: then it goes all the way round."""
     outcome = prove(between(near(1000), 4), BUDGET, find_checker())
     assert outcome.bound is None or outcome.bound >= 1 << 30
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_longer_runs_are_found_where_random_ones_are_short() -> None:
     """Two ends that random words hardly ever give."""
     key = operation("xor", N, word(0x5A5A_1234))
@@ -141,7 +141,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
     assert prove(model, BUDGET, find_checker()).bound == 1 << 12
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
 @settings(max_examples=60)
 def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:

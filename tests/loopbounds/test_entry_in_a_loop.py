@@ -27,7 +27,7 @@ ON_STACK = "mov r3, #5; str r3, [sp]; str r0, [r1]; ldr r4, [sp]"
 ARGUMENTS = [(r0, 0x0100_0000, n) for r0 in (0, 3, 7, 40) for n in (0, 1, 2, 9)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("body", "limit", "bound"),
     [

@@ -54,7 +54,7 @@ ARGUMENTS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_called_exact_some_execution_reaches(way: str) -> None:
     body, exact = WAYS[way]

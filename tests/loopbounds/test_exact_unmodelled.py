@@ -91,7 +91,7 @@ def most(image: Image) -> int:
 OPTIONS = BoundOptions(Budget(seconds=20), workers=1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_not_modelled_decides_nothing_that_is_exact(way: str) -> None:
     """Held: a condition about an unmodelled value was lost, and the bound called exact."""
@@ -137,7 +137,7 @@ def way_in(random: Random) -> str:
     return "; ".join(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_exact_bounds_are_reached() -> None:
     random = Random(10)
     exact = 0

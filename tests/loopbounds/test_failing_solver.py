@@ -38,7 +38,7 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     "body",
@@ -90,7 +90,7 @@ sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("dying", [1, 2])
 def test_a_solver_that_crashes_once(
@@ -107,7 +107,7 @@ def test_a_solver_that_crashes_once(
         assert bound is failed or bound.bound == number
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("dying", [1, 2])
 def test_a_crash_that_the_smt_solver_makes_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dying: int
@@ -136,7 +136,7 @@ int main(unsigned k, unsigned n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_a_question_that_failed_is_asked_again_for_a_later_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,7 +192,7 @@ sys.exit(run.returncode if run.returncode >= 0 else 1)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed after any part of its output, or out of memory: the same number, or 'failed'."""
     code = function("main")
@@ -230,7 +230,7 @@ int main(unsigned a, volatile unsigned *p) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever query it is: each loop has the same bound and total as ever, or 'failed'.
 

@@ -36,7 +36,7 @@ def source(loop: str, kind: str, shift: int) -> str:
     """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(("kind", "shift"), [(k, s) for k in SIZES for s in SHIFTS[k]])
 def test_an_array_beside_a_counter(loop: str, kind: str, shift: int) -> None:

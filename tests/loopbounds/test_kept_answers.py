@@ -42,7 +42,7 @@ def records(folder: Path) -> tuple[list[Path], list[Path]]:
     return whole, [f for f in found if f not in whole]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves the loops of a program again for each change")
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
@@ -107,7 +107,7 @@ def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.M
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(
     "change",
     ["value", "budget", "s1", "code", "image", "solver", "search", "checker", "guidance", "nest"],
@@ -153,7 +153,7 @@ def test_answers_are_those_of_the_same_question(
     assert sliced
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(
     ("name", "line", "n"), [("masked", 8, 99), ("late", 18, 3), ("list", 13, 7)]
 )
@@ -190,7 +190,7 @@ int main(unsigned a) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(("most", "kept"), [(28, True), (5, False)])
 def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
     """A few iterations of the outer loop have no more of the inner one than their product."""

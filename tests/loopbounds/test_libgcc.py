@@ -35,7 +35,7 @@ def arguments(count: int) -> list[tuple[int, ...]]:
     return found + [tuple(map(chance.getrandbits, bits)) for bits in lengths]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("function", "words", "bounds"),
     [
@@ -59,7 +59,7 @@ def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
     assert [most[code.header(b)] for b in found] == bounds
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_flags_that_a_condition_chooses() -> None:
     """The remainder goes on while two comparisons say so, of which the first may skip the other."""
     link = ("-Wl,-u,__modsi3", "-lgcc")
@@ -72,7 +72,7 @@ def test_flags_that_a_condition_chooses() -> None:
         assert bound.bound - 1 <= executed <= bound.bound
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("cpu", ["arm7tdmi", "arm946e-s"])  # with a table of leading zeros; clz
 def test_divisions_of_double_words(cpu: str) -> None:
     """As often as the divisor has more leading zeros: dividend and divisor are compared before."""
@@ -84,7 +84,7 @@ def test_divisions_of_double_words(cpu: str) -> None:
     assert 62 <= executed <= 64
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_what_an_inner_loop_shifts_bounds_the_loop_around_it() -> None:
     """The exponent of a power is halved by both: the inner one halves it any number of times."""
     code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__powisf2")
@@ -92,7 +92,7 @@ def test_what_an_inner_loop_shifts_bounds_the_loop_around_it() -> None:
     assert [b.bound for b in found[:1]] == [32]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_context_that_is_too_large() -> None:
     """What a conversion is handed to multiply takes many terms to say: one call is enough."""
     code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__aeabi_f2ulz")

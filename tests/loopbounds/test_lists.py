@@ -81,7 +81,7 @@ def memory(elements: int) -> Callable[[int], int]:
     return lambda address: content.get(address, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", WALKS)
 def test_walks_end_where_lists_do(name: str, level: str) -> None:
@@ -106,14 +106,14 @@ def test_walks_end_where_lists_do(name: str, level: str) -> None:
     assert twice or most >= found.bound - 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("most", [0, 1, 2, 100, 100_000])
 def test_the_length_is_what_counts(most: int) -> None:
     found = bound(program(WALKS["for"][0], "-O2"), most)
     assert found.bound in (max(most, 1), most + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", NO_WALKS)
 def test_a_loop_that_walks_no_list(name: str) -> None:
     """The fact is refused where no single chain of links decides."""
@@ -127,7 +127,7 @@ def test_the_message_proposes_the_fact() -> None:
     assert "or 'list at prog.c:3 has at most N elements'" in found.reason
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_random_walks() -> None:
     """Bodies that go on at different places, stay, or stop early."""
     steps = ["p = p->next;", "if (sink & 1) p = p->next;", "if (p->value == n) break;",

@@ -91,7 +91,7 @@ def program(name: str, optimise: str) -> Program:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled(name: str, optimise: str) -> None:
@@ -118,7 +118,7 @@ def test_compiled(name: str, optimise: str) -> None:
         assert all(b.exact for b in bounds)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("number", range(len(KINDS)))
 def test_random_programs(number: int) -> None:
     """No execution exceeds a bound, and one reaches each that is called exact.
@@ -133,7 +133,7 @@ def test_random_programs(number: int) -> None:
     assert not found["not reached"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("seed", range(6))
 def test_vectorised_loops(seed: int) -> None:
     """Loops over NEON registers: addresses are known, whatever becomes of the data."""
@@ -145,7 +145,7 @@ def test_vectorised_loops(seed: int) -> None:
     assert found["exact"] == found["loops"] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(("kind", "level"), [("set with prologue", "-O0"), ("triangular", "-O2")])
 def test_loops_behind_bounded_loops(kind: str, level: str) -> None:
     """Bytes behind words, and an inner limit that lags one iteration behind the outer counter."""

@@ -77,7 +77,7 @@ def check(body: list[str]) -> int | None:
     return bound.bound
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_counter_is_not_followed_to_where_it_is_not() -> None:
     """Each iteration counts another byte down by one."""
     assert check(MOVED) is None
@@ -92,7 +92,7 @@ def test_a_counter_that_is_pushed_is_followed() -> None:
     assert max(counts) <= 256
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @settings(max_examples=40, deadline=None)
 @given(READS, WORK, MOVES)
 def test_random_bodies(read: str, work: list[str], move: str) -> None:
@@ -100,7 +100,7 @@ def test_random_bodies(read: str, work: list[str], move: str) -> None:
     check([read, *work, move])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("moves", [1, 2])
 def test_words_that_come_from_far_below(moves: int) -> None:
     """What lies below sp when the loop starts is any word."""

@@ -72,7 +72,7 @@ f_loop: subs r1, r1, #1
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("first", "second", "size", "memory", "bound", "assumed"),
     [
@@ -125,7 +125,7 @@ def counter(name: str, random: Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_no_bound_is_below_an_execution() -> None:
     """Held: a store by one name did not reach the slice of a loop that loads by another."""
     random = Random(18)

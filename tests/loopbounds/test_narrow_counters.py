@@ -61,7 +61,7 @@ def executed(body: str, argument: int, optimise: str, *, thumb: bool) -> tuple[i
     return bound.bound, code.counts((argument,))[code.header(bound)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(("optimise", "thumb"), [("-O0", True), ("-O2", False), ("-Os", True)])
 @pytest.mark.parametrize("name", WRAPPING)
 def test_words_that_wrap(name: str, optimise: str, thumb: bool) -> None:
@@ -72,7 +72,7 @@ def test_words_that_wrap(name: str, optimise: str, thumb: bool) -> None:
     assert bound == found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(("optimise", "thumb"), [("-O0", False), ("-O2", True), ("-Os", False)])
 @pytest.mark.parametrize("name", LONG)
 def test_words_of_64_bits(name: str, optimise: str, thumb: bool) -> None:

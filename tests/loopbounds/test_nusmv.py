@@ -59,7 +59,7 @@ def test_induction_that_is_too_shallow_proves_nothing() -> None:
     assert answer.verdict is InvariantVerdict.UNKNOWN
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for a solver that hangs")
 def test_out_of_time() -> None:
     """A query that takes its whole processor time is out of time, not answered."""
     [answer] = check_invariants(
@@ -68,7 +68,7 @@ def test_out_of_time() -> None:
     assert answer.verdict is InvariantVerdict.EXPIRED
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for a solver that hangs")
 @pytest.mark.parametrize(
     "body",
     [

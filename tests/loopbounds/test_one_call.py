@@ -47,7 +47,7 @@ count: ldr r2, [sp]
 
 
 @pytest.mark.parametrize("handed", ["mov r0, sp", "add r0, sp, r3"])
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_store_through_what_a_caller_hands_over(handed: str) -> None:
     """It may be the address of an argument on the stack, which the loop reads again."""
     code = load(build(STORING.format(handed=handed), language="asm"))

@@ -71,7 +71,7 @@ def test_a_model_that_may_have_several_runs_has_no_phases() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_the_length_of_a_long_run_is_proved() -> None:
     """A counter that is raised by 1,000 in each of the first 60 executions."""
     x, turn = sym("x", 32), sym("y", 32)
@@ -128,7 +128,7 @@ CALLEES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", CALLEES)
 def test_a_callee_raises_a_counter_of_its_caller(name: str) -> None:
     """Through a pointer to a word of the caller's frame, a few times."""
@@ -152,7 +152,7 @@ int main(unsigned n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("thumb", [False, True])
 @pytest.mark.parametrize(("start", "executions"), [("7", 41), ("n & 7", 41)])
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])

@@ -47,7 +47,7 @@ from tests.testing.loopbounds.models import (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROVED)
 def test_proved(name: str) -> None:
     """Each kind of counted loop gets its exact bound."""
@@ -84,7 +84,7 @@ COARSE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", COARSE)
 def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
     """A large word is one symbol, wherever it occurs: where runs start, and in what is known."""
@@ -119,7 +119,7 @@ TRAPS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", TRAPS)
 def test_not_bounded(name: str) -> None:
     """Empty, endless, wrapping and device loops have no bound below the counter's range."""
@@ -128,7 +128,7 @@ def test_not_bounded(name: str) -> None:
     assert not outcome.failed
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("name", "endless"),
     [
@@ -159,7 +159,7 @@ def test_a_loop_that_is_never_repeated() -> None:
     assert (outcome.bound, outcome.reached) == (1, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_truncated_model_proves_nothing() -> None:
     """The property stands last: text that was cut off anywhere has no verdict."""
     text = smv_text(PROVED["signed"][0], [("bounded", at_most(1 << 20))])
@@ -176,7 +176,7 @@ def test_the_counter_saturates() -> None:
     assert "executions != 0ud32_4294967295 ?" in smv_text(TRAPS["runs for ever"], [])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
 @settings(max_examples=35)
 def test_against_brute_force(model: LoopModel) -> None:
@@ -192,7 +192,7 @@ def test_against_brute_force(model: LoopModel) -> None:
         assert outcome.bound is None or outcome.bound >= exact
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
 @settings(max_examples=100)
 def test_simpler_models_are_no_shorter(model: LoopModel) -> None:
@@ -222,7 +222,7 @@ def renamed(model: LoopModel) -> LoopModel:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
 @settings(max_examples=100)
 def test_names_and_order_make_no_other_question(model: LoopModel) -> None:
@@ -243,7 +243,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
     assert smv_text(canonical(renamed(model)), []) == smv_text(canonical(model), [])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
 @settings(max_examples=50)
 def test_runs_are_executions(model: LoopModel) -> None:
@@ -255,7 +255,7 @@ def test_runs_are_executions(model: LoopModel) -> None:
     assert exact is None or not any(run.endless for run in runs)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever they take: with less than are needed there is no better bound, with more the same.
 
@@ -309,7 +309,7 @@ def test_a_counter_beside_data_takes_few_steps() -> None:
     assert (outcome.bound, outcome.reached) == (24, 24)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_loop_longer_than_runs_are_followed_is_given_up_soon() -> None:
     """A part of its budget decides: a shared one would take what other models need."""
     few = prove(between_unknowns(), Budget(steps=120_000), find_checker())
@@ -353,7 +353,7 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [(whole, steps)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_search_takes_the_steps_of_its_budget() -> None:
     """Of all its checks; and what is proved then is the least bound found until then."""
     model = between_unknowns()

@@ -218,7 +218,7 @@ class Code:
         return seen
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", PROVED)
 def test_depths_are_proved_and_reached(name: str, level: str) -> None:
@@ -230,7 +230,7 @@ def test_depths_are_proved_and_reached(name: str, level: str) -> None:
     assert {f: seen[f] for f in expected} == expected or name == "search"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", OPTIMISED)
 def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
@@ -241,7 +241,7 @@ def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
     code.check()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NOT_BOUNDED)
 def test_recursion_without_a_depth(name: str, level: str) -> None:
@@ -251,7 +251,7 @@ def test_recursion_without_a_depth(name: str, level: str) -> None:
     assert code.found.reasons
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", HANDED)
 def test_callees_that_store_into_frames(name: str, level: str) -> None:
@@ -284,7 +284,7 @@ def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:
         find_depths(program, entry, code.image, facts)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_random_recursion() -> None:
     """A depth, if there is one, is not exceeded; several have one."""
     bounded = 0
@@ -297,7 +297,7 @@ def test_random_recursion() -> None:
     assert bounded > 3
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
     code = Code.of(FACTORIAL, "return f(a & 0xffff);", "-O1")
     assert not code.depths()

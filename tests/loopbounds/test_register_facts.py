@@ -26,7 +26,7 @@ def compiled() -> Path:
     return build(COPY, "-fno-tree-loop-distribute-patterns", optimise="-O1")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not_equal() -> None:
     image = Image.load(compiled())
     entry = address(image, "main")

@@ -177,7 +177,7 @@ def claims_about(chance: random.Random) -> list[Term]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("seed", range(12))
 def test_checks_have_the_answers_of_nusmv(seed: int) -> None:
     """The same verdict for every depth, true, false or neither; and what it shows is so."""

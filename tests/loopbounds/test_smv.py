@@ -41,7 +41,7 @@ def judged(drawn: Drawn, claims: list[Term]) -> InvariantVerdict:
     return answer.verdict
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("seed", range(3))
 def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     """Every operator, on words of every width and on Booleans, in random terms.
@@ -62,7 +62,7 @@ def test_nusmv_computes_what_the_evaluator_does(seed: int) -> None:
     assert not wrong
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_wrong_value_is_seen() -> None:
     """The comparison above can fail."""
     drawn = Drawn(99)
@@ -159,7 +159,7 @@ def test_a_term_that_doubles_when_definitions_are_written_out() -> None:
     assert (outcome.bound, outcome.failed) == (10, "")  # any start will do
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a term of 800 operations")
 def test_a_deep_term() -> None:
     """NuSMV recurses: a sum of a thousand parts ended it by signal 11, in a stack of 8 MiB."""
     x = sym("x0", 32)

@@ -22,7 +22,7 @@ again:  ldr  r3, [sp]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_loaded_stack_pointer_is_followed_no_further() -> None:
     image = assemble(SWITCH)
     symbol = image.symbol("main")

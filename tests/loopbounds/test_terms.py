@@ -121,7 +121,7 @@ def conditions(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 3) -> 
     return operation("xor", p[0], terms.negate(q[0])), p[1] ^ q[1] ^ 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
 @settings(max_examples=400)
 def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int) -> None:
@@ -133,7 +133,7 @@ def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int
         assert evaluate(again, assignment) == value
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
 @settings(max_examples=300)
 def test_intervals_hold_values(data: st.DataObject, x: int, y: int, z: int) -> None:
@@ -173,7 +173,7 @@ def test_what_flags_mean() -> None:
     assert distance is const(4, 32)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random terms")
 @given(st.data())
 @settings(max_examples=12)
 def test_smv_text_means_the_same(data: st.DataObject) -> None:

@@ -61,7 +61,7 @@ def program(body: str, optimise: str) -> Program:
     return load(build(source, *flags, optimise=optimise))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("name", NESTS)
 def test_nests(name: str, optimise: str) -> None:
@@ -75,7 +75,7 @@ def test_nests(name: str, optimise: str) -> None:
         assert inner.around == code.graph.nodes[code.graph.loops[0].header].block.addr
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_line_below_an_execution_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit is a guess: when it is wrong there is no total (rule 19)."""
     model, bound = PROVED["up to a limit"]
@@ -115,7 +115,7 @@ LARGE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", LARGE)
 def test_large_nests(name: str) -> None:
     """Each loop is bounded, and so is the sum, although that is no small number."""
@@ -137,7 +137,7 @@ IN_REGISTERS = """main: push {{r4-r5, lr}}
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("outer", "start", "step", "again", "total"),
     [

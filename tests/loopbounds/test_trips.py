@@ -25,7 +25,7 @@ def conditions(draw: st.DrawFn) -> Term:
     return terms.negate(term) if draw(st.booleans()) else term
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(conditions(), NEAR, NEAR, STEPS, STEPS, st.integers(0, 40))
 def test_what_holds_of_every_iteration_is_found(
     condition: Term, x: int, y: int, x_step: int, y_step: int, spare: int

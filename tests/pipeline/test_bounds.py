@@ -40,7 +40,7 @@ SAMPLED, STATES = 60, 100  # programs and states of each, on either core
 COLD_CASES = 1500  # with caches in any state; many more in campaigns/pipeline.py
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 @pytest.mark.parametrize("profile", Profile)
 def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board) -> None:
@@ -60,7 +60,7 @@ def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board)
     assert exact > 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_charges_cover_misses_and_memory(board: Board) -> None:
     """Random programs, paths, cache contents, prefetches, outstanding accesses."""
@@ -110,7 +110,7 @@ def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> Non
     assert run(machine, program, path) <= charged(costs, path)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_charges_cover_many_states_of_every_program(board: Board) -> None:
     """As above on the compiled machine: few programs, many states of each."""

@@ -66,7 +66,7 @@ def pair(seed: int, board: Board, *, warm: bool) -> tuple[int, int, int]:
     return ends[0], ends[1], delay
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize(
     ("board", "warm"), [(KZM, True), (KZM, False), (CUBIEBOARD, True), (CUBIEBOARD, False)]
 )

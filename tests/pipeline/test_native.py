@@ -47,7 +47,7 @@ def in_python(machine: PipelineMachine, trace: CompiledTrace) -> tuple[int, list
     return machine.finished, clocks
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates each program twice")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_the_same_cycles_as_in_python(board: Board) -> None:
     assert native._library() is not None, "a C compiler is part of the set-up"
@@ -93,7 +93,7 @@ def test_an_unknown_operation_is_named() -> None:
         execute(warm_machine(Random(1)), trace)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles the simulator, or simulates a million instructions")
 def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made: list[str] = []
@@ -110,7 +110,7 @@ def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".quoll"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles the simulator, or simulates a million instructions")
 @pytest.mark.parametrize("where", ["world-writable", "damaged", "under the old name"])
 def test_a_planted_library_is_never_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
@@ -144,7 +144,7 @@ def test_a_planted_library_is_never_loaded(
     assert mark.exists(), "it would have run"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates a million instructions")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_a_million_instructions_in_ten_seconds(board: Board) -> None:
     random = Random(5)

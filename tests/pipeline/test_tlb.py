@@ -27,7 +27,7 @@ CASES = 250
 WALK, REFILL = 10 + 2 * 60, 10
 
 
-@pytest.mark.slow
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 @pytest.mark.parametrize("model", [SMALL_PAGES, SECTIONS, LOCKED], ids=["4K", "1M", "locked"])
 def test_no_execution_takes_longer(board: Board, model: TlbModel) -> None:

@@ -119,7 +119,7 @@ def test_assumptions_are_in_order_of_kind_and_place() -> None:
     assert sorted([later, earlier, S1.of()]) == [S1.of(), earlier, later]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 def test_only_the_table_makes_assumptions() -> None:
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -247,7 +247,7 @@ def test_a_shared_callee_stores_into_the_frames_of_its_callers(store: str) -> No
     assert values.register(end, 3).exact == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 def test_what_runs_is_in_the_graph_or_something_that_is_listed_is_violated() -> None:
     """Random programs, executed: an edge that lacks needs more than that S1 is listed."""
     seen: Counter[str] = Counter()

@@ -56,7 +56,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("builds and installs the wheel")
 def test_the_wheel_has_every_file(wheel: Path) -> None:
     """What is beside the modules: figures of cores, boards, C sources, checksums."""
     held = set(zipfile.ZipFile(wheel).namelist())
@@ -65,7 +65,7 @@ def test_the_wheel_has_every_file(wheel: Path) -> None:
     assert wanted <= held
 
 
-@pytest.mark.slow
+@pytest.mark.slow("builds and installs the wheel")
 @pytest.mark.parametrize("versions", ["newest", "oldest"])
 def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     folder = tmp_path / "a user"

@@ -53,7 +53,7 @@ def run(*words: object) -> int:
     return main([*map(str, words), "--entry", "f", "--platform", "kzm", "--quiet"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("programs of a thousand nested calls")
 @pytest.mark.parametrize(
     ("text", "least"), [(TAILS, 2 * DEEP), (COUNTED, 20 * DEEP), (CALLS, 4 * DEEP)],
     ids=["tail calls", "a counter below", "calls"],
@@ -79,14 +79,14 @@ def test_each_has_a_bound_and_a_path(
     assert not (tmp_path / "b.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("programs of a thousand nested calls")
 @pytest.mark.parametrize("words", [("--call-string", 0), ("--call-string", 1)])
 def test_a_chain_that_two_calls_share(tmp_path: Path, words: tuple[object, ...]) -> None:
     """To return to one more caller, each function of the chain was gone through in the last one."""
     assert run("analyse", linked(tmp_path, SHARED), *words, "--no-cache") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("programs of a thousand nested calls")
 @pytest.mark.parametrize(
     "words",
     [

@@ -105,7 +105,7 @@ def analysis(tmp_path: Path) -> Iterator[Started]:
     started.end()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts and ends whole runs")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals) -> None:
     """Workers of a killed run slept on, its solvers ran on, and their folders stayed."""
@@ -124,7 +124,7 @@ def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals)
         assert "Traceback" not in errors
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts and ends whole runs")
 @pytest.mark.parametrize("seconds", [0.2, 0.6, 1.5])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds: float) -> None:
@@ -171,7 +171,7 @@ def test_forked_processes_end_with_their_parent(tmp_path: Path, script: str) -> 
     assert nothing
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts and ends whole runs")
 def test_a_program_that_hangs_is_ended_with_its_own() -> None:
     """A shell that waits for a program of its own: killing the shell alone left the pipe open."""
     begun = time.monotonic()

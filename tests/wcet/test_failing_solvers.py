@@ -56,7 +56,7 @@ def analysed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[in
     return status, said.out, said.err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_no_answer_is_status_8(capsys: pytest.CaptureFixture[str], elf: Path, solver: str) -> None:
     """Status 6 was for loops that are not proved; each loop is named once, in any contexts."""
     status, out, err = analysed(capsys, elf)
@@ -67,7 +67,7 @@ def test_no_answer_is_status_8(capsys: pytest.CaptureFixture[str], elf: Path, so
         assert err.count(f"prog.c:{line}") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_stated_loops_need_no_solver(
     capsys: pytest.CaptureFixture[str], elf: Path, solver: str, tmp_path: Path
 ) -> None:
@@ -89,14 +89,14 @@ def test_what_is_not_proved_is_status_6(capsys: pytest.CaptureFixture[str]) -> N
     assert analysed(capsys, elf)[0] == 6
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_the_listing_says_8(capsys: pytest.CaptureFixture[str], elf: Path, solver: str) -> None:
     words = ["loops", str(elf), "--entry", "main", "--no-cache", "--quiet"]
     assert main([*words, "--checker", "nusmv"]) == 8
     assert solver in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("command", ["analyse", "loops"])
 def test_the_smt_solver_proves_in_its_place(
     capsys: pytest.CaptureFixture[str], elf: Path, solver: str, tmp_path: Path, command: str
@@ -117,7 +117,7 @@ def test_the_smt_solver_proves_in_its_place(
                 assert said.err.count(f"NuSMV failed ({solver}") >= 3 or solver in said.err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 def test_what_one_proved_is_not_taken_for_the_other_ones(
     capsys: pytest.CaptureFixture[str],
     elf: Path,
@@ -148,7 +148,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("broken", ["", "no library"])
 def test_an_installation_without_a_nusmv_that_runs(elf: Path, tmp_path: Path, broken: str) -> None:
     """In a process of its own: where no library is, and where one is that cannot be loaded."""

@@ -16,7 +16,7 @@ COMMANDS, EDITS, RATIO = 3, 2, 1.3
 TRIED = ("gcc -Os thumb", "clang -O2 arm")  # all builds: make campaign-first_hour
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command for each step of the guide")
 @needs("clang", "ld.lld")
 @pytest.mark.parametrize("name", TRIED)
 def test_three_commands_and_two_edits(name: str, tmp_path: Path) -> None:

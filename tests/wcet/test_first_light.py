@@ -92,7 +92,7 @@ def test_interrupt_latency_is_longest_masked_path_plus_interrupt(report: dict[st
     assert cycles[latency["longest_masked_path"]] == max(cycles.values())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("follows every recorded execution of the kernel")
 def test_every_execution_is_a_path_of_the_graph(
     executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
 ) -> None:

@@ -15,7 +15,7 @@ from tests.testing.wcet.programs import CODE, bound, check, guided, program
 from wcet.cli import main
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", [0, 3])
 def test_a_function_replaced_by_its_own_bound_covers_what_runs(seed: int, tmp_path: Path) -> None:
     """Without its body: caches, pipeline, registers and memory are unknown after each call."""
@@ -56,7 +56,7 @@ def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> N
     assert sum(fold(result.graph, result.costs, result.path.steps).total) == result.cycles
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_required_places_and_ignored_ones(tmp_path: Path) -> None:
     elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
     whole = bound(elf).entries["main"].cycles
@@ -98,7 +98,7 @@ unsigned main(unsigned a) { return first(a) + second(a) + second(a + 1); }
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     """Each context of the place is a start; values and loop bounds are those of the entry."""
     elf = build(STAGES, optimise="-O1", link=(CODE,))
@@ -129,7 +129,7 @@ unsigned main(unsigned a) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_replaced_function_that_is_handed_an_address_on_the_stack(tmp_path: Path) -> None:
     """The fifth argument is a word of the stack; through it the callee may store to a local."""
     fact = "function set takes at most 1000 cycles"

@@ -318,7 +318,7 @@ def test_entries_that_are_none(
         refused(capsys, status, *command(name, elf), f"--entry={entry}")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 @pytest.mark.parametrize("place", ["", "\0", LONG, f"prog.c:{LONG}", f"main+{LONG}", "\udcff"])
 def test_ends_that_are_none(place: str, elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(capsys, 4, *command("analyse", elf), f"--end={place}")
@@ -396,7 +396,7 @@ def test_one_of_several_outputs_fails(
     assert sorted(p.name for p in tmp_path.iterdir()) == ["first.lp", "full.json"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_programs_of_several_entries_do_not_replace_an_input_either(
     elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -482,7 +482,7 @@ def judge(done: subprocess.CompletedProcess[bytes], status: int) -> str:
     return text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 @pytest.mark.parametrize(
     ("shell", "status"),
     [
@@ -508,12 +508,12 @@ def test_streams_that_are_closed_or_full(
         judge(done, status)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_help_to_a_full_disk() -> None:
     judge(process(["--help"], shell='"$@" > /dev/full'), 2)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_a_failing_standard_output_leaves_files_alone(elf: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     out.write_text("precious")
@@ -529,7 +529,7 @@ def test_a_failing_standard_output_leaves_files_alone(elf: Path, tmp_path: Path)
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> None:
     """The report has a column µs; the copy's name is no UTF-8 either."""
     copy = tmp_path / os.fsdecode(b"kernel\xff\xc3\xbc.elf")
@@ -546,7 +546,7 @@ def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> N
     assert done.stdout.isascii()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 @pytest.mark.parametrize(
     ("what", "most"),
     [
@@ -594,7 +594,7 @@ def test_what_is_short_has_a_status_of_its_own(error: Exception, what: str | Non
         assert str(what) in str(found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_processor_time_that_runs_out(tmp_path: Path) -> None:
     """The shell's limit ended the run without a word."""
     text = "".join(
@@ -607,7 +607,7 @@ def test_processor_time_that_runs_out(tmp_path: Path) -> None:
         assert "processor time" in judge(done, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts many processes")
 def test_an_interrupted_run(elf: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     out.write_text("precious")

@@ -14,7 +14,7 @@ from tests.testing.bilby.build import BILBY, ROOT, make
 from wcet.cli import main
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves every loop of a kernel")
 @pytest.mark.parametrize(("board", "preset"), [("kzm", "latency")])
 def test_all_loops_are_bounded(capsys: pytest.CaptureFixture[str], board: str, preset: str) -> None:
     make(BILBY, f"BOARD={board}", f"PRESET={preset}")

@@ -23,14 +23,14 @@ def elf() -> Path:
     return build(SOURCE, optimise="-O1")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("kills a run at many moments")
 def test_some_kills(elf: Path) -> None:
     tally = campaign(elf, "main", kills=6, seed=3)
     assert tally.before >= 1
     assert tally.before + tally.after == 6
 
 
-@pytest.mark.slow
+@pytest.mark.slow("kills a run at many moments")
 def test_two_runs_at_once(elf: Path) -> None:
     together(elf, "main")
 

@@ -82,7 +82,7 @@ def test_there_are_examples() -> None:
     assert all("import wcet" in example for example in EXAMPLES)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("each example is a process with whole analyses")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_run(folder: Path, example: str) -> None:
     if "matplotlib" in example and find_spec("matplotlib") is None:

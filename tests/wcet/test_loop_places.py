@@ -61,7 +61,7 @@ def test_a_loop_that_never_repeats_leaves_its_fact_to_no_other(
         guided(elf, tmp_path, f"loop prog.c:{line} at most 3", vivu=vivu)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) -> None:
     elf = build(LIST + NESTED, *FLAGS, optimise="-O1", link=(CODE,))
     facts = "loop prog.c:4 at most 5\nloop prog.c:9 at most 3"

@@ -16,7 +16,7 @@ SEEDS = range(10)
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses and executes many random programs")
 @pytest.mark.parametrize("part", range(2))
 def test_no_execution_exceeds_its_bound(part: int) -> None:
     bounded = cases = loops = worst = 0

@@ -25,7 +25,7 @@ unsigned main(unsigned n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every command analyses the program twice")
 @pytest.mark.parametrize("thumb", [False, True])
 def test_an_address_of_a_stripped_binary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], thumb: bool
@@ -97,7 +97,7 @@ def stripped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return bare, {name: f"{s.addr | 1:#x}" for name, s in found.items() if s is not None}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every command analyses the program twice")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_does_without_symbols(
     name: str,

@@ -93,7 +93,7 @@ def on_terminal(
 ANALYSE = ("analyse", "--entry", "main", "--platform", "kzm")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command in a terminal many times")
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (120, 50), (60, 12)])
 def test_one_screen(elf: Path, columns: int, lines: int) -> None:
     found = [COLOUR.sub("", line) for line in on_terminal(columns, lines, *ANALYSE, elf)]
@@ -107,7 +107,7 @@ def test_one_screen(elf: Path, columns: int, lines: int) -> None:
     assert ("I-misses" if columns > 60 else "other") in head
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command in a terminal many times")
 def test_details_fit_the_width_and_wide_is_everything(elf: Path) -> None:
     found = [COLOUR.sub("", line) for line in on_terminal(80, 24, *ANALYSE, elf, "--details")]
     assert "loops" in found
@@ -123,13 +123,13 @@ def test_details_fit_the_width_and_wide_is_everything(elf: Path) -> None:
     assert wide == plain.stdout.splitlines()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command in a terminal many times")
 def test_colours_are_for_terminals_and_can_be_refused(elf: Path) -> None:
     assert any("\x1b[1m" in line for line in on_terminal(80, 24, *ANALYSE, elf))
     assert not any("\x1b" in line for line in on_terminal(80, 24, *ANALYSE, elf, NO_COLOR="1"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command in a terminal many times")
 def test_a_terminal_that_clears_no_line_gets_plain_ones(elf: Path) -> None:
     assert any("\x1b[K" in line for line in on_terminal(80, 24, *ANALYSE, elf, progress=True))
     found = on_terminal(80, 24, *ANALYSE, elf, progress=True, TERM="dumb")
@@ -178,7 +178,7 @@ def test_every_command_has_a_screen() -> None:
     assert not SCREENS.keys() & ELSEWHERE.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command in a terminal many times")
 @pytest.mark.parametrize("name", SCREENS)
 def test_80_columns_and_their_words(name: str, elf: Path) -> None:
     """Every line fits; words of ours are explained below, and only those that are there."""

@@ -58,7 +58,7 @@ COMMANDS: dict[str, tuple[str, int]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_bound_without_counts(
     capsys: pytest.CaptureFixture[str], elf: Path, tmp_path: Path, name: str

@@ -13,7 +13,7 @@ from wcet.platforms.platform import load
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "your-board.md"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts the command for each step of the guide")
 def test_the_guide_is_followed(tmp_path: Path) -> None:
     """Written by ``make campaign-own_board``."""
     build_handler("gcc -O2 arm", tmp_path)

@@ -76,7 +76,7 @@ def test_a_total_less_than_the_product() -> None:
     assert [(b.bound, b.total) for b in code.bounds()] == [(11, None), (11, 66)]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(UNCOUNTED))[::3])
 def test_random_programs(kind: str) -> None:
     """Bounds by the only execution are the counts of the twin."""

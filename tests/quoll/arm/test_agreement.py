@@ -13,7 +13,7 @@ from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import sample
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_sample_is_varied() -> None:
     kinds = Counter((item.insn.thumb, item.insn.size, item.it) for item in sample())
     assert min(kinds[False, 4, False], kinds[True, 2, False], kinds[True, 4, False]) > 500
@@ -22,7 +22,7 @@ def test_sample_is_varied() -> None:
     assert min(flows[flow] for flow in (Flow.JUMP, Flow.CALL, Flow.INDIRECT)) > 10
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_agrees_with_objdump() -> None:
     wrong = [
         (item.insn.text, item.objdump, why) for item in sample() for why in disagreements(item)
@@ -30,7 +30,7 @@ def test_agrees_with_objdump() -> None:
     assert wrong == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_registers_agree_with_ops() -> None:
     wrong = [
         (item.insn.text, why) for item in sample() for why in register_disagreements(item.insn)
@@ -38,7 +38,7 @@ def test_registers_agree_with_ops() -> None:
     assert wrong == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_identity_decides_the_ops() -> None:
     """An instruction at two addresses has the same ops whenever its identity is the same."""
     for item in sample():
@@ -64,7 +64,7 @@ def everywhere() -> Iterator[tuple[bytes, bool]]:
         yield word.to_bytes(4, "little"), False
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_equal_identity_means_equal_ops_everywhere() -> None:
     """Rule 42: what is remembered of an instruction names every input, its address included."""
     tables = 0

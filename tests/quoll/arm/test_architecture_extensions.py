@@ -38,7 +38,7 @@ def removed_or_relative(insn: Insn) -> bool:
     return insn.mnemonic in ("b", "setend", "hint", "nop") or listed or by_pc or low
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 @pytest.mark.parametrize("thumb", [False, True], ids=["ARM", "Thumb"])
 def test_agrees_with_the_assembler(thumb: bool) -> None:
     choice = Random(6)

@@ -187,7 +187,7 @@ def test_truncated() -> None:
             decode(code, 0x8000, is_thumb)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instructions")
 @settings(max_examples=2000, deadline=None)
 @given(
     code=st.binary(min_size=4, max_size=4),

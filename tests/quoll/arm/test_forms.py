@@ -28,7 +28,7 @@ WORDS = st.builds(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instructions")
 @settings(max_examples=2000, deadline=None)
 @given(WORDS)
 def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
@@ -36,7 +36,7 @@ def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
     assert decode(raw, 0, thumb=False) == disassembled(raw, False, ())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every form of instruction")
 def test_every_form_and_place() -> None:
     """A campaign compares a million words with every condition."""
     random = Random(7)
@@ -46,7 +46,7 @@ def test_every_form_and_place() -> None:
         assert wrong == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instructions")
 @settings(max_examples=2000, deadline=None)
 @given(WORDS)
 def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
@@ -54,7 +54,7 @@ def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
     assert outcome(lift, insn) == outcome(lift_afresh, insn)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every form of instruction")
 def test_every_form_computes_the_same() -> None:
     for raw, addr, thumb, _ in arm_words(Random(11), ALWAYS, 2):
         insn = decode(raw, addr, thumb)
@@ -75,7 +75,7 @@ def test_branches_and_literals_are_of_one_form() -> None:
         assert len(forms) == 3  # one for each condition
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every number of each form")
 @pytest.mark.parametrize(
     ("opcode", "most"),
     [

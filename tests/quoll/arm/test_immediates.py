@@ -48,7 +48,7 @@ def result(insn: Insn, source: int) -> int:
     return machine.registers[next(iter(insn.writes))]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 @pytest.mark.parametrize("thumb", [False, True])
 def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
     seen: Counter[Operation] = Counter()
@@ -72,7 +72,7 @@ def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
     assert min(seen.values()) > 50
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 @pytest.mark.parametrize("thumb", [False, True])
 def test_what_has_a_printed_constant_has_one_here(thumb: bool) -> None:
     """Add and sub of one register have a constant, printed so or with its rotation."""

@@ -40,7 +40,7 @@ def instructions(count: int) -> Iterator[Insn]:
         yield decode(half.to_bytes(2, "little"), 0, thumb=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 def test_as_it_is_printed() -> None:
     seen: Counter[str] = Counter()
     for insn in instructions(30_000):

@@ -102,7 +102,7 @@ LAX = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("decodes thousands of instructions")
 @pytest.mark.parametrize("thumb", [False, True], ids=["ARM", "Thumb"])
 def test_what_the_assembler_takes_has_a_meaning(thumb: bool) -> None:
     choice = Random(7)

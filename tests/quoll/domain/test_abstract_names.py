@@ -55,7 +55,7 @@ def function(name: str, random: Random) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instruction sequences and states")
 def test_executions_by_several_names_are_covered() -> None:
     """Held: a store by one name left what was known by another."""
     random = Random(34)

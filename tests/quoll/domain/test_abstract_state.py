@@ -57,7 +57,7 @@ def _counted(a: State, b: State, merged: State) -> Counter[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instruction sequences and states")
 def test_merge_covers_both() -> None:
     counts: Counter[str] = Counter()
     for seed in range(1500):
@@ -109,7 +109,7 @@ def test_order_is_not_everything() -> None:
     assert told_apart > 300
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instruction sequences and states")
 @pytest.mark.parametrize("owned", [False, True])
 def test_widening_ends(owned: bool) -> None:
     for seed in range(60):

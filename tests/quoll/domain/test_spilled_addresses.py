@@ -96,7 +96,7 @@ int main(unsigned a, unsigned b)
 SOURCES = [ONE_PATH, OTHER_VALUE, IN_A_LOOP, IN_AN_ARRAY, BESIDE_AN_ARRAY]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes many random instruction sequences")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2"])
 @pytest.mark.parametrize("thumb", [False, True])

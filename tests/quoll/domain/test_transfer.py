@@ -12,7 +12,7 @@ from quoll.words.strided_interval import ValueSet
 from tests.testing.values.sequences import check
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instruction sequences and states")
 @pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
 def test_covers_execution(thumb: bool) -> None:
     counts: Counter[str] = Counter()
@@ -26,7 +26,7 @@ def test_covers_execution(thumb: bool) -> None:
         assert counts["conditional"] > 800
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instruction sequences and states")
 def test_covers_execution_with_maintenance() -> None:
     """Rules 44 and 48: an invalidated line loses stores; addresses may name other memory."""
     counts: Counter[str] = Counter()

@@ -21,7 +21,7 @@ RETURN_FROM_EXCEPTION = 0xF93F6154  # rfedb pc!
 PC_SHIFTED = 0x304FEA5E  # orrs.w r0, lr, pc, lsl #13
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random words as code")
 @given(word=st.integers(0, 2**32 - 1), thumb=st.booleans())
 @settings(max_examples=1500, deadline=None, derandomize=True)
 def test_any_word_lifts_or_is_refused(word: int, thumb: bool) -> None:

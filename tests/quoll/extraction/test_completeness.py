@@ -213,7 +213,7 @@ class Walk:
         return addr in after and self.block.index in across
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-O3", "-Os"])
 @pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8", "arm7tdmi"])

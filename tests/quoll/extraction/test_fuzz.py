@@ -13,7 +13,7 @@ from campaigns.fuzz_elf import campaign
 PARTS, CASES = 4, 75
 
 
-@pytest.mark.slow
+@pytest.mark.slow("extracts many damaged files")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_damaged_file_is_analysed_or_refused(part: int) -> None:
     tally = campaign(CASES, seed=1_000_000 + part * CASES)

@@ -33,7 +33,7 @@ OPTIONS = Options(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("builds and analyses the kernel at another level")
 @pytest.mark.parametrize("level", ["O0", "Os"])
 def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
     """No fact is given; the system call takes too long for a test."""

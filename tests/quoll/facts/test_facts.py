@@ -50,7 +50,7 @@ def attempt(text: str) -> tuple[Facts | None, str]:
         return None, str(error)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random facts")
 @given(facts())
 def test_a_printed_fact_reads_back_as_itself(fact: Fact) -> None:
     (back,) = parse(str(fact), "x.facts").facts
@@ -58,7 +58,7 @@ def test_a_printed_fact_reads_back_as_itself(fact: Fact) -> None:
     assert back.source == Source("x.facts", 1, str(fact))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random facts")
 @given(st.lists(facts(), max_size=6))
 def test_a_printed_file_reads_back_unless_it_contradicts_itself(items: list[Fact]) -> None:
     text = "".join(f"  {fact}   # why\n\n" for fact in items)

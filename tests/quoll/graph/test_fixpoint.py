@@ -138,7 +138,7 @@ def programs(draw: st.DrawFn) -> tuple[int, dict[tuple[int, int], Step]]:
     return count, {edge: draw(STEPS) for edge in edges}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @settings(max_examples=500)
 @given(programs(), st.integers(0, 12), st.lists(st.integers(0, 40), max_size=3))
 def test_covers_every_execution(
@@ -167,7 +167,7 @@ def test_covers_every_execution(
                 work.append(reached)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @settings(max_examples=500)
 @given(programs())
 def test_weak_order(program: tuple[int, dict[tuple[int, int], Step]]) -> None:
@@ -202,7 +202,7 @@ def test_natural_loops_have_their_headers_as_heads() -> None:
     assert [n for n in range(6) if order.is_head(n)] == [0, 1, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a graph of 50,000 nodes")
 def test_fifty_thousand_nodes_in_a_second() -> None:
     """Five hundred loops of depth two in a row, a hundred nodes each."""
     edges: list[tuple[int, int]] = []

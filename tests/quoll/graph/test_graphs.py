@@ -46,7 +46,7 @@ def in_networkx(graph: Graph) -> nx.DiGraph:
     return same
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @given(graphs(30))
 def test_components_are_those_of_networkx(graph: Graph) -> None:
     """In their order, too; what was entered first comes first."""
@@ -59,7 +59,7 @@ def test_components_are_those_of_networkx(graph: Graph) -> None:
         assert all(after in done for node in component for after in graph[node])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @given(graphs())
 def test_dominance_is_its_definition(graph: Graph) -> None:
     tree = dominators(graph, 0)
@@ -76,7 +76,7 @@ def test_dominance_is_its_definition(graph: Graph) -> None:
             assert strict <= {a for a in live if tree.dominates(a, tree.idom[b])}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @given(graphs(30))
 def test_dominators_are_those_of_networkx(graph: Graph) -> None:
     same = in_networkx(graph)
@@ -168,7 +168,7 @@ def walks(graph: Graph, labels: list[int], length: int) -> set[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random graphs")
 @settings(max_examples=300)
 @given(graphs(most=7))
 def test_splitting_keeps_the_walks_and_makes_loops(graph: Graph) -> None:
@@ -196,7 +196,7 @@ def test_the_limit_of_copies_names_the_region() -> None:
     assert caught.value.region == [1, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("graphs of many thousand nodes")
 def test_deep_graphs_do_not_recurse() -> None:
     n = 200_000
     chain: Graph = [[i + 1] for i in range(n - 1)] + [[0]]

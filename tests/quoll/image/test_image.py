@@ -290,7 +290,7 @@ def damage(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed[:keep])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random inputs")
 def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
     rng = random.Random(20120413)
     originals = [build(PROGRAM, v).read_bytes() for v in ("-gdwarf-4", "-gdwarf-5")]

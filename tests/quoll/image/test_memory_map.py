@@ -42,7 +42,7 @@ def translation(memory: MemoryMap) -> dict[int, int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random inputs")
 def test_names_are_those_of_the_same_bytes() -> None:
     """Held: one word at two addresses was two words (5 where 50 turns run)."""
     random, shared = Random(5), 0

@@ -64,7 +64,7 @@ def executed(insns: tuple[Insn, ...], *, taken: bool) -> set[int]:
 KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Cond.AL]), st.booleans()), max_size=4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random paths")
 @settings(max_examples=80, deadline=None)
 @given(KINDS, st.sampled_from(CONDITIONS), st.booleans())
 def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
@@ -91,7 +91,7 @@ int main(unsigned a, unsigned b, int c, int d) { return __umodsi3(a, b) + __mods
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 def test_remainders_of_libgcc_for_armv5() -> None:
     """Dividends are masked and cleared under conditions before their leading zeros are counted."""
     image = Image.load(build(REMAINDERS, "-mfloat-abi=softfp", cpu="arm926ej-s", link=("-lgcc",)))

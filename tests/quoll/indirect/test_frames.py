@@ -28,7 +28,7 @@ def returns_of(cfg: Cfg) -> set[int]:
     return {b.last.addr for b in cfg.blocks if b.returns and b.last.flow is Flow.INDIRECT}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 @pytest.mark.parametrize(
     "flags",
     [
@@ -171,7 +171,7 @@ def test_frames_that_are_not_kept(text: str) -> None:
         proved(text)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 def test_constants_added_to_sp_are_what_the_encoding_says() -> None:
     """Of each number that an ARM instruction can hold, in each of its encodings (A5.2.4)."""
     before: list[int | None] = [frames.entry(r) for r in range(15)]

@@ -90,7 +90,7 @@ def returns(random: Random, insns: tuple[Insn, ...], frame: Frame) -> bool:
     return machine.registers[PC] == RETURN and all(kept)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 def test_what_is_proved_holds_of_every_run() -> None:
     random = Random(2024)
     seen: Counter[str] = Counter()

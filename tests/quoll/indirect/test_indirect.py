@@ -60,7 +60,7 @@ def execute(
     raise AssertionError("the execution does not end")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 @pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
 def test_compiled_switches(chosen: tuple[tuple[str, Any], ...]) -> None:
     image, grown = functions("switches.c", FUNCTIONS, chosen)
@@ -154,7 +154,7 @@ def test_lost_register_is_not_preserved() -> None:
     assert grow(source, "asm").values.preserved() == frozenset({4, 6, 7, 8, 9, 10, 11})
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles and extracts many programs")
 @pytest.mark.parametrize("count", [800, 6000])  # the second: more at once than all may be
 def test_the_work_for_a_transfer_behind_much_code_is_limited(
     monkeypatch: pytest.MonkeyPatch, count: int

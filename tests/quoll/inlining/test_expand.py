@@ -359,7 +359,7 @@ def test_the_verifier_notices_damaged_supergraphs() -> None:
             verify_supergraph(variant, program)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
@@ -404,7 +404,7 @@ def shortened(program: Program, entry: int, point: Point, length: int) -> Point:
     return (functions[head], *kept, -2, *string[2 * head :]), addr
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=40, deadline=None)
 @given(programs(), st.integers(0, 3))
 def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) -> None:

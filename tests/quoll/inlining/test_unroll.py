@@ -76,7 +76,7 @@ def covered(plain: Supergraph, unrolled: Supergraph) -> dict[int, int]:
     return of
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_walks_are_those_of_the_plain_graph(text: str) -> None:
@@ -98,7 +98,7 @@ def turns_follow(before: tuple[Turn, ...], after: tuple[Turn, ...], header: int)
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
@@ -118,7 +118,7 @@ def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
         assert graph.apart(loop) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=60, deadline=None)
 @given(programs())
 def test_returns_lead_to_the_turn_of_the_call(text: str) -> None:
@@ -145,7 +145,7 @@ def caller(graph: Supergraph, node: int) -> int:
         context = graph.nodes[call].context
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=40, deadline=None)
 @given(programs())
 def test_sizes_are_counted_as_they_are_made(text: str) -> None:

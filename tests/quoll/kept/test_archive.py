@@ -40,7 +40,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random values")
 @settings(max_examples=200, deadline=None)
 @given(VALUES.filter(lambda v: "frozenset" not in repr(v)))
 def test_what_is_read_is_what_was_written(value: object) -> None:

@@ -161,7 +161,7 @@ def test_thumb_halfwords_and_quotes() -> None:
     assert "int main(int x)" not in text.splitlines()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 @settings(max_examples=40, deadline=None)
 @given(programs())
 def test_contexts_are_counted_as_they_are_made(text: str) -> None:

@@ -130,7 +130,7 @@ def program(seed: int) -> Image:
     return Image.load(build(preemptible(seed), "-w", optimise=level, link=("-lgcc",)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
     counts: Counter[str] = Counter()
     for seed in range(25):
@@ -147,7 +147,7 @@ def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
     assert counts["refused"] < 8, counts
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an assumption decides nothing, what is known without it is used again."""
     used = 0

@@ -257,7 +257,7 @@ def test_a_line_table_decoded_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None
     assert expected.lines
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random programs")
 def test_extraction_is_the_same_in_one_process_and_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Formatted output has jump tables, arrays on the stack, returns not proved and pointers."""
     link = ("-lc", "-lgcc", "-Wl,--unresolved-symbols=ignore-all")

@@ -42,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ONE = Run([0xFFFF0008, 0xF0010000], [RecordedAccess(1, 0x80000001, 2, True)], End.OUTSIDE, [1])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random inputs")
 @given(runs=st.lists(run_strategy(), max_size=4))
 def test_what_was_recorded_is_read(runs: list[Run], folder: Path) -> None:
     executions = read(recording(runs), folder).executions

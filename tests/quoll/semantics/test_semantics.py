@@ -50,7 +50,7 @@ def at_addr(item: Decoded) -> tuple[Insn, bool]:
     return placed(item.insn, item.it, ADDR)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 def test_forms_of_library_code() -> None:
     """One instruction of every form in the sample, on two states: none may be wrong."""
     forms = {(*form(item.insn), item.it): item for item in sample() if comparable(item.insn)}
@@ -135,7 +135,7 @@ SYSTEM_AND_RARE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 @pytest.mark.parametrize("insn", SYSTEM_AND_RARE, ids=lambda insn: f"{insn.raw.hex()} {insn.text}")
 def test_rare_instructions(insn: Insn) -> None:
     choice = random.Random(3)
@@ -171,7 +171,7 @@ def shifted_operands() -> Iterator[Insn]:
         yield thumb(kind << 11 | amount << 6 | 0x11)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 def test_shifts_at_their_limits() -> None:
     """Amounts of 0 stand for 32 or rrx: random encodings seldom contain them."""
     insns = list(shifted_operands())
@@ -185,7 +185,7 @@ def test_shifts_at_their_limits() -> None:
     assert wrong == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 @pytest.mark.parametrize("thumb", [False, True], ids=["ARM", "Thumb"])
 def test_operands_overlap(thumb: bool) -> None:
     """Rule 43: a sample of ``campaigns.operand_overlap``."""
@@ -300,7 +300,7 @@ def is_plain_access(insn: Insn) -> bool:
     return insn.memory.count == 1 or not insn.memory.user
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instructions")
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_two_opinions_on_accesses(seed: int) -> None:
@@ -318,7 +318,7 @@ def test_two_opinions_on_accesses(seed: int) -> None:
     assert found == expected
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random instructions")
 @settings(max_examples=100)
 @given(seed=st.integers(0, 2**32))
 def test_simplification_changes_nothing(seed: int) -> None:

@@ -95,13 +95,13 @@ def _shape(insn: Insn) -> tuple[object, ...]:
     return insn.mnemonic, insn.thumb, insn.flow, insn.memory is None, insn.size
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 def test_every_encoding_is_in_a_row(system_encodings: list[Insn]) -> None:
     assert len(system_encodings) > 200
     assert uncovered(system_encodings, rows()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 def test_no_row_can_be_taken_out(system_encodings: list[Insn]) -> None:
     """Without any one row, something is in none; registers of coprocessor 15 lose their own row."""
     for row in rows():

@@ -18,7 +18,7 @@ def documented() -> dict[str, frozenset[str]]:
     return {cells[1].strip(): frozenset(cells[2].strip().split(", ")) for cells in rows}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("executes thousands of instructions in Unicorn or the interpreter")
 @pytest.mark.parametrize("thumb", [False, True], ids=["ARM", "Thumb"])
 def test_only_documented_results_are_unknown(thumb: bool) -> None:
     found = unknown_results(Random(13), 1, thumb=thumb)

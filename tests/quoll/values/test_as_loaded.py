@@ -29,7 +29,7 @@ def initialised(seed: int) -> str:
     return source.replace("bytes[16];", "bytes[16] = {1, 2, 3};")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles programs and executes them on many inputs")
 @pytest.mark.parametrize("thumb", [False, True])
 @pytest.mark.parametrize("known_stack", [False, True])
 def test_random_programs_stay_within_what_is_known(thumb: bool, known_stack: bool) -> None:

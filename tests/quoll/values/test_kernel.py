@@ -51,7 +51,7 @@ def compare(execution: Execution, image: Image, values: Values) -> Counter[str]:
     return counts
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles programs and executes them on many inputs")
 @pytest.mark.parametrize("vector", VECTORS)
 def test_values_cover_what_the_kernel_did(recorded: Trace, vector: str) -> None:
     image = Image.load(build.kernel())

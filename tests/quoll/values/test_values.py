@@ -22,7 +22,7 @@ from tests.testing.values.programs import random_program
 SETTINGS = [(False, "-O0"), (False, "-O2"), (True, "-O1"), (True, "-O2")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles programs and executes them on many inputs")
 @pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
 @pytest.mark.parametrize("known_stack", [True, False])
 def test_covers_executions_of_programs(thumb: bool, optimise: str, known_stack: bool) -> None:
@@ -74,7 +74,7 @@ def test_edges_die_in_their_context() -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("compiles programs and executes them on many inputs")
 @pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
 def test_values_without_dead_edges_are_those_computed_again(thumb: bool, optimise: str) -> None:
     """Carried over to the smaller graph they cover executions, and are no less precise."""

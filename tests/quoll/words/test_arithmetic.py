@@ -100,7 +100,7 @@ def test_small_sets_are_all_there() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 def test_generator_varies() -> None:
     seen: set[tuple[bool, bool, bool, bool]] = set()
 
@@ -175,7 +175,7 @@ def test_join_is_least_small() -> None:
         assert all(set(join(a, b)) <= set(c) for c in above)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every pair of small operands")
 @pytest.mark.parametrize("relation", Compare)
 def test_comparison_small(relation: Compare) -> None:
     concrete = RELATIONS[relation]
@@ -205,7 +205,7 @@ def test_comparison_with_a_constant_is_exact_small() -> None:
             assert refined is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=1500, derandomize=True)
 @given(st.data(), st.sampled_from(sorted(BINARY)), sets(), sets())
 def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> None:
@@ -220,7 +220,7 @@ def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> Non
         assert result.exact is not None
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=400, derandomize=True)
 @given(st.data(), st.sampled_from(sorted(UNARY)), sets())
 def test_unary(data: st.DataObject, name: str, a: ValueSet) -> None:
@@ -228,7 +228,7 @@ def test_unary(data: st.DataObject, name: str, a: ValueSet) -> None:
     assert concrete(member(data, a), 0, 32) % WORD in abstract(a)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=600, derandomize=True)
 @given(st.data(), sets(), st.sampled_from([8, 16]))
 def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> None:
@@ -241,7 +241,7 @@ def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> Non
     assert signed(x % (1 << width), width) % WORD in ar.sign_extend(low, width)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=1500, derandomize=True)
 @given(st.data(), st.sampled_from(Compare), sets(), sets())
 def test_comparison(data: st.DataObject, relation: Compare, a: ValueSet, b: ValueSet) -> None:
@@ -255,7 +255,7 @@ def test_comparison(data: st.DataObject, relation: Compare, a: ValueSet, b: Valu
         assert y in refined[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=600, derandomize=True)
 @given(st.data(), sets(), sets())
 def test_meet(data: st.DataObject, a: ValueSet, b: ValueSet) -> None:
@@ -268,7 +268,7 @@ def test_meet(data: st.DataObject, a: ValueSet, b: ValueSet) -> None:
         assert leq(common, b)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("many random operands")
 @settings(max_examples=400, derandomize=True)
 @given(sets(), st.lists(sets(), min_size=1, max_size=12), st.lists(st.integers(0, WORD - 1)))
 def test_widen_covers_and_ends(a: ValueSet, others: list[ValueSet], limits: list[int]) -> None:

@@ -70,7 +70,7 @@ def check_each(elf: Path, entry: str, folder: Path, *options: str, levers: int =
     return [lever["line"] for lever in found]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_every_line_saves_what_it_promises(tmp_path: Path) -> None:
     elf = build(SOURCE, optimise="-O1")
     lines = check_each(elf, "main", tmp_path, *QUIET)
@@ -95,7 +95,7 @@ unsigned main(unsigned n) { return part(n) + 1; }
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_memory_that_nobody_described(tmp_path: Path) -> None:
     """Each line of memory, devices and the stack, before and after the one that saves most."""
     elf = tmp_path / "kernel.elf"
@@ -113,12 +113,12 @@ def test_memory_that_nobody_described(tmp_path: Path) -> None:
     assert not [line for line in check_each(elf, "main", tmp_path, *QUIET) if "r13" in line]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_of_the_kernel(tmp_path: Path) -> None:
     assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_one_execution_less(tmp_path: Path) -> None:
     """What one execution less saves is what a fact of one less saves."""
     elf = build(SOURCE, optimise="-O1")
@@ -149,7 +149,7 @@ def test_a_function_of_a_parameter_is_refused(
     assert "--set NAME=N" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_counts_are_what_recorded_executions_show(
     kernel: Path, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,7 +173,7 @@ def test_counts_are_what_recorded_executions_show(
         assert main(checked) == 1, line
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_a_recording_without_the_entry_is_refused(
     kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,7 +197,7 @@ unsigned main(unsigned n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_a_page_colour_that_is_lost(tmp_path: Path) -> None:
     """Two words that only a bit above the page tells apart; not on a core without such bits."""
     link = ("-Wl,-Ttext=0xf0010000",)
@@ -224,7 +224,7 @@ unsigned main(unsigned *where, unsigned n) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_an_access_of_unknown_address_is_named(tmp_path: Path) -> None:
     """What it evicts is charged to accesses of known addresses."""
     link = ("-Wl,-Ttext=0xf0010000",)
@@ -247,7 +247,7 @@ unsigned main(unsigned n) { return b(1) + b(2) + b(n & 1); }
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("analyses the program again for each suggestion")
 def test_calls_that_are_charged_what_no_caller_asks_for(tmp_path: Path) -> None:
     elf = build(SHARED, optimise="-O1", link=("-Wl,-Ttext=0xf0010000",))
     lines = check_each(elf, "main", tmp_path, *QUIET, "--share", "always")

@@ -46,7 +46,7 @@ def listed(out: Path) -> list[str]:
     return [text for text in found if "as loaded" in text or "initial contents" in text]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_that_counts_in_data_is_bounded_from_reset(elf: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert analysed(elf, out) == UNBOUNDED
@@ -66,7 +66,7 @@ def test_a_loop_that_counts_in_data_is_bounded_from_reset(elf: Path, tmp_path: P
     assert analysed(elf, out, "--facts", str(facts)) == UNBOUNDED
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_function_analysed_once_begins_with_what_its_callers_stored(tmp_path: Path) -> None:
     """What is loaded is there when a path starts, not when a function is called."""
     elf, out = build(CHANGED, optimise="-O1"), tmp_path / "out.json"
@@ -94,7 +94,7 @@ def test_what_is_said_of_no_memory_is_refused(
     assert "--from-reset is about paths from one entry, not from 2" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_the_list_of_loops_knows_it_too(elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["loops", str(elf), "--entry", "main", "--no-cache", "--from-reset"]) == 0
     assert "memory as loaded" in capsys.readouterr().out

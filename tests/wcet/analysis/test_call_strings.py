@@ -12,7 +12,7 @@ from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import CODE, FLAGS, bound, check
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", [3, 5, 6])
 def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> None:
     elf = calling_program(seed, ("-O2", "-O1", "-O2", "-Os")[seed % 4])
@@ -33,7 +33,7 @@ def test_shorter_strings_cover_what_runs_and_are_never_tighter(seed: int) -> Non
     assert contexts[-1] < contexts[0]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_long_strings_are_full_strings() -> None:
     elf = calling_program(5, "-O1")
     whole, long = bound(elf).entries["main"], bound(elf, vivu=Vivu(99)).entries["main"]
@@ -60,7 +60,7 @@ unsigned main(unsigned a) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     """A loop that depends on an argument is bounded by the largest one; addresses stay known."""
     elf = build(TWICE, *FLAGS, optimise="-O1", link=(CODE,))
@@ -73,7 +73,7 @@ def test_values_of_all_callers_meet_in_a_shared_context() -> None:
     check(shared, 1, inputs=4, states=3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("store", "bound_is"),
     [("ldr r6, [r0]\n  str r1, [r6]", 4), ("mvn r6, #43\n  str r1, [r6]", None)],

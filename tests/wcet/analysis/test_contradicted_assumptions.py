@@ -266,7 +266,7 @@ def test_an_exit_that_returns_to_its_caller_is_no_end(
     assert analysed(body, other=leave.format("movs pc, lr")).status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("kind", CONTRADICTED)
 def test_a_program_that_contradicts_it_is_refused(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -77,7 +77,7 @@ def test_returns_that_may_stay_are_refused(analysed: Analysed, case: str) -> Non
     assert "path must end at" in found.error
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("case", LEAVE)
 def test_returns_that_leave_end_the_path(analysed: Analysed, case: str) -> None:
     found = analysed(LEAVE[case])
@@ -92,7 +92,7 @@ def test_a_fact_ends_the_path(analysed: Analysed) -> None:
     assert analysed(body, "--end", "here").status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_fact_about_all_of_them_is_contradicted_by_a_known_status(analysed: Analysed) -> None:
     facts = "path must end at every exception return\n"
     assert analysed(RETURNS, facts=facts).status == 0
@@ -100,7 +100,7 @@ def test_a_fact_about_all_of_them_is_contradicted_by_a_known_status(analysed: An
     assert analysed(MASKED + RETURNS, facts=facts).status == REFUSED
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_exit_of_the_platform_may_unmask(analysed: Analysed) -> None:
     named = RETURNS.replace("movs", ".global exit_to_idle\nexit_to_idle: movs")
     assert analysed(UNMASKED + named).status == 0
@@ -108,7 +108,7 @@ def test_an_exit_of_the_platform_may_unmask(analysed: Analysed) -> None:
     assert analysed(MASKED + named).status == REFUSED
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("board", BOARDS[1:], ids=["arm", "thumb"])
 def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Board) -> None:
     go = GO if board == BOARDS[1] else GO.replace("go:", ".thumb_func\ngo:")

@@ -43,7 +43,7 @@ __attribute__((noinline)) void handler(void) { serve(); }
 """.replace("TESTS", TESTS)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_the_interrupt_path_is_not_cut_by_its_own_interrupt() -> None:
     """Item 3: it is the one that is pending, and reads as 0 once it is acknowledged."""
     result = analysed(kernel(CALL + HANDLER))
@@ -56,7 +56,7 @@ def test_the_interrupt_path_is_not_cut_by_its_own_interrupt() -> None:
     assert result.latency.cycles == 2 * entry.cycles
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("seed", "inputs"), [(3, EVERY), (13, EVERY), (4, ()), (5, ()), (109, ((0, 0),))]
 )
@@ -71,7 +71,7 @@ def test_no_arrival_takes_longer_than_the_latency(
     assert found.most * 6 > found.bound, "the comparison is so loose that it proves nothing"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_recordings_of_the_interrupt_path_are_replayed_whole() -> None:
     """Item 3: replay cut them where the analysis did, and could not see that it was too short."""
     result = analysed(kernel(CALL + HANDLER))
@@ -89,7 +89,7 @@ def run(tmp_path: Path, command: str, elf: Path, *more: str) -> tuple[int, dict[
     return status, json.loads(out.read_text()) if status in (0, 6) and out.exists() else {}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_the_handler_runs_is_bounded_whole_by_its_own_name(tmp_path: Path) -> None:
     elf = kernel(CALL + HANDLER)
     for name in ("handler", "entry_irq", "vector_irq"):
@@ -115,7 +115,7 @@ def test_a_loop_of_the_handler_that_only_its_tests_end_has_no_bound(
     assert run(tmp_path, "analyse", elf, *more)[0] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_the_latency_lists_what_it_rests_on(tmp_path: Path) -> None:
     """Rule 40: each has a row; what goes on at the handler in the call's place is named."""
     status, report = run(tmp_path, "analyse", kernel(CALL + HANDLER), "--entry", "all")
@@ -131,7 +131,7 @@ def test_the_latency_lists_what_it_rests_on(tmp_path: Path) -> None:
     assert KEPT_PENDING in KINDS
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_several_interrupts_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The last one waits for the masked path and for the others, each with a path of its own."""
     elf = kernel(CALL + HANDLER)

@@ -72,7 +72,7 @@ def test_code_on_no_path_to_an_end_is_an_error(
     assert "path must end at PLACE" in error
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_stated_end_covers_the_path_up_to_it(tmp_path: Path) -> None:
     """The path into the end is charged, and the end is listed."""
     status, report = analyse(tmp_path, SPINS, UNMASKS_FOR_EVER, "--end", "other")
@@ -82,7 +82,7 @@ def test_a_stated_end_covers_the_path_up_to_it(tmp_path: Path) -> None:
     assert "fact: --end:1: path must end at other" in report["assumptions"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_panic_is_an_end_of_the_platform(tmp_path: Path) -> None:
     rest = "other: nop\nfunction kernel_panic\ncpsid if\n2: b 2b\n"
     status, report = analyse(tmp_path, SPINS, rest)
@@ -96,7 +96,7 @@ def test_traps_and_endless_loops_are_no_ends(tmp_path: Path, dead: str) -> None:
     assert analyse(tmp_path, SPINS, f"function other\n{dead}\n")[0] == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_fact_excuses_what_it_excludes(tmp_path: Path) -> None:
     facts = tmp_path / "k.facts"
     facts.write_text("ignore other\n")
@@ -118,7 +118,7 @@ def test_values_that_leave_only_a_loop_without_end_are_no_excuse(tmp_path: Path)
     assert analyse(tmp_path, body)[0] == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("code", "unmasks"),
     [
@@ -152,7 +152,7 @@ def test_where_interrupts_may_be_unmasked_no_latency_is_given(
     assert bool(listed) == unmasks
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("code", "unmasks"),
     [
@@ -171,7 +171,7 @@ def test_unmasking_in_thumb_code(tmp_path: Path, code: str, unmasks: bool) -> No
     assert (report["interrupt_latency"] is None) == unmasks
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_a_flush_of_the_tlb_leaves_to_assume_is_listed(tmp_path: Path) -> None:
     texts = {
         option: "\n".join(
@@ -183,7 +183,7 @@ def test_what_a_flush_of_the_tlb_leaves_to_assume_is_listed(tmp_path: Path) -> N
     assert found == [True, False]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8"])
 def test_what_is_presupposed_of_the_machine_is_listed(tmp_path: Path, cpu: str) -> None:
     status, report = analyse(tmp_path, "nop", cpu=cpu)
@@ -197,7 +197,7 @@ def test_what_is_presupposed_of_the_machine_is_listed(tmp_path: Path, cpu: str) 
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_exception_return_that_nobody_states_is_listed(tmp_path: Path) -> None:
     """It may return to the kernel, with interrupts masked: then the path is longer."""
     _, report = analyse(tmp_path, "ldr r0, [r0]\ncmp r0, #0\nmovseq pc, lr\n")
@@ -205,7 +205,7 @@ def test_an_exception_return_that_nobody_states_is_listed(tmp_path: Path) -> Non
     assert text.startswith("syscall: ends: the exception return at 0xf0010008 <vector_svc+0x8>")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("wait", "cpu"),
     [
@@ -235,7 +235,7 @@ def test_waiting_in_thumb_code(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "waits for an interrupt" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_events_and_other_hints_do_not_wait(tmp_path: Path) -> None:
     assert analyse(tmp_path, "sev\nyield\nnop\n", cpu="cortex-a8")[0] == 0
 
@@ -277,7 +277,7 @@ def test_writes_that_change_what_caches_do_are_refused(
     assert "function NAME takes at most N cycles" in error
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     "insn",
     [

@@ -119,7 +119,7 @@ def plain_bounds(elf: Path, facts: Path, values: Sequence[int], name: str = "wak
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("plus", ["", " + 1"])
 def test_the_function_is_never_below_the_plain_bound(
     elf: Path, tmp_path: Path, plus: str, capsys: pytest.CaptureFixture[str]
@@ -154,7 +154,7 @@ def test_the_function_is_never_below_the_plain_bound(
     assert f"queue.facts:1: at most waiting{plus}" in text, "an assumption"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Path) -> None:
     """No product of the two loops: at every n as many items as rows together hold, and the scan."""
     elf = build(ROWS, "-fno-inline", link=(CODE,))
@@ -174,7 +174,7 @@ def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Pat
         assert analyse(elf, *chosen, "--set", f"waiting={n}")["entries"]["main"]["cycles"] == p
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_exact_proof_wins_over_a_name(elf: Path, tmp_path: Path) -> None:
     facts = tmp_path / "table.facts"
     facts.write_text("loop prog.c:14 at most waiting + 1\nloop prog.c:6 at most 1\n")
@@ -182,7 +182,7 @@ def test_an_exact_proof_wins_over_a_name(elf: Path, tmp_path: Path) -> None:
     assert (entry["parametric"], entry["cycles"] > 0) == (None, True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_two_lines_about_one_merged_loop_are_refused(
     elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

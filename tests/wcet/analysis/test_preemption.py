@@ -55,7 +55,7 @@ def analyse(folder: Path, source: str, *more: str) -> tuple[int, dict[str, Any]]
     return status, json.loads(out.read_text()) if status == 0 else {}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_without_a_test_for_interrupts_the_loop_has_no_bound(tmp_path: Path) -> None:
     assert analyse(tmp_path, CLEARING.replace("TEST", "0"))[0] == 6
 
@@ -67,7 +67,7 @@ def test_shared_contexts_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "shared contexts do not tell apart" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_preemptible_loop_costs_one_turn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,7 +90,7 @@ def test_a_preemptible_loop_costs_one_turn(
     assert expected in text(capsys)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]) -> None:
     """And asked for nothing: its bound does not depend on what the solver can do."""
     for source, methods in ((PREEMPTIBLE, {64: "nusmv", 1: "pending"}), (CLEARING, {})):
@@ -112,7 +112,7 @@ def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]
         assert bounds[1]["seconds"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("dies", [False, True])
 def test_starts_of_paths_cost_the_same_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dies: bool
@@ -136,7 +136,7 @@ def test_starts_of_paths_cost_the_same_side_by_side(
         assert one[of] == other[of]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_fact_about_a_loop_that_some_parts_of_paths_leave_at_once(tmp_path: Path) -> None:
     facts = tmp_path / "my.facts"
     facts.write_text("loop clearing.c:7 at most 100\n")

@@ -67,7 +67,7 @@ def answer(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "stages"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_second_run_says_the_same(runs: Runs) -> None:
     first, second = runs(), runs()
     assert (recalled(first), recalled(second)) == (False, True)
@@ -75,7 +75,7 @@ def test_a_second_run_says_the_same(runs: Runs) -> None:
     assert not recalled(runs("--no-cache"))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_entries_side_by_side_are_as_one_after_another(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +91,7 @@ def test_entries_side_by_side_are_as_one_after_another(
     assert documents[1]["stages"].keys() >= {"extract", "values", "cache", "pipeline"}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_edited_constraint_solves_only_the_integer_program(runs: Runs) -> None:
     before = runs()["entries"]["pick"]["cycles"]
     for text in ("prog.c:12 conflicts with prog.c:14 in pick", "prog.c:12 never executes"):
@@ -102,7 +102,7 @@ def test_an_edited_constraint_solves_only_the_integer_program(runs: Runs) -> Non
         assert any(text in assumption for assumption in after["assumptions"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     "change",
     [["--l2", "off"], ["--platform", "kzm-paper"], ["--end", "work"], ["--time-limit", "9"]],
@@ -126,7 +126,7 @@ def test_a_loop_fact_makes_another_record_and_may_move(runs: Runs) -> None:
     assert any("my.facts:3 (assumed" in text for text in moved["assumptions"])
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_has_no_bound_is_asked_again(runs: Runs) -> None:
     runs(entry="drain", status=6)
     assert runs.records == []
@@ -146,7 +146,7 @@ unsigned main(void) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_dump_that_may_be_written_is_another_question(tmp_path: Path, first: int) -> None:
     """What was found for ``--raw F@A:r`` was recalled for ``--raw F@A``: a bound far too small."""
@@ -190,7 +190,7 @@ def unusable(folder: Path, what: str) -> tuple[dict[str, str], list[str]]:
     }[what]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("what", [
     "option is a file", "option below a file", "no file system for it", "option is writable",
     "folder above is writable", "cache home is a file", "cache home is relative",
@@ -216,7 +216,7 @@ def test_a_cache_that_cannot_be_used_costs_a_warning(
         assert printed.err.count("wcet: warning:") == printed.err.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
     first = runs()
     (record,) = runs.records
@@ -231,7 +231,7 @@ def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFix
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
     """Half of what a start imports; in a process of its own, as this one has all of them."""
     code = "import sys, wcet.commands.analyse; print(*sys.modules)"

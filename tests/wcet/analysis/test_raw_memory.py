@@ -70,7 +70,7 @@ def test_dumped_code_is_followed_and_named(
         assert "pick" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_dumped_code_is_bounded(
     files: tuple[Path, Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,7 +57,7 @@ def compiled(name: str) -> Path:
     return build(PROGRAMS[name], *OPTIONS, optimise="-O1", link=(CODE,))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("name", PROVED)
 def test_executions_stay_below_the_bound(name: str, tmp_path: Path) -> None:
     """The depth is proved, and a looser fact changes nothing where a proof is asked for."""
@@ -75,7 +75,7 @@ def test_executions_stay_below_the_bound(name: str, tmp_path: Path) -> None:
     assert cycles[0] == cycles[1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_tighter_depth_is_assumed(tmp_path: Path) -> None:
     """Callers decide how deep it goes, so that a fact may say more."""
     elf = compiled("mutual")
@@ -96,7 +96,7 @@ def test_a_depth_that_is_always_exceeded_is_refuted(tmp_path: Path) -> None:
     assert e.value.hint == "state at least 5, or remove the fact"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_deeper_recursion_takes_longer(tmp_path: Path) -> None:
     facts = [f"recursion of fact at most {depth}" for depth in (1, 2, 5)]
     cycles = [guided(compiled("list"), tmp_path, fact).entries["main"].cycles for fact in facts]
@@ -136,7 +136,7 @@ def test_a_depth_of_none_is_refused(tmp_path: Path) -> None:
         guided(compiled("direct"), tmp_path, "recursion of fact at most 0")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("facts", "depths", "text"),
     [
@@ -171,7 +171,7 @@ def test_recursion_is_listed_with_its_depth(
     assert text in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_loops_are_listed_with_the_depth_of_recursion(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["loops", str(compiled("direct")), "--entry", "main", "--quiet", "--no-cache"]
     assert main([*asked, "--json", "-"]) == 0

@@ -264,7 +264,7 @@ def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     assert key(*walked) != key(*reversed(walked))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("changes each byte of the inputs")
 def test_every_byte_of_the_inputs_is_in_the_key(asked: Asked) -> None:
     """Headers, flags, attributes, symbols, lines, code, data: as the file has them."""
     data = asked.elf.read_bytes()

@@ -43,7 +43,7 @@ def shared(entry: EntryResult) -> list[str]:
     return [a for a in map(str, entry.assumptions) if a.startswith("shared: ")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", [1, 3])
 def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
     elf = compile_program(generate(60, seed, recursion=False), tmp_path)
@@ -54,7 +54,7 @@ def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, see
     assert plain.cycles <= once.cycles < 3 * plain.cycles
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("known", [False, True])
 def test_a_function_knows_the_stack_that_its_callers_switch_to(known: bool) -> None:
     """Only code outside of it says where that is. 0xffffffd4 is where r4 is kept (rules 1, 34)."""
@@ -85,7 +85,7 @@ fixed = true
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_function_knows_that_stack_by_its_other_name(tmp_path: Path) -> None:
     """0xe0000fd4 is where r4 is kept, too (rule 34)."""
     platform = tmp_path / "window.toml"
@@ -117,7 +117,7 @@ one conflicts with two in work
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +133,7 @@ def test_a_fact_about_a_shared_function_is_listed_and_not_called_unused(
     assert facts <= set(map(str, once.assumptions))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_depth_that_is_proved_is_not_called_unused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +166,7 @@ unsigned main(unsigned a) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_depends_on_callers_or_spoils_their_registers_stays_inlined() -> None:
     elf = build(ODD, "-fno-ipa-cp", "-fno-ipa-ra", "-fno-optimize-sibling-calls", link=CODE)
     entry = analyse(elf, "main", ALWAYS)

@@ -25,6 +25,7 @@ CHANGES = {
 TTBR0 = CHANGES["TTBR0"] + "\n"
 INVALIDATES = "mcr p15, 0, r4, c7, c6, 1\n"
 NO_BOUND, REFUSED = 6, 5  # exit statuses
+SLOW = pytest.mark.slow("several whole analyses")
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analysed:
 
 
 @pytest.mark.parametrize(
-    "what", [w if w == "TTBR0" else pytest.param(w, marks=pytest.mark.slow) for w in CHANGES]
+    "what", [w if w == "TTBR0" else pytest.param(w, marks=SLOW) for w in CHANGES]
 )
 def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, what: str) -> None:
     """Rule 44: values took the word that was stored before for the one behind the change."""
@@ -42,7 +43,7 @@ def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, 
     assert analysed(body, data=FIXED).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("board", BOARDS[1:], ids=["arm", "thumb"])
 def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Board) -> None:
     body = f"{STORES}{TTBR0}{LOADS}"
@@ -52,7 +53,7 @@ def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Boar
     assert analysed(body, data=FIXED, board=board).status == NO_BOUND
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_condition_is_enough(analysed: Analysed) -> None:
     assert analysed(f"{STORES}cmp r0, #0\nmcrne p15, 0, r0, c2, c0, 0\n{LOADS}", data=MOVED).status
 
@@ -64,7 +65,7 @@ def test_constants_are_others_too(analysed: Analysed) -> None:
     assert analysed(body).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_callee_changes_them(analysed: Analysed) -> None:
     other = f".type flush, %function\nflush: {TTBR0}bx lr\n"
     body = f"{STORES}bl flush\n{LOADS}"
@@ -72,7 +73,7 @@ def test_a_callee_changes_them(analysed: Analysed) -> None:
     assert analysed(body, other=other).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_change_at_the_end_of_an_iteration_comes_before_the_next(analysed: Analysed) -> None:
     body = f"{STORES}1: ldr r3, [r4]\nsubs r3, r3, #1\nstr r3, [r4]\nCHANGE\nbne 1b\n{RETURNS}"
     assert analysed(body.replace("CHANGE", TTBR0), data=MOVED).status == NO_BOUND
@@ -80,7 +81,7 @@ def test_a_change_at_the_end_of_an_iteration_comes_before_the_next(analysed: Ana
     assert analysed(body.replace("CHANGE", TTBR0)).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_table_of_jumps_is_another_one(analysed: Analysed) -> None:
     body = f"{TTBR0}and r0, r0, #1\nldr r1, =table\nldr pc, [r1, r0, lsl #2]\n"
     other = "first: mov r0, #1\nbx lr\nsecond: bx lr\n"
@@ -88,7 +89,7 @@ def test_a_table_of_jumps_is_another_one(analysed: Analysed) -> None:
     assert analysed(body, other=other).status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_memory_as_loaded_is_only_so_before(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\n{TTBR0}ldr r4, =value\n{LOADS}"
     assert analysed(body, "--from-reset", data=MOVED).status == NO_BOUND
@@ -112,7 +113,7 @@ def test_code_that_may_be_other_code_is_refused(analysed: Analysed) -> None:
     assert analysed(body, text="0x10000", facts=FIXED_CODE).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_code_is_refused_wherever_control_goes_behind(analysed: Analysed) -> None:
     """The callee is not fixed: the change and what follows it at once are."""
     link = '.section .far,"ax"\n.type far, %function\nfar: bx lr\n.text\n'
@@ -120,7 +121,7 @@ def test_code_is_refused_wherever_control_goes_behind(analysed: Analysed) -> Non
     assert analysed(body, other=link).status == 0  # .far follows .text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_path_may_end_at_the_change(analysed: Analysed) -> None:
     body = f"mov r3, #5\n{COUNTS}here: {TTBR0}bx lr\n"
     assert analysed(body, "--end", "here", text="0x10000").bound == 5
@@ -137,7 +138,7 @@ def test_a_stack_of_known_place_is_refused(analysed: Analysed) -> None:
     assert analysed(body, facts=facts).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\nmov r1, #5\npush {{r1}}\n{TTBR0}pop {{r3}}\n{COUNTS}{RETURNS}"
     found = analysed(body)
@@ -149,7 +150,7 @@ def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analys
     assert not any(text.startswith("S6: ") for text in map(str, found.assumptions))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("where", ["r4", "r4, #4", "r4, #0x3c"])
 def test_an_invalidated_line_loses_its_stores(analysed: Analysed, where: str) -> None:
     """Rule 48: a dirty line that is invalidated is not what was stored."""
@@ -165,7 +166,7 @@ def test_the_line_is_the_one_around_the_address(analysed: Analysed) -> None:
     assert analysed(body.replace("AWAY", "0x40")).bound == 5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_unknown_line_may_be_any(analysed: Analysed) -> None:
     found = analysed(f"{STORES}mcr p15, 0, r0, c7, c6, 1\n{LOADS}")
     assert found.status == NO_BOUND
@@ -182,13 +183,13 @@ def test_a_line_of_the_stack_loses_the_return_address(analysed: Analysed) -> Non
     assert "invalidated" in refused.error
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_constants_in_an_invalidated_line_are_not_known(analysed: Analysed) -> None:
     body = f"push {{r4, lr}}\nldr r4, =constant\n{INVALIDATES}{LOADS}"
     assert analysed(body).status == NO_BOUND
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("crm", [10, 14], ids=["clean", "clean and invalidate"])
 def test_what_is_written_back_is_kept(analysed: Analysed, crm: int) -> None:
     assert analysed(f"{STORES}mcr p15, 0, r4, c7, c{crm}, 1\n{LOADS}").bound == 5
@@ -205,13 +206,13 @@ RANGE = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_lines_of_frames_are_told_apart(analysed: Analysed) -> None:
     assert analysed(FRAME.format(128)).bound == 10
     assert analysed(FRAME.format(32)).status == NO_BOUND
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_over_lines_loses_what_is_in_them(analysed: Analysed) -> None:
     def written(first: int, last: int) -> str:
         return RANGE.replace("#{}", f"#{first}", 1).replace("#{}", f"#{last}", 1)

@@ -37,7 +37,7 @@ def rounds(entry: EntryResult) -> list[int | None]:
     return [entry.rounds(bound) for bound in entry.bounds]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("write", "seed", "optimise"),
     [
@@ -60,7 +60,7 @@ def test_no_execution_exceeds_a_bound(
         assert case.most <= case.charged <= case.bound
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_only_the_first_iteration_does_is_charged_once() -> None:
     elf = build(FIRST, *FLAGS, optimise="-O0", link=(CODE,))
     plain, apart = (bound(elf, vivu=vivu) for vivu in (FULL, UNROLLED))
@@ -86,7 +86,7 @@ def unknown() -> Path:
     return build(UNKNOWN, *FLAGS, "-g", optimise="-O1", link=(CODE,))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("most", [1, 2, 7])
 def test_a_stated_bound_counts_the_first_iteration(
     unknown: Path, most: int, tmp_path: Path
@@ -103,7 +103,7 @@ def test_a_stated_bound_counts_the_first_iteration(
     assert entry.solution.nodes[walked.header] == most - 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_stated_bound_is_judged_with_the_first_iteration(tmp_path: Path) -> None:
     lines = UNKNOWN.splitlines(keepends=True)
     counted_first = "".join((*lines[:4], lines[5], lines[4], *lines[6:]))
@@ -115,7 +115,7 @@ def test_a_stated_bound_is_judged_with_the_first_iteration(tmp_path: Path) -> No
         guided(unknown, tmp_path, stated + "4", vivu=UNROLLED)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_list_has_no_more_elements_after_its_first(unknown: Path, tmp_path: Path) -> None:
     """As many rounds as elements, and the last look; the first of them is counted apart."""
     fact = "list at prog.c:5 has at most 6 elements"
@@ -127,7 +127,7 @@ def test_a_list_has_no_more_elements_after_its_first(unknown: Path, tmp_path: Pa
     assert apart in (walk, walk + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_a_report_says_what_is_counted(unknown: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = unknown.with_suffix(".facts")
     facts.write_text("loop prog.c:5 at most 3\n")

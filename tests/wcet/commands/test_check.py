@@ -281,7 +281,7 @@ def test_a_source_file_cannot_command_a_terminal_or_a_forge(
     ElementTree.parse("a.xml")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_the_kernel_that_is_shipped_passes(
     kernel: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

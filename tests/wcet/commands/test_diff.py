@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return there
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("old", FORMS)
 @pytest.mark.parametrize("new", FORMS)
 def test_every_pair(folder: Path, old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +54,7 @@ def test_every_pair(folder: Path, old: str, new: str, capsys: pytest.CaptureFixt
     assert "same" in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_for_other_programs(folder: Path, tmp_path: Path) -> None:
     files = {form: tmp_path / form for form in ("json", "junit", "sarif", "markdown")}
     options = [f"--{form}={file}" for form, file in files.items()]
@@ -68,7 +68,7 @@ def test_for_other_programs(folder: Path, tmp_path: Path) -> None:
     assert main(["diff", *pair, *ASKED, "--tolerance", "much"]) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_what_is_in_neither_does_not_pass(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pair = [str(folder / "old.baseline"), str(folder / "new.baseline")]
     assert main(["diff", *pair, "--entry", "mian", "--quiet"]) == 3

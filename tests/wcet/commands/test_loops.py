@@ -62,7 +62,7 @@ def test_each_function_by_itself(capsys: pytest.CaptureFixture[str], program: Pa
     assert "1 loops in their contexts: 1 bounded, 1 of them exact" in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_in_context_as_json(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     """Every field is there; a call with a constant has a bound of its own."""
     status, text = loops(capsys, program, "--entry", "main", "--json", "-")
@@ -111,7 +111,7 @@ def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_p
     assert "assumed, not proved" in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_arguments_refute_a_bound_unless_a_fact_excludes_them(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
@@ -154,7 +154,7 @@ def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> Non
     assert "nothing" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_an_invariant_about_data_bounds_a_loop(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:

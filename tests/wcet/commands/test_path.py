@@ -64,7 +64,7 @@ def path(elf: Path, capsys: pytest.CaptureFixture[str]) -> RunPath:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     text = path("--min", "0")
     rows = [line for line in text.splitlines() if "loop prog.c" in line or " from " in line]
@@ -76,7 +76,7 @@ def test_the_tree_shows_calls_and_loops(path: RunPath) -> None:
     assert "1 folded" in path("--depth", "0")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_collapsed_stacks_add_up_to_the_bound(path: RunPath, tmp_path: Path) -> None:
     document = json.loads(path("--json", "-"))
     lines = path("--flame", "-").splitlines()
@@ -123,7 +123,7 @@ def test_why_gives_the_bound_without_the_place(path: RunPath) -> None:
     assert f"without it {why['bound_without']:,}" in text
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 def test_why_not_gives_the_bound_through_the_place(path: RunPath) -> None:
     without = json.loads(path("--why", "heavy", "--json", "-"))["bound_without"]
     why = json.loads(path("--why", "work", "--json", "-"))

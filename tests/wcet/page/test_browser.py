@@ -23,7 +23,7 @@ from tests.testing.wcet.large_page import large_document
 from wcet.page.write import page
 from wcet.reports.loads import OFF, heat
 
-pytestmark = [needs_chromium, pytest.mark.slow]
+pytestmark = [needs_chromium, pytest.mark.slow("reads reports in Chromium")]
 
 LARGEST = 5 << 20  # bytes
 SOONEST = 2000  # milliseconds until the page can be used

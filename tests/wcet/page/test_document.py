@@ -188,7 +188,7 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
         assert file["missing"] in ("it is not there", "it is outside the folder")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a browser, or whole reports of random programs")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("vivu", [FULL, Vivu(0, unroll=False), Vivu(None, unroll=True)])
 def test_random_programs_add_up(seed: int, vivu: Vivu) -> None:

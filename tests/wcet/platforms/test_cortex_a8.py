@@ -17,7 +17,7 @@ from wcet.platforms.platform import DIRECTORY, load
 CPU = "cortex-a8"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", [1, 2, 4])
 def test_executions_stay_below_the_bound(seed: int) -> None:
     result = bound(program(seed, "-O2", CPU), platform=None)
@@ -25,7 +25,7 @@ def test_executions_stay_below_the_bound(seed: int) -> None:
     assert len(check(result, seed, inputs=4, states=3)) == 4
 
 
-@pytest.mark.slow
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("thumb", [False, True])
 def test_both_instruction_sets_are_analysed(thumb: bool) -> None:
     result = bound(program(2, "-Os", CPU, thumb=thumb), platform=None)
