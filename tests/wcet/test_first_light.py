@@ -11,13 +11,12 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.recordings.follow import MissingEdge, follow
+from quoll.recordings.follow import MissingEdge, Visit, follow
 from quoll.recordings.trace import End, Execution, Trace
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
 from tests.testing.harness.build import ENTRIES
 from wcet.analysis.entries import path_ends
-from wcet.cli import main
 from wcet.platforms.platform import load
 
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
@@ -51,6 +50,14 @@ def executions(trace: Trace) -> tuple[Execution, ...]:
     """Every different execution that ran to its end; the first of those with the same path."""
     different = {e.pcs.tobytes(): e for e in reversed(trace.executions) if e.end is not End.STOPPED}
     return tuple(different.values())
+
+
+@pytest.fixture(scope="module")
+def followed(
+    executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
+) -> list[tuple[Visit, ...]]:
+    """The path of each execution through the graph of its entry."""
+    return [follow(graphs[e.entry], image, e.pcs) for e in executions]
 
 
 def test_every_entry_has_a_bound(report: dict[str, Any]) -> None:
@@ -92,14 +99,15 @@ def test_interrupt_latency_is_longest_masked_path_plus_interrupt(report: dict[st
     assert cycles[latency["longest_masked_path"]] == max(cycles.values())
 
 
-@pytest.mark.slow("follows every recorded execution of the kernel")
 def test_every_execution_is_a_path_of_the_graph(
-    executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
+    executions: tuple[Execution, ...],
+    followed: list[tuple[Visit, ...]],
+    graphs: dict[int, Supergraph],
+    image: Image,
 ) -> None:
     preempted = {s.addr for s in (image.symbol("exit_to_interrupt"),) if s is not None}
-    for execution in executions:
+    for execution, visits in zip(executions, followed, strict=True):
         graph = graphs[execution.entry]
-        visits = follow(graph, image, execution.pcs)
         length = sum(len(graph.nodes[v.node].block.insns) for v in visits)
         if execution.pcs[length - 1] in preempted:
             continue  # what follows is the path of the interrupt
@@ -144,6 +152,7 @@ def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow
 
 def test_no_execution_runs_a_loop_beyond_its_bound(
     executions: tuple[Execution, ...],
+    followed: list[tuple[Visit, ...]],
     report: dict[str, Any],
     graphs: dict[int, Supergraph],
     image: Image,
@@ -154,13 +163,13 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
         for loop in entry["loops"]:
             bounds[loop["place"]] = max(bounds.get(loop["place"], 0), loop["bound"])
     checked = 0
-    for execution in executions:
+    for execution, visits in zip(executions, followed, strict=True):
         graph = graphs[execution.entry]
         headers = {loop.header for loop in graph.loops}
         entries = {edge for loop in graph.loops for edge in loop.entries}
         count: dict[int, int] = {}
         arrived: int | None = None
-        for visit in follow(graph, image, execution.pcs):
+        for visit in visits:
             before, arrived = arrived, visit.edge
             if visit.node in headers:
                 inside = before is not None and before not in entries
@@ -171,8 +180,3 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
                 assert count[visit.node] <= bounds[place], place
                 checked += 1
     assert checked > 1_000
-
-
-def test_no_execution_refutes_a_constraint_of_the_kernel(kernel: Path, recording: Path) -> None:
-    facts = build.ROOT / "kernels/bilby/constraints.facts"
-    assert main(["check-facts", str(kernel), str(recording), "--facts", str(facts)]) == 0

@@ -17,6 +17,7 @@ from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.trace import End, Execution, Trace
+from tests.testing.harness.build import ROOT
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble
 from tests.testing.wcet.programs import run
@@ -189,8 +190,11 @@ def test_a_return_to_somewhere_else() -> None:
 def test_the_kernel_and_its_record(
     kernel: Path, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command line: exit status, and labels in later analyses."""
-    facts = tmp_path / "my.facts"
+    """The command line: exit status, and labels in later analyses.
+
+    Nothing that is shipped as a constraint of the kernel is violated.
+    """
+    facts, shipped = tmp_path / "my.facts", ROOT / "kernels/bilby/constraints.facts"
     facts.write_text(
         "resolve.h:38 executes at most 32 times in cspace_resolve\n"
         "cspace_resolve executes at most 1 times\n"
@@ -198,8 +202,13 @@ def test_the_kernel_and_its_record(
     )
     out = tmp_path / "result.json"
     more = ["--facts", str(facts), "--quiet", "--json", str(out)]
-    assert main(["check-facts", str(kernel), str(recording), *more]) == 1
-    text = {f["fact"].split(" ")[0]: f for f in json.loads(out.read_text())["facts"]}
+    checked = ["check-facts", str(kernel), str(recording), *more, "--facts", str(shipped)]
+    assert main(checked) == 1
+    found = json.loads(out.read_text())["facts"]
+    constraints = [f for f in found if "never executes in" in f["fact"]]
+    assert len(constraints) >= 2
+    assert all(f["violations"] == 0 for f in constraints)
+    text = {f["fact"].split(" ")[0]: f for f in found}
     assert text["resolve.h:38"]["label"].startswith("survived ")
     assert text["resolve.h:38"]["reached"] > 100
     assert text["cspace_resolve"]["label"] == "violated"
