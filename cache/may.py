@@ -1,4 +1,4 @@
-"""What may be in one cache: lines that surely are not there always miss (AM).
+"""May analysis of one cache: lines that are surely absent always miss (AM).
 
 Nothing is known of this at an entry from an unknown state, until an operation empties the cache, or
 enough other lines of a set have certainly been used (LRU) or filled (FIFO) since a line was. The

@@ -1,4 +1,4 @@
-"""The analysis of one cache over a supergraph: what is in it, and what has been paid for.
+"""Must analysis of one cache over a supergraph: its lines, and its credited misses.
 
 Two kinds of knowledge are carried side by side, each by the rules of the policy:
 

@@ -1,4 +1,4 @@
-"""Replacement policies, and what each lets an analysis conclude.
+"""Each replacement policy with the rules that an analysis may use.
 
 Every policy evicts a line only to make room in its own set. So the line used last is there until
 its set is used again, whatever the policy (``Rule`` of capacity 1: the "one-way" model), and this

@@ -3,7 +3,7 @@
 Li and Malik, "Performance analysis of embedded software using implicit path enumeration" (DAC
 1995), over the virtually inlined graph. The variables are x_e, the traversals of each edge, and
 end_n, whether the path ends after exit n; the count of a node is the sum over the edges into it,
-plus 1 for the entry. Costs of nodes are folded into the edges that lead to them.
+plus 1 for the entry. The IPET objective folds costs of nodes into the edges that lead to them.
 """
 
 from __future__ import annotations

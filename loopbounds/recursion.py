@@ -1,4 +1,4 @@
-"""How many activations of a recursive function there can be at a time.
+"""Recursion depth: the largest number of activations of a function at a time.
 
 Recursive calls are the back edges of a graph (``quoll.inlining.recursion``), so a depth is proved
 as a loop bound is: n executions of the entry of a function, per entry from outside, are n

@@ -1,4 +1,4 @@
-"""An upper bound proved in exact integers from the dual values of the linear relaxation.
+"""A dual bound, proved in exact integers from the dual values of the linear relaxation.
 
 Any multipliers y with y_i >= 0 on the <= rows give, for every solution x of the program,
 

@@ -1,4 +1,4 @@
-"""Functions growing together until nothing changes: the work behind extraction.
+"""The work list of extraction: functions grow until no-return is a fixed point (rule 3).
 
 Direct flow is followed first. Then indirect transfers whose form says nothing are decided by
 values. Only when the graphs stand still are the claims made from form checked, by following the

@@ -1,4 +1,4 @@
-"""What a fact is: its source, the question it answers, and how its line is read.
+"""A user fact: its source, its subject (two facts about one must agree), and its form.
 
 The kinds of fact stand in the other files of this folder, one file for each stage that takes
 them; ``quoll.facts.read`` lists their forms.

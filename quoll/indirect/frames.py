@@ -1,4 +1,4 @@
-"""A quick proof that a function keeps to its frame: saves, restores and returns.
+"""A quick proof that the return address and saved registers survive in the frame of a function.
 
 Most functions save lr and callee-saved registers at constant distances from sp and load them
 back. This follows only that, in one pass without lifting, and gives up on everything else; values

@@ -1,4 +1,4 @@
-"""The values of an index select the targets of an indirect transfer.
+"""Jump tables: the values of an index select the targets of an indirect transfer.
 
 The code from some place up to the transfer is interpreted once for each value of a symbol that
 has few; each time the word written must be one constant. So tables of addresses, of offsets, of

@@ -1,4 +1,4 @@
-"""Functions that are analysed once for all their calls, where full inlining grows too large.
+"""A function summary: one bound for all calls, where full inlining grows too large.
 
 A function is a *module* when it is called from several contexts, its own inlining has a certain
 size, and nothing couples it to its callers: it returns to them, it switches neither stack nor mode

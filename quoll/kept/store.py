@@ -1,4 +1,4 @@
-"""What is found out once and kept: records in one folder, each under the key of its question.
+"""The results store: records in one folder, each under the key of its request.
 
 A record is believed only if nobody else can have written it, and its digest is that of its key
 and its content (rule 31). The digest finds accidents; permissions keep out everybody else. So a

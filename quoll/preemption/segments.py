@@ -1,4 +1,4 @@
-"""Paths on which an interrupt is pending, one graph for each place where they may start (rule 21).
+"""Preemption segments: paths with a pending interrupt, one graph for each start (rule 21).
 
 The first segment starts at the entry. Every read of a pending register starts another one: the
 interrupt arrives just after it, so the test it belongs to is negative, and all later ones are

@@ -1,4 +1,4 @@
-"""The path of a supergraph that a recorded execution takes; an error if there is none.
+"""Following a trace: the path of a recorded execution in a supergraph, or an error.
 
 This is the first independent check that no edge is missing: what really ran is looked up in the
 graph, instruction by instruction. A path found here is also what facts and costs are tested on.

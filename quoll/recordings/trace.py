@@ -1,4 +1,4 @@
-"""What a kernel executed in QEMU: the reader of the recorder's files.
+"""Recorded executions of a kernel in QEMU: the reader of the recorder's files.
 
 The recorder is ``kernels/recorder/recorder.c``; its opening comment defines the
 file and says exactly what counts as an execution.

@@ -1,4 +1,4 @@
-"""What an instruction computes, as ops on registers, flags and memory.
+"""Instruction semantics: ops on registers, flags and memory.
 
 ``lift`` joins three sources. Data processing, accesses and multiplications come from Ghidra's
 specification (``pcode.py``); its mistakes are replaced as ``CORRECTIONS`` says. What involves

@@ -1,4 +1,4 @@
-"""Values in every calling context: registers, data addresses, and edges that cannot be taken.
+"""Values in every calling context: registers, data addresses, and infeasible edges.
 
     values = analyse(graph, image)
     values.register(node, 3)     what r3 may hold when control is at the start of the node

@@ -1,4 +1,4 @@
-"""The key of a request: what a kept answer of the stages before the integer program follows from.
+"""The cache key of a request: every input of the stages before the integer program.
 
 One function makes it (rule 31): of the typed request, the image, the platform, the facts, and the
 versions of all code that takes part. Every field is walked; ``LEFT_OUT`` names those that are not.
