@@ -1,4 +1,4 @@
-"""What messages, signals and interrupts take: ``python -m bench.ipc [--write]``.
+"""Cycles of messages, signals and interrupts: ``python -m bench.ipc [--write]``.
 
 Each preset of the kernel runs ``pingpong.elf`` on each board in QEMU, recorded by kernels/recorder.
 Its rounds are found as two system calls that alternate, the same two paths at least 32 times; an

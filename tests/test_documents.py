@@ -25,6 +25,8 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PROSE = [
     *sorted(ROOT.glob("docs/**/*.md")),
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+    *(KERNEL / f"{name}.md" for name in ("docs/testing", "docs/ipc", "user/README")),
+    *(KERNEL / "boards/cubieboard/README.md", ROOT / "bench/benchmark.md"),
 ]
 FIELD = {  # a former word of ours, as a pattern: the field's
     r"kept": "cached, stored",
