@@ -56,7 +56,14 @@ FIRST_TERMS = {
     *("exit status", "following a trace"),
 }
 FIRST_RECIPES = {
-    *("A fact kind", "A core", "A cache policy", "An instruction", "A report format"),
+    *(
+        "A fact kind",
+        "A core",
+        "A cache policy",
+        "An instruction",
+        "A report format",
+        "A proof strategy",
+    ),
 }
 INITS = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py"))
 SITE = ROOT / "mkdocs.yml"

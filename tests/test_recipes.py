@@ -18,6 +18,10 @@ import wcet
 from cache.geometry import Geometry
 from cache.policy import Policy, strict_rules
 from cache.simulator import Cache
+from loopbounds.proof.checkers import find_checker
+from loopbounds.proof.prove import prove_model
+from loopbounds.strategies.sampling import RunSampling
+from loopbounds.terms import bit_vectors as terms
 from pipeline import core as core_module
 from pipeline.classes import classify_insn
 from pipeline.timing import Profile
@@ -29,6 +33,7 @@ from quoll.facts.fact import Fact
 from quoll.semantics.corrections import CORRECTIONS
 from quoll.semantics.lift import lift_afresh
 from tests.testing.arm.interpreter import ConcreteMachine
+from tests.testing.loopbounds.models import BUDGET, X, counted, word
 from tests.testing.quoll.building import build
 from wcet import cli
 from wcet.platforms.platform import DIRECTORY
@@ -231,6 +236,18 @@ def test_an_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     name, condition = classify_insn(insn, aligned=True, aligned8=False).row
     for path in sorted(core_module.DIRECTORY.glob("*.csv")):
         assert core_module.load_core(path.stem, Profile.WCET).row(name, condition).issue > 0
+
+
+def test_a_proof_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe_module = module("A proof strategy", "recipe_lockstep", tmp_path, monkeypatch)
+    strategies = (RunSampling(), recipe_module.Lockstep())
+    model = counted(word(0), terms.add(X, word(3)), terms.ult(X, word(250)))
+    expected = prove_model(model, BUDGET, find_checker())
+    monkeypatch.setattr("loopbounds.proof.prove.STRATEGIES", strategies)
+    found = prove_model(model, BUDGET, find_checker())
+    assert found.bound == expected.bound == 85
+    monkeypatch.setattr(recipe_module, "in_step", lambda _: terms.eq(X, word(0)))
+    assert prove_model(model, BUDGET, find_checker()).bound is None
 
 
 def test_a_report_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
