@@ -35,12 +35,12 @@ EXPLANATIONS = {
             "The command line names something that does not exist, two options contradict each "
             "other, or an output cannot be written.",
             "no entry 'syscal': there is no symbol syscal",
-            "See 'wcet COMMAND --help'. The message names what is known instead.",
+            "See 'wcet COMMAND --help'. The message names known ones.",
         ),
         Explanation(
             "E102", "a file", 3,
-            "A file is not what it should be: no ELF, of another machine or byte order, no "
-            "platform file, no baseline, no recording; or it cannot be read.",
+            "A file is unsuitable: no ELF, of another machine or byte order, no platform file, no "
+            "baseline, no recording; or it cannot be read.",
             "kernel.elf: not an ELF file",
             "Give the file that the linker wrote, for 32-bit ARM, little-endian; or name the board "
             "with --platform.",
@@ -54,22 +54,22 @@ EXPLANATIONS = {
         ),
         Explanation(
             "E104", "control flow", 5,
-            "The binary alone does not say where a branch goes or how deep a recursion is, or it "
-            "uses what is not supported.",
+            "The binary alone does not determine the targets of a branch or the depth of a "
+            "recursion, or it uses an unsupported construct.",
             "0xf0010234 <dispatch+0x14>: the targets of this jump are unknown",
             "State it: 'targets of PLACE are A, B', 'recursion of F at most N'; or let paths end "
             "before: 'path must end at PLACE'. 'wcet analyse --suggest-facts FILE' lists all.",
         ),
         Explanation(
             "E105", "a loop without a bound", 6,
-            "No bound of the loop could be proved. How often it runs may depend on memory that the "
-            "analysis knows nothing of.",
+            "No bound of the loop was proved. Its iterations may depend on memory with unknown "
+            "contents.",
             "0xf0010c48 <walk+0x48> list.c:37: this loop has no bound",
-            "State it: 'loop PLACE at most N'. Where no number is known, N may be a parameter. "
-            "'wcet loops' shows what was tried.",
+            "State it: 'loop PLACE at most N'. Without a known number, N may be a parameter. "
+            "'wcet loops' shows the reason.",
         ),
         Explanation(
-            "E106", "a loop whose solver gave no answer", 8,
+            "E106", "a loop whose solver failed", 8,
             "The solver that was to prove the bound is missing, was killed, or took too long.",
             "0xf0010c48 <walk+0x48>: NuSMV is missing",
             "Run 'wcet setup', raise --time-limit, or prove with --checker smt.",
@@ -83,7 +83,7 @@ EXPLANATIONS = {
         ),
         Explanation(
             "E108", "a solver", 8,
-            "NuSMV, HiGHS, CBC or another solver is missing, failed, or did not prove its answer.",
+            "NuSMV, HiGHS, CBC or another solver is missing, failed, or did not prove its result.",
             "NuSMV is missing, so no loop bound can be proved",
             "Run 'wcet setup'; or choose another one with --solver or --checker.",
         ),
@@ -91,7 +91,7 @@ EXPLANATIONS = {
             "E109", "facts that exclude every path", 9,
             "Under the facts given no execution is left, so there is nothing to bound.",
             "the facts exclude every path of syscall",
-            "Take facts away until it passes. 'wcet check-facts' holds them against a recording.",
+            "Remove facts until it passes. 'wcet check-facts' tests them on a recording.",
         ),
         Explanation(
             "E110", "resources", 10,
@@ -109,14 +109,14 @@ EXPLANATIONS = {
         ),
         Explanation(
             "E112", "a fact that an execution refutes", 4,
-            "A recorded execution does what a fact says never happens.",
+            "A recorded execution contradicts a fact.",
             "kernel.facts:3: 'exclude PLACE': an execution does it",
-            "Take the fact away, or find out why the recording is no execution that counts.",
+            "Remove the fact, or find out why the recording is no valid execution.",
         ),
         Explanation(
             "E113", "another distribution's package", 3,
-            "A package named cache, ilp, pipeline, loopbounds, quoll or wcet is found before that "
-            "of Quoll, or was installed over it.",
+            "Another package named cache, ilp, pipeline, loopbounds, quoll or wcet is found before "
+            "Quoll's, or was installed over it.",
             "lib/cache/__init__.py is found before the package cache of quoll",
             "Install Quoll by itself: 'pipx install quoll', or a virtual environment of its own; "
             "see that PYTHONPATH names no folder with such a package.",
@@ -126,8 +126,8 @@ EXPLANATIONS = {
             "The command that wcet.toml names as 'build' failed, so there may be no kernel, or an "
             "old one.",
             "the build of wcet.toml failed, status 2: make kernel",
-            "Repair the build; what it printed stands before the message. A kernel that is named "
-            "on the command line is taken as it is.",
+            "Repair the build; its output stands before the message. A kernel that is named on the "
+            "command line is not built.",
         ),
     )
 }  # fmt: skip

@@ -7,7 +7,9 @@ import re
 import tomllib
 from pathlib import Path
 
+from quoll.explanations import document
 from wcet.cli import parser
+from wcet.platforms.keys import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
@@ -146,6 +148,13 @@ def test_help_has_the_words_of_the_field() -> None:
         texts = [grammar.description or "", *(action.help or "" for action in grammar._actions)]
         plain = re.sub(r"--[\w-]+|'[^']*'|^ {2}.*", "", "\n".join(texts), flags=re.MULTILINE)
         assert not former_words(plain), grammar.prog
+
+
+def test_explanations_have_the_words_of_the_field() -> None:
+    """Of errors, and of the keys of platform files."""
+    assert not former_words(document())
+    texts = (text for key in KEYS for text in (key.meaning, key.look, key.without or ""))
+    assert not former_words("\n".join(texts))
 
 
 def test_a_former_word_is_seen() -> None:

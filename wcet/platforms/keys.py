@@ -104,7 +104,7 @@ def _of_first_level(cache: str) -> tuple[PlatformKey, ...]:
     return (
         *_of_cache(cache),
         PlatformKey(
-            f"{cache}.initial", Form.TEXT, "what it holds where an entry is reached",
+            f"{cache}.initial", Form.TEXT, "its contents at an entry",
             "the code before the entry", words=_values(Contents), without="unknown",
             example='"unknown"',
         ),
@@ -152,8 +152,8 @@ KEYS: tuple[PlatformKey, ...] = (
         "start, not the vector", "the kernel's assembly",
     ),
     PlatformKey(
-        f"memory{EACH}", Form.TABLES, "virtual memory of one kind. What no entry names may be "
-        "anything, and is charged as uncached",
+        f"memory{EACH}", Form.TABLES, "virtual memory of one kind. Memory without an entry may be "
+        "of any kind, and is charged as uncached",
     ),
     PlatformKey(f"memory{EACH}.name", Form.TEXT, "a name for people"),
     PlatformKey(
@@ -174,7 +174,7 @@ KEYS: tuple[PlatformKey, ...] = (
         "global (nG = 0) entries of every page table",
     ),
     PlatformKey(
-        f"mirror{EACH}", Form.TABLES, "physical memory that answers at a second address",
+        f"mirror{EACH}", Form.TABLES, "physical memory with a second address",
         "the SoC's memory map: address lines that are not decoded", without="there is none",
     ),
     PlatformKey(
@@ -236,8 +236,8 @@ KEYS: tuple[PlatformKey, ...] = (
         "width and ratio of the bus: beats of a line less one", "cycles",
     ),
     PlatformKey(
-        "latency.replay", Form.FIGURE, "the least stall of a load that misses, and what a full "
-        "store buffer adds to its wait",
+        "latency.replay", Form.FIGURE, "the least stall of a load that misses, and the extra wait "
+        "for a full store buffer",
         "TRM, replays", "cycles", without="0", example='{ value = 0, source = "..." }',
     ),
     PlatformKey(
@@ -256,12 +256,12 @@ KEYS: tuple[PlatformKey, ...] = (
         "beside this one, with NAME.toml", "TRM, cycle timings",
     ),
     PlatformKey(
-        "core.profile", Form.TEXT, "the figures that are taken: wcet, the largest of all sources; "
-        "nominal, those of the manual, for comparisons only", words=_values(Profile),
+        "core.profile", Form.TEXT, "the profile: wcet, the largest figures of all sources; "
+        "nominal, figures of the manual, for comparisons only", words=_values(Profile),
     ),
     PlatformKey(
         "core.fetch_ahead", Form.FIGURE, "the most that is fetched past a transfer of control",
-        "TRM: prefetch buffer, fetches under way, stages before a branch is resolved", "bytes",
+        "TRM: prefetch buffer, outstanding fetches, stages before a branch is resolved", "bytes",
     ),
     PlatformKey("branch", Form.TABLE, "branches"),
     PlatformKey(
@@ -279,10 +279,10 @@ KEYS: tuple[PlatformKey, ...] = (
         example='{ value = 5, source = "..." }',
     ),
     PlatformKey(
-        "entry_state", Form.TABLE, "what is under way when an exception is taken (rule 15)"
+        "entry_state", Form.TABLE, "operations outstanding when an exception is taken (rule 15)"
     ),
     PlatformKey(
-        "entry_state.load_misses", Form.FIGURE, "data misses under way, at most",
+        "entry_state.load_misses", Form.FIGURE, "outstanding data misses, at most",
         "TRM: outstanding misses", "misses",
     ),
     PlatformKey(
@@ -290,7 +290,7 @@ KEYS: tuple[PlatformKey, ...] = (
         "TRM: write buffer", "words",
     ),
     PlatformKey(
-        "entry_state.fetch_misses", Form.FIGURE, "instruction fills under way, at most",
+        "entry_state.fetch_misses", Form.FIGURE, "outstanding instruction fills, at most",
         "TRM: instruction fetch", "misses",
     ),
     PlatformKey("tlb", Form.TABLE, "address translation"),
@@ -334,7 +334,7 @@ KEYS: tuple[PlatformKey, ...] = (
         example="[0xFFFF0000, 0xFFFF0FFF]",
     ),
     PlatformKey(
-        "assumptions", Form.TABLE, "what the figures rest on. Each line is printed in every "
+        "assumptions", Form.TABLE, "assumptions of the figures. Each line is printed in every "
         "report; {clock_mhz}, {fetch_ahead}, {load_misses}, {store_words} and {fetch_misses} "
         "stand for figures of this file",
     ),
