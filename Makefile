@@ -78,7 +78,7 @@ coverage: setup-tests kernel recorder
 	@for package in quoll cache pipeline loopbounds ilp wcet; do \
 	    printf '%-12s' $$package; $(COVERAGE) report --format=total --include="$$package/*"; done
 
-# Results are recorded in docs/; each campaign is reproducible from its seed.
+# Results are recorded in docs/results; each campaign is reproducible from its seed.
 mutants: setup
 	.venv/bin/python -m campaigns.mutants $(ARGS)
 
