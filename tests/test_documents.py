@@ -130,6 +130,15 @@ def test_every_path_exists() -> None:
     assert not {document: paths for document, paths in found.items() if paths}
 
 
+def test_every_class_exists() -> None:
+    """Names as `LoopNest.build` in our documents are those of classes, with their members."""
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    words = set(re.findall(r"\w+", " ".join(path.read_text() for path in sources)))
+    for page in (*ROOT.glob("docs/*.md"), CONTRIBUTING):
+        for name in re.findall(r"`([A-Z][a-z]+[A-Z]\w*(?:\.\w+)?)`", page.read_text()):
+            assert words.issuperset(name.split(".")), (named(page), name)
+
+
 def test_a_path_that_is_gone_is_seen() -> None:
     text = "`quoll/gone.py`, `gone.py`, `cache/must.py`, `must.py`, `tests/*.py`, `--entry syscall`"
     assert dead(ARCHITECTURE, text) == ["quoll/gone.py", "gone.py"]
