@@ -1,18 +1,20 @@
 """Semantics of library code against Unicorn: ``python -m campaigns.semantics_differential``.
 
-Arguments: states per instruction (3 by default), seed. Takes every distinct encoding of newlib's
-and libgcc's archives, and random encodings that objdump prints and the assembler takes back
-unchanged (so neither UNPREDICTABLE nor with bits that should be zero). Prints a table by
-instruction set and group; ends with status 1 if anything is wrong.
+Arguments: states per instruction, seed. Takes every distinct encoding of newlib's and libgcc's
+archives, and random encodings that objdump prints and the assembler takes back unchanged (so
+neither UNPREDICTABLE nor with bits that should be zero). Prints a table by instruction set and
+group, with ``--write`` into ``docs/results/semantics.md``; ends with status 1 if anything is wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import Counter
 from random import Random
 
+from campaigns.documented import markdown, replace
 from quoll.arm.decode import decode
 from quoll.arm.insn import Flow, Insn
 from quoll.semantics.system import COPROCESSOR
@@ -24,18 +26,26 @@ ADDR = 0x10_0000
 SHOWN = 5
 RANDOM = 60_000  # candidates in each instruction set
 HALFWORDS = range(0xE800)  # all Thumb instructions of 16 bits
+HEAD = ("source", "set", "group", "encodings", "equal", "unknown", "wrong")
 
 
 def main() -> int:
-    states = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    choice = Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("states", type=int, nargs="?", default=3)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--write", action="store_true", help="into docs/results/semantics.md")
+    options = parser.parse_args()
+    choice = Random(options.seed)
     start = time.perf_counter()
     table = Table(choice)
     for insn, it in _library():
-        table.add("library", insn, it, states)
+        table.add("library", insn, it, options.states)
     for raw, thumb in random_encodings(choice, RANDOM, HALFWORDS):
         table.add("random", decode(raw, ADDR, thumb), False, 1)
-    table.show()
+    text = markdown(HEAD, table.rows())
+    print(text)
+    if options.write:
+        replace("results/semantics.md", "semantics", text)
     print(f"{time.perf_counter() - start:.0f} s")
     return int(table.wrong > 0)
 
@@ -76,12 +86,12 @@ class Table:
                 if self._shown[insn.mnemonic] <= SHOWN:
                     print(f"{insn.raw.hex()} {insn.text}: {why[:200]}")
 
-    def show(self) -> None:
-        titles = ("source", "set", "group", "encodings", "equal", "unknown", "wrong")
-        print("| " + " | ".join(titles) + " |")
-        for row, count in sorted(self._instructions.items()):
-            numbers = [count, *(self._verdicts[(*row, verdict)] for verdict in Verdict)]
-            print("| " + " | ".join([*row, *(f"{number:,}" for number in numbers)]) + " |")
+    def rows(self) -> list[list[str]]:
+        """Cells of the table."""
+        return [
+            [*row, f"{count:,}", *(f"{self._verdicts[(*row, v)]:,}" for v in Verdict)]
+            for row, count in sorted(self._instructions.items())
+        ]
 
 
 def _group(insn: Insn) -> str:
