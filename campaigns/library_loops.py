@@ -115,11 +115,11 @@ class Sample(NamedTuple):
 
 def classed(bound: LoopBound) -> str:
     """Why a loop has no bound, in a few words."""
-    if bound.reason.startswith("solver failed"):
+    if bound.failed:
         return "solver failed"
-    if "depends on anything that is known" in bound.reason:
+    if "depends on anything that is known" in str(bound.reason):
         return "exit depends on nothing that is followed"
-    _, nothing, values = bound.reason.partition("nothing bounds ")
+    _, nothing, values = str(bound.reason).partition("nothing bounds ")
     if not nothing:
         return "all values known, no proof in time"
     if values.startswith("the word that '"):

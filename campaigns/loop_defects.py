@@ -120,8 +120,8 @@ class Sweep:
             if bound.failed:
                 self.counts["solver failed"] += 1
                 print(f"{name}: {bound.reason}", flush=True)
-                if any(text in bound.reason for text in REFUSED):
-                    self._defect(bound.reason, name)
+                if any(text in str(bound.reason) for text in REFUSED):
+                    self._defect(str(bound.reason), name)
 
     def __str__(self) -> str:
         return ", ".join(f"{text} {n:,}" for text, n in sorted(self.counts.items()))

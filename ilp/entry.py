@@ -100,7 +100,7 @@ def bound_entry(
         place=place,
     )
     shown = tuple(
-        replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason="")
+        replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason=None)
         if (p := still.get(b.loop)) is not None
         else b
         for b in stated

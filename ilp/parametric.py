@@ -119,7 +119,7 @@ def parametric_bound(
     """
     loops = open_loops(bounds, parameters)
     refuse_nesting(graph, loops, place)
-    ones = [LoopBound(loop, 1, None, "fact", None, "", 0.0) for loop in loops]
+    ones = [LoopBound(loop, 1, None, "fact", None, None, 0.0) for loop in loops]
     numbers = checked_bounds(graph, [*bounds, *ones], place)
     touched = frozenset(n for loop in loops for n in graph.loops[loop].nodes)
     kept = [c for c in constraints if not (c.a | c.b) & touched]

@@ -18,7 +18,7 @@ from loopbounds.bounds import bound_loops
 from loopbounds.budgets import table
 from loopbounds.execution.activations import ActivationCounts, activated
 from loopbounds.execution.replay import ExecutionReplay, NoReplay, RecursionReplay
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, NoBoundKind
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.stacks import StackSpans
 from quoll.assumptions import Assumption
@@ -186,7 +186,7 @@ class _Counting:
         """The depth of a function, or why there is none."""
         for bound in around:
             if bound.bound is None:
-                return bound.why or bound.reason
+                return _no_depth(bound)
         counts: dict[int, int] = {}  # by outermost context
         for context, node in self._entries.items():
             if self._function(context) == function:
@@ -204,3 +204,10 @@ class _Counting:
 
     def _function(self, context: int) -> int:
         return self._graph.contexts[context].function
+
+
+def _no_depth(bound: LoopBound) -> str:
+    """Why there is no depth, where the loop of the entries has no bound."""
+    reason = bound.reason
+    assert reason is not None
+    return reason.why if reason.kind is NoBoundKind.NOT_PROVED else str(reason)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 
-from loopbounds.proof.bound import SOLVER_FAILED, LoopBound
+from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
 from quoll.errors import ControlFlowError, Missing, MissingKind, UnansweredLoop, UnboundedLoop
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
@@ -202,7 +202,7 @@ def checked_bounds(
     UnansweredLoop if that is so because the solver failed.
     """
     least: dict[int, int] = {}
-    reasons: dict[int, str] = {}
+    reasons: dict[int, NoBound | None] = {}
     for b in bounds:
         if b.bound is None:
             reasons[b.loop] = b.reason
@@ -215,11 +215,12 @@ def checked_bounds(
         failures: dict[str, dict[str, None]] = {}  # what failed, and for which loops
         for loop in missing:
             at = place(graph.nodes[loop.header].block.addr)
-            reason = reasons.get(loop.index, "")
-            if reason.startswith(SOLVER_FAILED):
-                failures.setdefault(reason, {})[at] = None
+            reason = reasons.get(loop.index)
+            if reason is not None and reason.kind is NoBoundKind.SOLVER_FAILED:
+                failures.setdefault(str(reason), {})[at] = None
                 continue
-            text = reason if reason.startswith(at) else f"{at}: {reason or 'not bounded'}"
+            placed = reason is not None and reason.header == at
+            text = str(reason) if placed else f"{at}: {reason or 'not bounded'}"
             cycles.setdefault(text, []).append(per_iteration(loop.index))
             addrs[text] = graph.nodes[loop.header].block.addr
         texts = [f"{', '.join(places)}: {failure}" for failure, places in failures.items()]

@@ -141,7 +141,7 @@ def numbered(
             exact=None,
             method="fact",
             evidence=p.numbered(values),
-            reason="",
+            reason=None,
         )
         if (p := still.get(b.loop)) is not None
         and p.name in values

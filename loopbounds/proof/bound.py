@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from quoll.assumptions import LOOP_FACT, Assumption
 
@@ -14,11 +15,12 @@ __all__ = [
     "NUSMV",
     "PROVED",
     "SMT",
-    "SOLVER_FAILED",
     "ConcreteExecution",
     "Evidence",
     "LoopBound",
     "NamedCount",
+    "NoBound",
+    "NoBoundKind",
     "NotWhilePending",
     "ProvedInvariant",
     "StatedCount",
@@ -34,7 +36,10 @@ INSTEAD = (
     "NuSMV is missing: the bounds of loops marked 'smt' are proved by the SMT solver, which also "
     "searched for them; 'wcet setup' gets NuSMV"
 )
-SOLVER_FAILED = "solver failed"  # how reasons begin that say nothing of the loop
+TESTS_ARE_NONE = (
+    "that it tests for interrupts is no bound: on the interrupt path one is being handled, and "
+    "once that is acknowledged the test may see none"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,39 @@ class NotWhilePending:
         return f"does not go round while an interrupt is pending{tested}"
 
 
+class NoBoundKind(Enum):
+    """Why a loop has no bound."""
+
+    NOT_TRIED = "not asked for"  # no path needs one
+    SOLVER_FAILED = "solver failed"
+    NOT_PROVED = "the loop has no bound"
+
+
+@dataclass(frozen=True, slots=True)
+class NoBound:
+    """Why a loop has no bound, and which fact would help.
+
+    ``why``: what failed, or which values decide that nothing bounds. ``header`` is the printed
+    place of the loop, and ``place`` its place in a facts file. ``walks``: it may walk a list.
+    ``tip``: another fact that would help. ``tests``: it tests for interrupts, which is no bound.
+    """
+
+    kind: NoBoundKind
+    why: str = ""
+    header: str = ""
+    place: str = ""
+    walks: bool = False
+    tip: str = ""
+    tests: bool = False
+
+    def __str__(self) -> str:
+        text = f"{self.kind.value}: {self.why}" if self.why else self.kind.value
+        if self.kind is NoBoundKind.NOT_PROVED:
+            listed = f", or 'list at {self.place} has at most N elements'" if self.walks else ""
+            text = f"{self.header}: {text}; add 'loop {self.place} at most N'{listed}{self.tip}"
+        return f"{text}; {TESTS_ARE_NONE}" if self.tests else text
+
+
 Evidence = ProvedInvariant | ConcreteExecution | StatedCount | NamedCount | NotWhilePending
 
 
@@ -125,19 +163,18 @@ class LoopBound:
     exact: bool | None  # a counterexample to bound - 1 exists (rule 22); None: not known
     method: str  # one of ``PROVED``, "fact", or "" when there is no bound
     evidence: Evidence | None  # None when there is no bound
-    reason: str  # why there is no bound, and which fact would help; "" when bounded
+    reason: NoBound | None  # None when bounded
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
     assumes: Assumption | None = None  # a fact about data that the proof rests on
     rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
-    why: str = ""  # of the reason the part that names what is unknown
     unanswered: str = ""  # of a bound: what was asked of a solver, which failed
 
     @property
     def failed(self) -> bool:
         """Whether there is no answer, which another run may give."""
-        return self.reason.startswith(SOLVER_FAILED)
+        return self.reason is not None and self.reason.kind is NoBoundKind.SOLVER_FAILED
 
     @property
     def final(self) -> bool:

@@ -8,9 +8,10 @@ from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.replay import ExecutionReplay, LoopExecution, if_they_hold
 from loopbounds.proof.bound import (
     EXECUTION,
-    SOLVER_FAILED,
     ConcreteExecution,
     LoopBound,
+    NoBound,
+    NoBoundKind,
     ProvedInvariant,
     StatedCount,
 )
@@ -41,7 +42,6 @@ __all__ = [
     "solver_failed",
 ]
 
-NOT_TRIED = "not asked for"  # the reason of a loop of which no proof was tried
 SHOWN = 3  # states of a trace, origins of values, printed
 
 
@@ -73,8 +73,8 @@ def judge(
         bound = _proved(loop, cut, outcome, graph.apart(loop), checker=checker, inner_end=inner_end)
         return bound if listed is None else replace(bound, exact=None, assumes=stated(listed))
     why, tip = _unknown(cut)
-    reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
-    return LoopBound(loop.index, None, None, "", None, reason, outcome.seconds, why=why)
+    reason = _not_proved(graph, image, loop, why, tip, walks=cut.walks())
+    return LoopBound(loop.index, None, None, "", None, reason, outcome.seconds)
 
 
 def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) -> LoopBound:
@@ -85,7 +85,7 @@ def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) ->
         True,
         EXECUTION,
         ConcreteExecution(found.instructions),
-        "",
+        None,
         0.0,
         total=None if around is None else found.totals[loop.index],
         around=around,
@@ -115,10 +115,10 @@ def not_useful(
     why, tip = _unknown(cut)
     said = (bound.bound or 0) + graph.apart(loop)
     why = f"that it is executed {said:,} times at most is proved, and not usefully bounded: {why}"
-    reason = _explanation(graph, image, loop, why, tip, walks=cut.walks())
+    reason = _not_proved(graph, image, loop, why, tip, walks=cut.walks())
     return replace(
         bound, bound=None, exact=None, method="", evidence=None, reason=reason, total=None,
-        around=None, why=why, rests=(),
+        around=None, rests=(),
     )  # fmt: skip
 
 
@@ -164,24 +164,25 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> Loop
     """
     evidence = StatedCount(
         str(fact.source),
-        tried=bound.reason != NOT_TRIED,
+        tried=bound.reason is None or bound.reason.kind is not NoBoundKind.NOT_TRIED,
         proved=None if bound.bound is None else bound.bound + apart,
         solver_failed=bound.failed,
         executed=executed if executed > fact.bound else None,
     )
-    unanswered = bound.reason if bound.failed else bound.unanswered
+    unanswered = str(bound.reason) if bound.failed else bound.unanswered
     known = replace(bound, bound=fact.bound - apart, exact=None, method="fact", evidence=evidence)
-    return replace(known, reason="", total=None, around=None, why="", unanswered=unanswered)
+    return replace(known, reason=None, total=None, around=None, unanswered=unanswered)
 
 
 def not_tried(loop: SuperLoop) -> LoopBound:
     """No bound, for a loop of which no path needs one."""
-    return LoopBound(loop.index, None, None, "", None, NOT_TRIED, 0.0)
+    return LoopBound(loop.index, None, None, "", None, NoBound(NoBoundKind.NOT_TRIED), 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
     """No bound of this loop, unless a fact states one."""
-    return LoopBound(loop.index, None, None, "", None, f"{SOLVER_FAILED}: {why}", 0.0)
+    failure = NoBound(NoBoundKind.SOLVER_FAILED, why)
+    return LoopBound(loop.index, None, None, "", None, failure, 0.0)
 
 
 def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
@@ -194,7 +195,7 @@ def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
     proved = first.bound is not None and first.method != "fact"
     if proved and second.bound is not None and second.bound >= (first.bound or 0):
         return first
-    failure = (first.reason or first.unanswered).removeprefix(f"{SOLVER_FAILED}: ")
+    failure = first.reason.why if first.reason else first.unanswered
     why = f"NuSMV failed ({failure}), so the SMT solver was asked for the proof"
     return replace(second, unanswered=why)
 
@@ -217,7 +218,7 @@ def _proved(
         exact,
         checker,
         ProvedInvariant(outcome.bound, outcome.relations, apart > 0),
-        "",
+        None,
         outcome.seconds,
         rests=tuple(sorted(cut.rests)),
         unanswered=unanswered,
@@ -305,14 +306,13 @@ def _trace(run: ModelRun, cut: Slice) -> str:
     )
 
 
-def _explanation(
+def _not_proved(
     graph: Supergraph, image: Image, loop: SuperLoop, why: str, tip: str, *, walks: bool
-) -> str:
-    where = image.place(graph.nodes[loop.header].block.addr)
-    line = image.line(graph.nodes[loop.header].block.addr)
-    place = f"{line.file}:{line.line}" if line else f"{graph.nodes[loop.header].block.addr:#010x}"
-    listed = f", or 'list at {place} has at most N elements'" if walks else ""
-    return f"{where}: the loop has no bound: {why}; add 'loop {place} at most N'{listed}{tip}"
+) -> NoBound:
+    header = graph.nodes[loop.header].block.addr
+    line = image.line(header)
+    place = f"{line.file}:{line.line}" if line else f"{header:#010x}"
+    return NoBound(NoBoundKind.NOT_PROVED, why, image.place(header), place, walks, tip)
 
 
 def _unknown(cut: Slice) -> tuple[str, str]:

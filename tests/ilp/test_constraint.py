@@ -197,7 +197,7 @@ def test_a_count_is_implied_by_proved_loop_bounds_only(
 ) -> None:
     loop = draw([(0, 1), (1, 2), (2, 1), (1, 3)], exits=[3])
     (constraint,) = resolved(f"0x1020 executes at most {most} times", loop)
-    bound = LoopBound(0, 5, None, method, None, "", 0.0)
+    bound = LoopBound(0, 5, None, method, None, None, 0.0)
     assert is_implied(constraint, loop, [bound]) == implied
     removed = replace(loop.guidance, removed=(Removed(None, None, Assumption("ignore x")),))
     assert not is_implied(constraint, replace(loop, guidance=removed), [bound])

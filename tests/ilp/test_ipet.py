@@ -12,7 +12,7 @@ from ilp.ipet import build_ipet, total_row
 from ilp.solvers.highs import Highs
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
 from quoll.inlining.supergraph import Supergraph
@@ -178,14 +178,15 @@ def test_edges_and_overlaps_that_are_not_those_of_a_loop_are_refused() -> None:
 
 
 def test_every_loop_without_a_bound_is_named() -> None:
-    none = LoopBound(0, None, None, "", None, "the counter is loaded from memory", 0.1)
+    failed = NoBound(NoBoundKind.NOT_PROVED, "it counts a word", "<1010>", "a.c:7")
+    none = LoopBound(0, None, None, "", None, failed, 0.1)
     with pytest.raises(UnboundedLoop) as caught:
         worst_case(
             NESTED, costs(NESTED, {2: 3, 3: 4}), [none], solver=Highs(), place=lambda a: f"<{a:x}>"
         )
     assert "2 loops have no bound" in str(caught.value)
     assert (
-        "<1010>: the counter is loaded from memory; "
+        "<1010>: the loop has no bound: it counts a word; add 'loop a.c:7 at most N'; "
         "<1020>: not bounded; unbounded because of this loop: 7 cycles per element"
     ) in str(caught.value)
 

@@ -81,7 +81,7 @@ def test_branches_give_pieces() -> None:
 
 def test_outer_numbers_multiply_the_slope() -> None:
     inner = next(loop.index for loop in NESTED.loops if loop.parent is not None)
-    outer = LoopBound(1 - inner, 4, True, "nusmv", None, "", 0.0)
+    outer = LoopBound(1 - inner, 4, True, "nusmv", None, None, 0.0)
     got = study(NESTED, {2: 1, 3: 10}, {inner: Parameter("n", 1)}, (outer,))
     assert str(got) == "cycles = 3 + 33·n"
 
@@ -104,12 +104,12 @@ def test_a_loop_without_number_or_parameter_is_refused() -> None:
 
 def test_a_proved_number_is_used_instead_of_the_parameter() -> None:
     both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
-                 (LoopBound(0, 4, True, "nusmv", None, "", 0.0),))  # fmt: skip
+                 (LoopBound(0, 4, True, "nusmv", None, None, 0.0),))  # fmt: skip
     assert len(both.per_iteration) == 1
 
 
 def test_a_proof_that_may_be_too_large_stands_beside_the_parameter() -> None:
-    proved = LoopBound(0, 4, False, "nusmv", None, "", 0.0)
+    proved = LoopBound(0, 4, False, "nusmv", None, None, 0.0)
     both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
                  (proved,))  # fmt: skip
     assert (len(both.per_iteration), both.exact) == (2, False)

@@ -106,8 +106,8 @@ def test_a_loop_without_a_bound_says_what_to_add() -> None:
     """The value that is unbounded is named, and the line of the fact is given."""
     bound = only(function("list").bounds())
     assert bound.bound is None
-    assert "nothing bounds the word that 'ldr " in bound.reason
-    assert "add 'loop prog.c:1" in bound.reason
+    assert "nothing bounds the word that 'ldr " in str(bound.reason)
+    assert "add 'loop prog.c:1" in str(bound.reason)
 
 
 def test_a_fact_about_no_loop_is_refused() -> None:

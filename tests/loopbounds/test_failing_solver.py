@@ -72,7 +72,7 @@ def only_stated(bounds: Sequence[LoopBound]) -> LoopBound:
     """The one bound; the others failed, but for the one of which nothing is asked: it has none."""
     [given] = [b for b in bounds if b.bound is not None]
     [endless] = [b for b in bounds if b is not given and not b.failed]
-    assert "prog.c:14: the loop has no bound" in endless.reason
+    assert "prog.c:14: the loop has no bound" in str(endless.reason)
     return given
 
 
@@ -102,7 +102,7 @@ def test_a_solver_that_crashes_once(
     fake(tmp_path, monkeypatch, crashing_once(tmp_path, dying))
     found = code.bounds(options=BoundOptions(Budget(seconds=20), workers=workers, checker=NUSMV))
     [failed] = [b for b in found if b.failed]
-    assert failed.reason == "solver failed: killed by signal 11"
+    assert str(failed.reason) == "solver failed: killed by signal 11"
     for bound, number in zip(found, wanted, strict=True):
         assert bound is failed or bound.bound == number
 
@@ -278,7 +278,7 @@ def test_without_a_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = [b for b in code.bounds(options=options) if "NuSMV is missing" in b.reason]
+    missing = [b for b in code.bounds(options=options) if "NuSMV is missing" in str(b.reason)]
     assert len(missing) == 2
     assert all(b.failed for b in missing)
     given = only_stated(code.bounds(stated(3, 40), options))

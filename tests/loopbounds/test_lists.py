@@ -124,7 +124,7 @@ def test_a_loop_that_walks_no_list(name: str) -> None:
 def test_the_message_proposes_the_fact() -> None:
     [found] = program(WALKS["for"][0], "-O1").bounds()
     assert found.bound is None
-    assert "or 'list at prog.c:3 has at most N elements'" in found.reason
+    assert "or 'list at prog.c:3 has at most N elements'" in str(found.reason)
 
 
 @pytest.mark.slow("NuSMV proves each bound")

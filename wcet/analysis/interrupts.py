@@ -22,11 +22,6 @@ from wcet.platforms.platform import INTERRUPT, Platform
 
 __all__ = ["not_by_tests", "serves_interrupts"]
 
-NO_BOUND = (
-    "that it tests for interrupts is no bound: on the interrupt path one is being handled, and "
-    "once that is acknowledged the test may see none"
-)
-
 
 def serves_interrupts(
     image: Image, platform: Platform, facts: Facts, ends: frozenset[int], address: int
@@ -63,8 +58,8 @@ def not_by_tests(
 ) -> tuple[LoopBound, ...]:
     """``bounds`` of the interrupt path; loops without one say why their tests are none."""
     return tuple(
-        replace(b, reason=f"{b.reason}; {NO_BOUND}")
-        if b.bound is None and not graph.loops[b.loop].nodes.isdisjoint(reads)
+        replace(b, reason=replace(b.reason, tests=True))
+        if b.reason is not None and not graph.loops[b.loop].nodes.isdisjoint(reads)
         else b
         for b in bounds
     )

@@ -439,7 +439,9 @@ class _Listing:
                 )
                 evidence = NotWhilePending(tuple(places))
                 times = int(loop.header in reached)
-                found[loop.index] = LoopBound(loop.index, times, None, "pending", evidence, "", 0.0)
+                found[loop.index] = LoopBound(
+                    loop.index, times, None, "pending", evidence, None, 0.0
+                )
         return found
 
 
@@ -461,7 +463,7 @@ def as_json(image: Image, item: Listed) -> dict[str, Any]:
         "method": bound.method,
         "evidence": bound.explained,
         "seconds": round(bound.seconds, 4),
-        "reason": bound.reason,
+        "reason": "" if bound.reason is None else str(bound.reason),
     }
 
 
@@ -491,7 +493,9 @@ def as_text(image: Image, found: list[Listed]) -> list[str]:
     groups: dict[tuple[int, int | None, str, str, str], list[Listed]] = {}
     for item in found:
         b = item.bound
-        groups.setdefault((item.header, b.bound, b.method, b.explained, b.reason), []).append(item)
+        groups.setdefault(
+            (item.header, b.bound, b.method, b.explained, str(b.reason or "")), []
+        ).append(item)
     lines = [f"{'bound':>10}  {'method':<8}{'contexts':>8}{'seconds':>9}  place"]
     for (header, bound, method, evidence, reason), items in sorted(
         groups.items(), key=lambda g: (g[0][0], str(g[0][1:]))

@@ -205,7 +205,7 @@ def _loops(result: Result) -> list[dict[str, Any]]:
                     if row["high"] is None or rounds > row["high"]:
                         row["high"], row["evidence"] = rounds, bound.explained
                     row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
-                row["evidence"] = row["evidence"] or bound.explained or bound.reason
+                row["evidence"] = row["evidence"] or bound.explained or str(bound.reason)
                 rests = {numbers[a] for a in bound.assumptions if a in numbers}
                 row["assumptions"] = sorted({*row["assumptions"], *rests})
     return [found[key] for key in sorted(found)]

@@ -210,7 +210,7 @@ class Case:
 
 def loop_bounds(bounds: tuple[int, ...]) -> tuple[LoopBound, ...]:
     """One proved bound per loop."""
-    return tuple(LoopBound(i, b, True, "nusmv", None, "", 0.0) for i, b in enumerate(bounds))
+    return tuple(LoopBound(i, b, True, "nusmv", None, None, 0.0) for i, b in enumerate(bounds))
 
 
 # How often each form of fact is drawn.
