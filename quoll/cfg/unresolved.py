@@ -182,17 +182,24 @@ class Unresolved:
     @property
     def hint(self) -> str:
         """What the user can state, as it is printed."""
-        if self.behind is not None:
-            return self.behind.hint
-        row, section = self.kind.value, self.writable
+        first = self._first
+        row, section = first.kind.value, first.writable
         text = f"{self.proposal}; or " if self.proposal else row.lead
         text += row.hint if section is None else f"{row.hint}; or, {section}"
-        return text + "".join(map(_either_set, self.set_not_known))
+        return text + "".join(map(_either_set, first.set_not_known))
 
     @property
     def asks(self) -> MissingKind:
         """What the fact is about that would tell."""
-        return self.kind.value.asks if self.behind is None else self.behind.asks
+        return self._first.kind.value.asks
+
+    @property
+    def _first(self) -> Unresolved:
+        """What to resolve first: it may resolve this, too."""
+        found = self
+        while found.behind is not None:
+            found = found.behind
+        return found
 
     @property
     def missing(self) -> Missing:
