@@ -18,8 +18,8 @@ from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
-from quoll.semantics.expressions import NAMESPACE, expression
 from quoll.semantics.lift import identity, lift
+from quoll.semantics.operations import NAMESPACE, expression
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 from quoll.words.strided_interval import ValueSet
 

@@ -47,7 +47,7 @@ class Undecided(Exception):
 def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> ConcreteValue:
     """What an op gives for ``values`` that are not all known; ``out_size`` in bytes.
 
-    Meanings of ops: ``quoll.semantics.expressions``.
+    Meanings of ops: ``quoll.semantics.operations``.
     """
     if code in ABSORBED and 0 in values:
         return 0

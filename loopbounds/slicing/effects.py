@@ -6,10 +6,10 @@ leaves unknown are symbols too, one per event, to be replaced by whoever knows t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from loopbounds.slicing.op_terms import OP_TERMS
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, const, either, ite, negate, sym
 from quoll.arm.insn import Insn
@@ -244,7 +244,9 @@ class _Run:
             )
             result = symbol
         else:
-            known = _result(op.code, [self._read(v) for v in op.ins], width)
+            inputs = [self._read(v) for v in op.ins]
+            row = None if op.code in UNKNOWN_CODES else OP_TERMS[op.code]
+            known = None if row is None else row(inputs[0], inputs[-1], width)
             result = self._any(op.out) if known is None else known
         self._state[op.out] = result
 
@@ -269,81 +271,3 @@ class _Run:
         symbol = self._fresh("any", 1 if flag else 8 * out.size)
         self._unknown.add(symbol)
         return terms.zext(symbol, 8 * out.size)
-
-
-def _result(code: OpCode, args: list[Term], width: int) -> Term | None:
-    """The term for a pure op; None where its value is not expressed (any word)."""
-    if code in UNKNOWN_CODES:
-        return None
-    a, b = args[0], args[-1]
-    if code in _COMPARISONS:
-        return terms.zext(_COMPARISONS[code](a, b), width)
-    if code in _WORDS:
-        return _WORDS[code](a, b)
-    if code in _SHIFTS:
-        amount = _amount(b, a.width)
-        if code is OpCode.INT_LEFT:
-            return terms.shl(a, amount)
-        return terms.operation(_SHIFTS[code], a, amount)
-    if code in _FLAGS:
-        x, y = terms.extract(a, 0, 1), terms.extract(b, 0, 1)
-        return terms.zext(_FLAGS[code](x, y), width)
-    if code is OpCode.COPY:
-        return a
-    if code is OpCode.INT_ZEXT:
-        return terms.zext(a, width)
-    if code is OpCode.INT_SEXT:
-        return terms.sext(a, width)
-    if code is OpCode.PIECE:
-        return terms.concat(a, b)
-    if code is OpCode.SUBPIECE and b.constant is not None:
-        kept = min(width, a.width - 8 * b.value)
-        return terms.zext(terms.extract(a, 8 * b.value, kept), width) if kept > 0 else None
-    if code in (OpCode.LZCOUNT, OpCode.POPCOUNT):
-        name = "clz" if code is OpCode.LZCOUNT else "popcount"
-        counted = terms.operation(name, a)
-        return counted if a.width == width else terms.extract(terms.zext(counted, 64), 0, width)
-    if code in (OpCode.INT_DIV, OpCode.INT_REM) and b.constant:
-        return terms.operation("udiv" if code is OpCode.INT_DIV else "urem", a, b)
-    return None
-
-
-def _amount(amount: Term, width: int) -> Term:
-    """A shift amount in the width of what is shifted; too large stays too large."""
-    if amount.width <= width:
-        return terms.zext(amount, width)
-    low = terms.extract(amount, 0, width)
-    beyond = terms.extract(amount, width, amount.width - width)
-    return ite(terms.eq(beyond, const(0, beyond.width)), low, const(-1, width))
-
-
-_Binary = Callable[[Term, Term], Term]
-
-_COMPARISONS: dict[OpCode, _Binary] = {
-    OpCode.INT_EQUAL: terms.eq,
-    OpCode.INT_NOTEQUAL: lambda a, b: negate(terms.eq(a, b)),
-    OpCode.INT_LESS: terms.ult,
-    OpCode.INT_LESSEQUAL: terms.ule,
-    OpCode.INT_SLESS: terms.slt,
-    OpCode.INT_SLESSEQUAL: terms.sle,
-    OpCode.INT_CARRY: terms.carry,
-    OpCode.INT_SCARRY: lambda a, b: terms.operation("scarry", a, b),
-    OpCode.INT_SBORROW: lambda a, b: terms.operation("sborrow", a, b),
-}
-_WORDS: dict[OpCode, _Binary] = {
-    OpCode.INT_ADD: terms.add,
-    OpCode.INT_SUB: terms.sub,
-    OpCode.INT_2COMP: lambda a, b: terms.neg(a),
-    OpCode.INT_NEGATE: lambda a, b: terms.negate(a),
-    OpCode.INT_XOR: lambda a, b: terms.operation("xor", a, b),
-    OpCode.INT_AND: lambda a, b: terms.operation("and", a, b),
-    OpCode.INT_OR: lambda a, b: terms.operation("or", a, b),
-    OpCode.INT_MULT: lambda a, b: terms.operation("mul", a, b),
-}
-_SHIFTS = {OpCode.INT_LEFT: "shl", OpCode.INT_RIGHT: "lshr", OpCode.INT_SRIGHT: "ashr"}
-_FLAGS: dict[OpCode, _Binary] = {
-    OpCode.BOOL_NEGATE: lambda a, b: negate(a),
-    OpCode.BOOL_XOR: lambda a, b: terms.operation("xor", a, b),
-    OpCode.BOOL_AND: both,
-    OpCode.BOOL_OR: either,
-}

@@ -41,6 +41,7 @@ from quoll.domain.evaluators import restrict, restrict_unknown
 from quoll.domain.live_ops import LiveOps, guard_of, live_ops, rejoins, sets_flags
 from quoll.domain.steps import CompiledBlock, Exit, Fork, Meet, Micro, Step, Stop, Straight, Swap
 from quoll.semantics.lift import lifted
+from quoll.semantics.operations import OPERATIONS
 from quoll.semantics.ops import FLAGS, Op, OpCode, Space, Var, const, general
 from quoll.words.strided_interval import ValueSet
 
@@ -364,8 +365,8 @@ class _Compiler:
             self._emit(ev.subpiece, there, a, a, 8 * op.ins[1].offset, 8 * out.size)
         elif code is OpCode.PIECE:
             self._emit(ev.piece if out.size == 8 else truths.unknown_flag, there, a, b)
-        elif code in ev.UNARY:
-            self._emit(ev.unary, there, a, a, ev.UNARY[code], bits)
+        elif OPERATIONS[code].inputs == 1:
+            self._emit(ev.unary, there, a, a, code, bits)
         else:
             self._binary(op, there, a, b, bits)
         if flag and code not in TRUTHS:
@@ -383,7 +384,7 @@ class _Compiler:
         elif bits == 32 and op.code is OpCode.INT_LEFT:
             self._emit(ev.shift_left, there, a, b)
         else:
-            self._emit(ev.binary, there, a, b, ev.BINARY[op.code], bits)
+            self._emit(ev.binary, there, a, b, op.code, bits)
 
     def _compare(self, op: Op, there: int, a: int, b: int) -> None:
         size = op.ins[0].size

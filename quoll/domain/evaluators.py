@@ -30,13 +30,12 @@ from quoll.domain.terms import (
     scale_fact,
     subtract_facts,
 )
+from quoll.semantics.operations import OPERATIONS
 from quoll.semantics.ops import OpCode
 from quoll.words import arithmetic
-from quoll.words.strided_interval import ANY, REMEMBERED, ValueSet, join, progression
+from quoll.words.strided_interval import ANY, REMEMBERED, ValueSet, join
 
 __all__ = [
-    "BINARY",
-    "UNARY",
     "Evaluator",
     "add",
     "binary",
@@ -62,10 +61,8 @@ __all__ = [
 ]
 
 Evaluator = Callable[[AbstractMachine, int, int, int, Any], None]
-Operation = Callable[[ValueSet, ValueSet, int], ValueSet]
 
 TABLE_LIMIT = 64  # members of an address set whose constants are read one by one
-AMOUNTS = 8  # shift amounts that are tried one by one
 SMALL = 1 << 12  # no stack is below this address
 
 
@@ -88,11 +85,7 @@ def copy_sp(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
 def unknown_word(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     """UNKNOWN of up to four bytes; ``extra`` is the site and the number of bits."""
     site, bits = extra
-    m.v[out] = m.fresh(site, _any(bits))
-
-
-def _any(bits: int) -> ValueSet:
-    return ANY if bits == 32 else ValueSet(0, (1 << bits) - 1, 1)
+    m.v[out] = m.fresh(site, arithmetic.any_word(bits))
 
 
 def add(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
@@ -205,10 +198,10 @@ def _loaded(m: AbstractMachine, address: Term, size: int) -> Fact:
         for addr in where:
             constant = m.environment.read(addr, size)
             if constant is None:
-                return _any(8 * size)
+                return arithmetic.any_word(8 * size)
             value = ValueSet(constant, constant, 0)
             result = value if result is None else join(result, value)
-    return _any(8 * size) if result is None else result
+    return arithmetic.any_word(8 * size) if result is None else result
 
 
 def store(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
@@ -285,7 +278,7 @@ def subpiece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     if isinstance(value, ValueSet):
         m.v[out] = m.fresh(site, arithmetic.subpiece(value, low_bit, bits))
     elif type(value) is not int:
-        m.v[out] = m.fresh(site, _any(bits))
+        m.v[out] = m.fresh(site, arithmetic.any_word(bits))
     elif low_bit == 0:
         m.v[out] = _low_bytes(m, value, bits // 8, site)
     else:
@@ -311,26 +304,27 @@ def sign_extend(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> Non
 
 
 def unary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """``extra`` is the site, the operation on value sets, and the number of bits of the input."""
-    site, operation, bits = extra
-    result = operation(m.words(m.v[a]), bits)
+    """``extra`` is the site, the code of the operation, and the number of bits of the input."""
+    site, code, bits = extra
+    words = m.words(m.v[a])
+    result = OPERATIONS[code].intervals(words, words, bits, bits)
     m.v[out] = m.fresh(site, _marked(m, result, bits, m.v[a], None))
 
 
 def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """``extra`` is the site, the operation on value sets, and the number of bits."""
-    site, operation, bits = extra
+    """``extra`` is the site, the code of the operation, and the number of bits."""
+    site, code, bits = extra
     p, q = m.v[a], m.v[b]
     if bits == 64:
-        m.v[out] = operation(_wide(m, p), _wide(m, q), 64)
+        m.v[out] = OPERATIONS[code].intervals(_wide(m, p), _wide(m, q), 64, 64)
         return
-    result = _applied(operation, m.words(p), m.words(q), bits)
+    result = _applied(code, m.words(p), m.words(q), bits)
     m.v[out] = m.fresh(site, _marked(m, result, bits, p, q))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _applied(operation: Operation, a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
-    return operation(a, b, bits)
+def _applied(code: OpCode, a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
+    return OPERATIONS[code].intervals(a, b, bits, bits)
 
 
 def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
@@ -350,7 +344,7 @@ def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
             below = ValueSet(0, cleared - 1, 1) if cleared > 1 else ValueSet.of(0)
             m.v[out] = m.fresh(site, _difference(fact, below))
             return
-    binary(m, out, a, b, (site, arithmetic.bit_and, 32))
+    binary(m, out, a, b, (site, OpCode.INT_AND, 32))
 
 
 def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
@@ -359,7 +353,7 @@ def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     if _is_constant(q) and type(p) is int and arithmetic.has_bits(m.words(p), q):
         m.v[out] = p
         return
-    binary(m, out, a, b, (site, arithmetic.bit_or, 32))
+    binary(m, out, a, b, (site, OpCode.INT_OR, 32))
 
 
 def _is_constant(value: Any) -> bool:
@@ -373,7 +367,7 @@ def shift_left(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     if isinstance(fact, Rotated) and type(q) is int and q < 32:
         m.v[out] = m.fresh(site, scale_fact(fact, q))
     else:
-        binary(m, out, a, b, (site, _shift_left, 32))
+        binary(m, out, a, b, (site, OpCode.INT_LEFT, 32))
 
 
 def _wide(m: AbstractMachine, value: Any) -> ValueSet:
@@ -395,64 +389,6 @@ def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> 
         if base is not None and isinstance(fact, Anchored):
             return Anchored(fact.base, arithmetic.subtract(result, ValueSet.of(base - BIAS)))
     return TAINTED
-
-
-def _shift_left(a: ValueSet, amount: ValueSet, bits: int) -> ValueSet:
-    if amount.size > AMOUNTS:
-        return _any(bits)
-    return arithmetic.shift_left(a, amount, bits)
-
-
-def _shift_right(a: ValueSet, amount: ValueSet, bits: int) -> ValueSet:
-    if amount.size > AMOUNTS:
-        return progression(0, a.high >> min(amount.low, bits), 1)
-    return arithmetic.shift_right(a, amount, bits)
-
-
-def _shift_right_signed(a: ValueSet, amount: ValueSet, bits: int) -> ValueSet:
-    if amount.size > AMOUNTS:
-        return _any(bits)
-    return arithmetic.shift_right_signed(a, amount, bits)
-
-
-def _divide(a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
-    low = a.low // b.high if b.low else 0
-    return progression(low, a.high // max(b.low, 1), 1)
-
-
-def _remainder(a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
-    return progression(0, min(a.high, b.high - 1) if b.low else a.high, 1)
-
-
-def _unknown(a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
-    return _any(bits)
-
-
-def _ones(a: ValueSet, bits: int) -> ValueSet:
-    return progression(0, a.high.bit_length(), 1)
-
-
-BINARY = {
-    OpCode.INT_ADD: arithmetic.add,
-    OpCode.INT_SUB: arithmetic.subtract,
-    OpCode.INT_AND: arithmetic.bit_and,
-    OpCode.INT_OR: arithmetic.bit_or,
-    OpCode.INT_XOR: arithmetic.bit_xor,
-    OpCode.INT_MULT: arithmetic.multiply,
-    OpCode.INT_LEFT: _shift_left,
-    OpCode.INT_RIGHT: _shift_right,
-    OpCode.INT_SRIGHT: _shift_right_signed,
-    OpCode.INT_DIV: _divide,
-    OpCode.INT_REM: _remainder,
-    OpCode.INT_SDIV: _unknown,
-    OpCode.INT_SREM: _unknown,
-}
-UNARY = {
-    OpCode.INT_2COMP: arithmetic.negate,
-    OpCode.INT_NEGATE: arithmetic.bit_not,
-    OpCode.LZCOUNT: arithmetic.leading_zeros,
-    OpCode.POPCOUNT: _ones,
-}
 
 
 def restrict(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:

@@ -11,6 +11,7 @@ from quoll.domain import condition as cond
 from quoll.domain.abstract_machine import AbstractMachine
 from quoll.domain.condition import Comparison, Overflow
 from quoll.domain.terms import MASK, SIGN, Term
+from quoll.semantics.operations import OPERATIONS
 from quoll.semantics.ops import OpCode
 from quoll.words.comparison import Compare
 
@@ -149,11 +150,4 @@ BOOLEANS = {
     OpCode.BOOL_AND: boolean_and,
     OpCode.BOOL_OR: boolean_or,
 }
-COMPARISONS = {
-    OpCode.INT_EQUAL: Compare.EQ,
-    OpCode.INT_NOTEQUAL: Compare.NE,
-    OpCode.INT_LESS: Compare.ULT,
-    OpCode.INT_LESSEQUAL: Compare.ULE,
-    OpCode.INT_SLESS: Compare.SLT,
-    OpCode.INT_SLESSEQUAL: Compare.SLE,
-}
+COMPARISONS = {code: row.relation for code, row in OPERATIONS.items() if row.relation is not None}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate
 
-from quoll.semantics.expressions import EXPRESSIONS, evaluate
+from quoll.semantics.operations import OPERATIONS, evaluate
 from quoll.semantics.ops import Op, OpCode, Space, Var, const
 
 __all__ = ["simplify"]
@@ -56,7 +56,7 @@ def _constant(op: Op) -> bool:
 
 def _evaluated(op: Op, out: Var) -> Op:
     """A copy of the result, where ``op`` is pure and its result a constant or its first input."""
-    if op.code not in EXPRESSIONS:
+    if op.code not in OPERATIONS:
         return op
     if _constant(op):
         values, sizes = [var.offset for var in op.ins], [var.size for var in op.ins]

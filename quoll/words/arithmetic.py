@@ -8,25 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import gcd
 
-from quoll.words.strided_interval import ValueSet, join, meet, progression, wrap
+from quoll.words.strided_interval import ANY, ValueSet, join, meet, progression, wrap
 
 __all__ = [
     "add",
+    "any_word",
     "bit_and",
     "bit_not",
     "bit_or",
     "bit_xor",
+    "count_ones",
+    "divide",
     "halves",
     "leading_zeros",
     "multiply",
     "negate",
+    "remainder",
     "shift_left",
     "shift_right",
     "shift_right_signed",
     "sign_extend",
+    "some_left",
+    "some_right",
+    "some_right_signed",
     "subpiece",
     "subtract",
 ]
+
+AMOUNTS = 8  # shift amounts that are tried one by one
 
 
 def add(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
@@ -112,6 +121,34 @@ def shift_right_signed(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSe
     return _over_amounts(amount, bits, lambda n: _shift_signed(a, n, bits))
 
 
+def some_left(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x << n}; any word for more than ``AMOUNTS`` amounts."""
+    return any_word(bits) if amount.size > AMOUNTS else shift_left(a, amount, bits)
+
+
+def some_right(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x >> n}; only its range for more than ``AMOUNTS`` amounts."""
+    if amount.size > AMOUNTS:
+        return progression(0, a.high >> min(amount.low, bits), 1)
+    return shift_right(a, amount, bits)
+
+
+def some_right_signed(a: ValueSet, amount: ValueSet, bits: int = 32) -> ValueSet:
+    """{x >> n} with the sign; any word for more than ``AMOUNTS`` amounts."""
+    return any_word(bits) if amount.size > AMOUNTS else shift_right_signed(a, amount, bits)
+
+
+def divide(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x // y}, and 0 for y = 0."""
+    low = a.low // b.high if b.low else 0
+    return progression(low, a.high // max(b.low, 1), 1)
+
+
+def remainder(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
+    """{x % y}, and x for y = 0."""
+    return progression(0, min(a.high, b.high - 1) if b.low else a.high, 1)
+
+
 def sign_extend(a: ValueSet, source: int, bits: int = 32) -> ValueSet:
     """Members of ``source`` bits, sign-extended to ``bits``."""
     offset = (1 << bits) - (1 << source)
@@ -131,6 +168,16 @@ def subpiece(a: ValueSet, low_bit: int, bits: int) -> ValueSet:
 def leading_zeros(a: ValueSet, bits: int = 32) -> ValueSet:
     """{number of zeros above the highest one of x}."""
     return progression(bits - a.high.bit_length(), bits - a.low.bit_length(), 1)
+
+
+def count_ones(a: ValueSet, bits: int = 32) -> ValueSet:
+    """{number of ones in x}."""
+    return progression(0, a.high.bit_length(), 1)
+
+
+def any_word(bits: int) -> ValueSet:
+    """All words."""
+    return ANY if bits == 32 else ValueSet(0, (1 << bits) - 1, 1)
 
 
 def halves(a: ValueSet, bits: int = 32) -> tuple[ValueSet | None, ValueSet | None]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopbounds.execution.value import NEAR, ConcreteValue, StackAddress, mixed
-from quoll.semantics.expressions import EXPRESSIONS, evaluate
+from quoll.semantics.operations import OPERATIONS, evaluate
 from quoll.semantics.ops import OpCode
 
 WORD = 1 << 32
@@ -33,7 +33,7 @@ FLAGS = {
 }
 TWO = tuple(
     code
-    for code in EXPRESSIONS
+    for code in OPERATIONS
     if code not in ONE and "BOOL" not in code.name and code not in (OpCode.PIECE, OpCode.SUBPIECE)
 )
 offsets = st.integers(-NEAR, NEAR - 1) | st.integers(-40, 40)

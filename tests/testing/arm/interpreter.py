@@ -12,8 +12,8 @@ from typing import Protocol
 from quoll.arm.insn import PC, Insn
 from quoll.arm.system_registers import LINE
 from quoll.errors import ControlFlowError
-from quoll.semantics.expressions import EXPRESSIONS, NAMESPACE, expression
 from quoll.semantics.lift import identity, lift
+from quoll.semantics.operations import NAMESPACE, OPERATIONS, expression
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 
 __all__ = ["ByteMemory", "ConcreteMachine", "ConcreteMemory", "Oracle", "no_oracle"]
@@ -187,7 +187,7 @@ def _lines(op: Op, last: int | None, names: dict[str, object]) -> list[str]:
         name = f"op{len(names)}"
         names[name] = op
         return [f"{out} = oracle({name}) & {(1 << 8 * op.out.size) - 1:#x}"]
-    assert op.code in EXPRESSIONS
+    assert op.code in OPERATIONS
     sizes = [var.size for var in op.ins]
     return [f"{out} = {expression(op.code, ins, sizes, op.out.size)}"]
 
