@@ -18,7 +18,8 @@ PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
 	@echo 'make demo      programs on the kernel in QEMU; a control loop prints its latency and the bound'
-	@echo 'make test      lint, types and every test, those of the kernel included'
+	@echo 'make test      lint, types and every test, those of the kernel included; CASES=10 for ten times'
+	@echo '               as many random cases'
 	@echo 'make quick     the tests that are not slow, in under a minute'
 	@echo 'make coverage  branches that the tests execute, by package; tests and options in ARGS'
 	@echo 'make check     lint, format and types only'
@@ -65,7 +66,9 @@ check: setup
 quick: setup
 	$(PYTEST) -m 'not slow'
 
-test: setup-tests check kernel recorder
+# The types take one processor, what is built the other.
+test: setup-tests
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernel recorder
 	$(PYTEST)
 
 # Line by line in build/coverage/html; ARGS=tests/cache for the tests of one folder.

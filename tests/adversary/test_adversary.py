@@ -21,10 +21,11 @@ from campaigns.adversary.judge import Judge
 from campaigns.adversary.product import Claims, Product
 from campaigns.adversary.program import ARM, BOARDS, THUMB, Board, Program, Writer
 from campaigns.adversary_reverts import PATCHES, ROOT
+from tests.testing.harness.cases import cases
 from wcet.analysis import preparation
 from wcet.analysis.prepared import PreparedPaths
 
-PROGRAMS, BATCH = 500, 100
+PROGRAMS, BATCH = cases(264), 88  # six of each family
 
 
 @pytest.mark.slow("hundreds of hostile programs are analysed and executed")

@@ -15,8 +15,9 @@ from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, Supe
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool, straight
 from tests.testing.cache.walks import Tally, check, hierarchy
+from tests.testing.harness.cases import cases
 
-CASES = 6000  # of the 100,000 in campaigns/caches.py
+CASES = cases(2000)  # of the 100,000 in campaigns/caches.py
 
 
 @pytest.mark.slow("simulates many random accesses")
@@ -40,10 +41,10 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
             total.happened[kind] += tally.happened[kind]
     # The generator must reach what is claimed: hits, first misses, charges paid in advance,
     # and charges that are met by real misses.
-    assert min(total.hits, total.first) > 10_000
-    assert total.paid > 1000
-    assert total.symbolic > 100
-    assert min(total.streams, total.missing) > 500
+    assert min(total.hits, total.first) > 3000
+    assert total.paid > 300
+    assert total.symbolic > 30
+    assert min(total.streams, total.missing) > 150
     assert all(total.happened[kind] > total.charged[kind] // 10 for kind in total.charged)
 
 

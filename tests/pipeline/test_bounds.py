@@ -20,6 +20,7 @@ from quoll.inlining.supergraph import Context, Node, Supergraph
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.cache.walks import L1, hierarchy
+from tests.testing.harness.cases import cases
 from tests.testing.pipeline.runs import (
     BOARDS,
     MEMORY,
@@ -35,9 +36,9 @@ from tests.testing.pipeline.runs import (
     timing,
 )
 
-WARM_CASES = 3000  # with every access a hit: the pipeline alone
-SAMPLED, STATES = 60, 100  # programs and states of each, on either core
-COLD_CASES = 1500  # with caches in any state; many more in campaigns/pipeline.py
+WARM_CASES = cases(1000)  # with every access a hit: the pipeline alone
+SAMPLED, STATES = cases(30), 100  # programs and states of each, on either core
+COLD_CASES = cases(500)  # with caches in any state; many more in campaigns/pipeline.py
 
 
 @pytest.mark.slow("simulates many executions instruction by instruction")

@@ -18,12 +18,13 @@ from quoll.inlining.supergraph import Context, Node, Supergraph
 from quoll.words.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.cache.walks import hierarchy
+from tests.testing.harness.cases import cases
 from tests.testing.pipeline.runs import BOARDS, QUIET, Board, check, timing
 
 SMALL_PAGES = TlbModel(10, 2, 4096)
 SECTIONS = TlbModel(10, 2, 4096, large=((0xF0000000, 0xF7FFFFFF, 1 << 20),))
 LOCKED = TlbModel(10, 2, 1024, locked=((CODE, CODE + 0x3FFFF),))
-CASES = 250
+CASES = cases(100)
 WALK, REFILL = 10 + 2 * 60, 10
 
 

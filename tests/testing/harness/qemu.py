@@ -9,7 +9,6 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from quoll.image.image import Image
-from quoll.recordings.trace import Trace
 from tests.testing.harness import build
 
 # Far more than any run needs; a kernel that hangs must not hang the tests. The
@@ -80,12 +79,7 @@ def preemption_starts(image: Image) -> frozenset[int]:
     return frozenset(s.addr for s in map(image.symbol, names) if s is not None)
 
 
-def record(trace: Path, build_name: str = "kzm-after", program: str = "tests") -> Trace:
-    """What the kernel executes while the program runs; ``trace`` is the file to use.
-
-    Only what a bound is about: nothing that passed a preemption point.
-    """
+def record(trace: Path, build_name: str = "kzm-after", program: str = "tests") -> None:
+    """Write to ``trace`` what the kernel executes while the program runs."""
     done = run_bilby(build_name, program, trace)
     assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout}"
-    image = Image.load(build.kernel(build_name))
-    return Trace.read(trace).without(preemption_starts(image))
