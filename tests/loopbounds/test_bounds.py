@@ -117,6 +117,7 @@ def test_a_fact_about_no_loop_is_refused() -> None:
     assert only(function("fixed").bounds(stated(13, 3))).bound == 37
 
 
+@pytest.mark.slow("NuSMV proves each bound")
 def test_loops_that_wait_for_each_other() -> None:
     """Neither has a bound: what one waits for was asked without an end."""
     text = """volatile unsigned sink;

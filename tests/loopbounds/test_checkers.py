@@ -197,6 +197,7 @@ def lost(question: str) -> ProofOutcome:
     return found[0]
 
 
+@pytest.mark.slow("waits for limits of time and memory")
 def test_a_worker_has_limits() -> None:
     """What hangs in the library, or eats memory there, ends one question."""
     start = time.monotonic()

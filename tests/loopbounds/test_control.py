@@ -68,6 +68,7 @@ def test_other_bits_than_those_demanded_decide_nothing(
         assert a & m == b & m
 
 
+@pytest.mark.slow("many random loop models")
 @given(drawn())
 @settings(max_examples=400)
 def test_control_goes_on_as_long(model: LoopModel) -> None:
@@ -95,6 +96,7 @@ def starting(draw: st.DrawFn) -> LoopModel:
     return replace(model, state=state, again=substitute(model.again, known))
 
 
+@pytest.mark.slow("many random loop models")
 @given(starting())
 @settings(max_examples=300)
 def test_all_starts_are_listed(model: LoopModel) -> None:

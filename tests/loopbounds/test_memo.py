@@ -78,6 +78,7 @@ def test_what_rests_on_an_answer_that_is_presumed_passes() -> None:
     assert kept.for_good().get("kept") is False
 
 
+@pytest.mark.slow("slices every loop of a program twice")
 @pytest.mark.parametrize("level", ["-O1", "-Os"])
 def test_each_round_finds_what_it_would_find_from_the_start(
     level: str, monkeypatch: pytest.MonkeyPatch

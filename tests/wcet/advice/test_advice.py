@@ -138,6 +138,7 @@ def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing that is tried here lowers it" in capsys.readouterr().out
 
 
+@pytest.mark.slow("analyses a whole kernel")
 def test_a_function_of_a_parameter_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def program(body: str, *, thumb: bool) -> Path:
     return build(text, AT, language="asm", cpu=CPU, thumb=thumb)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(("shape", "thumb"), SHAPES)
 def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_path: Path) -> None:
     elf = program((THUMB if thumb else ARM)[shape], thumb=thumb)

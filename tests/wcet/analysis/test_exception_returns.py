@@ -60,6 +60,7 @@ CHANGE = (
 )
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("case", FOLLOWED)
 def test_returns_that_surely_stay_are_followed(analysed: Analysed, case: str) -> None:
     """Rule 49: the loop behind the return belongs to the path."""
@@ -125,6 +126,7 @@ def test_so_it_is_on_the_other_core_and_in_thumb(analysed: Analysed, board: Boar
 ENTERED = "is called in Supervisor mode, in which it returns to its caller"
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("change", ["cps #0x13", "mov r1, #0xd3\nmsr cpsr_c, r1"])
 def test_an_entry_is_called_in_the_mode_in_which_it_returns(
     analysed: Analysed, change: str

@@ -92,6 +92,7 @@ g: .word 0xe0004730
 JUMPS = ("mov pc, r0", "add pc, r0, r2", "orr pc, r0, #0", "mvn pc, r4", "sub pc, r0, #0")
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("jump", JUMPS)
 def test_data_processing_interworks_from_version_7_on(jump: str) -> None:
     """A2.3.1: before it, a write to the pc stays in ARM state (rule 47)."""

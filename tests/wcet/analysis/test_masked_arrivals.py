@@ -12,6 +12,7 @@ import pytest
 from tests.testing.wcet.masked_arrivals import in_qemu, on_the_machine
 
 
+@pytest.mark.slow("executes a random kernel for each arrival")
 @pytest.mark.parametrize(("style", "build"), [("drivers", "gcc thumb"), ("switches", "clang arm")])
 def test_no_masked_interval_is_longer_than_its_bound(
     style: str, build: str, tmp_path: Path
@@ -21,6 +22,7 @@ def test_no_masked_interval_is_longer_than_its_bound(
     assert found.closest > 0.1
 
 
+@pytest.mark.slow("runs a random kernel in QEMU")
 @pytest.mark.parametrize(("style", "build"), [("locks", "gcc arm")])
 def test_no_interrupt_in_qemu_waits_for_longer(style: str, build: str, tmp_path: Path) -> None:
     found = in_qemu(2, style, build, tmp_path, 200)

@@ -202,6 +202,7 @@ def test_recursion_is_shared_one_activation_after_another(depth: int, tmp_path: 
     assert any("recursion of walk" in text for text in map(str, once.assumptions))
 
 
+@pytest.mark.slow("a large program")
 def test_depth_costs_as_many_analyses_and_not_its_power(tmp_path: Path) -> None:
     known = [
         deep(tmp_path, TREE, f"recursion of walk at most {depth}\n", Sharing()).cycles

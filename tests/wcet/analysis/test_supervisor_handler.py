@@ -47,6 +47,7 @@ def kernel(first: str = "svc #1", nested: str = "", *, thumb: bool = False) -> P
     return build(text, AT, language="asm", cpu="cortex-a8", thumb=thumb)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("thumb", [False, True])
 @pytest.mark.parametrize("first", ["svc #1", "nop", "cmp r0, #3\n svceq #1"])
 def test_each_takes_what_the_handler_does(first: str, thumb: bool, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def answered(elf: Path, folder: Path, status: int = 0, *more: str) -> dict[str, 
     return document
 
 
+@pytest.mark.slow("analyses and executes random programs")
 @pytest.mark.parametrize("optimise", ["-O1", "-O2", "-Os"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_execution_is_masked_for_longer(name: str, optimise: str, tmp_path: Path) -> None:
