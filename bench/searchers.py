@@ -54,7 +54,7 @@ def recorded(elf: Path) -> list[Check]:
 
     with (
         patch.object(SmtSolver, "check", check),
-        patch("wcet.commands.loops.BoundOptions", here),
+        patch("wcet.request.BoundOptions", here),
         redirect_stdout(StringIO()),
     ):
         cli.main(["loops", str(elf), "--no-cache", "--quiet"])

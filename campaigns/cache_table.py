@@ -30,8 +30,9 @@ from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import SegmentValues, segments, undivided
 from quoll.values.values import Values, analyse
 from tests.testing.harness import build
+from wcet.analysis.entry_stages import AnalysisTarget, iterations, of_segment, whole_graph
 from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation, infeasible_edges, of_segment, rounds_of
+from wcet.analysis.preparation import infeasible_edges, valued
 from wcet.analysis.references import known_line
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
@@ -81,8 +82,8 @@ def main() -> int:
         run = begin(platform)
         entries = []
         for name, address in run.entries.items():
-            valued = Preparation(run).valued(name, address)
-            entries.append(prepared(run, name, valued.graph, valued.values))
+            known = valued(AnalysisTarget(run, name, address))
+            entries.append(prepared(run, name, known.graph, known.values))
         found[f"policies {platform}"] = markdown(POLICY_HEAD, policies(run, entries))
         if not removed:
             rows = [(entry.name, *competition(entry, run.platform)) for entry in entries]
@@ -163,7 +164,7 @@ def with_policy(board: Platform, policy: Policy) -> Platform:
 
 def costs_of(start: Start, board: Platform) -> Costs:
     classes = classify(start.graph, start.values, board.hierarchy)
-    classes = classes.counted(rounds_of(start.bounds))
+    classes = classes.counted(iterations(start.bounds))
     first = start.place is None
     return charge(
         start.graph, classes, start.values, board.hierarchy, board.timing, exception=first
@@ -206,7 +207,7 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
 def with_and_without(run: Run, entry: Entry) -> Iterator[str]:
     """Contexts in which edges were removed, and bounds with and without that."""
     address = run.entries[entry.name]
-    plain = Preparation(run).whole_graph(address)
+    plain = whole_graph(run, address)
     values = analyse(plain, run.image)
     removed = infeasible_edges(plain, values)
     yield f"{len(removed)}"

@@ -17,8 +17,8 @@ from campaigns.documented import replace
 from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
 from wcet.analysis.analyse import analyse
+from wcet.analysis.entry_stages import whole_graph
 from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.executions.fact_check import FactRecord, check_facts
@@ -56,9 +56,7 @@ def survived() -> dict[str, FactRecord]:
     with tempfile.TemporaryDirectory() as folder:
         qemu.record(path := Path(folder) / "tests.trace")
         run = Run.begin(KERNEL, options(FACTS), Stages(verbose=False))
-        graphs = {
-            address: Preparation(run).whole_graph(address) for address in run.entries.values()
-        }
+        graphs = {address: whole_graph(run, address) for address in run.entries.values()}
         records, _ = check_facts(run.image, run.facts, graphs, path.name, Trace.read(path))
     return {record.fact.source.text: record for record in records}
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds, totals
-from ilp.constraints.parameters import Parameter, Visits, numbered, open_loops, visits
+from ilp.constraints.parameters import Parameter, Visits, named, numbered, open_loops, visits
 from ilp.parametric import Parametric, parametric_bound
 from ilp.paths.check import check_path
 from ilp.solvers.answer import Solver
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.proof.bound import LoopBound, NamedCount
+from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.errors import FactsError
 from quoll.inlining.supergraph import Supergraph
@@ -58,8 +58,8 @@ def bound_entry(
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
     stated = numbered(bounds, parameters, values)
-    named = {loop: p for loop, p in parameters.items() if p.name not in values}
-    still = open_loops(stated, named)
+    without = {loop: p for loop, p in parameters.items() if p.name not in values}
+    still = open_loops(stated, without)
     limits = visits(parameters, values)
     if not still:
         worst = known
@@ -99,12 +99,7 @@ def bound_entry(
         seconds=seconds,
         place=place,
     )
-    shown = tuple(
-        replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason=None)
-        if (p := still.get(b.loop)) is not None
-        else b
-        for b in stated
-    )
+    shown = named(stated, still)
     return EntryBound(worst, shown, checked_bounds(graph, numbers), parametric, example, limits)
 
 

@@ -765,13 +765,6 @@ MAPPED_AS_BEFORE = AssumptionKind(
     refuted_by="page tables that map one of these addresses elsewhere behind it",
     checked_by="nothing: recordings hold virtual addresses only",
 )
-MEMORY_MAP = AssumptionKind(
-    "memory map",
-    "memory map: addresses name the memory that platform {name} says",
-    proved_by="page tables that map the fixed [[memory]] entries as they say",
-    refuted_by="a page table entry that maps one of these addresses elsewhere",
-    checked_by="nothing: recordings hold virtual addresses only",
-)
 
 KINDS: tuple[AssumptionKind, ...] = (
     S1,
@@ -846,7 +839,6 @@ KINDS: tuple[AssumptionKind, ...] = (
     S5,
     S6,
     MAPPED_AS_BEFORE,
-    MEMORY_MAP,
 )
 _BY_NAME = {kind.name: kind for kind in KINDS}
 

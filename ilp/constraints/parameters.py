@@ -23,6 +23,7 @@ __all__ = [
     "Parameter",
     "Visits",
     "loop_parameters",
+    "named",
     "numbered",
     "open_loops",
     "refuse_unknown",
@@ -146,6 +147,19 @@ def numbered(
         if (p := still.get(b.loop)) is not None
         and p.name in values
         and (b.bound is None or p.bound(values[p.name]) < b.bound)
+        else b
+        for b in bounds
+    )
+
+
+def named(
+    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter]
+) -> tuple[LoopBound, ...]:
+    """``bounds`` with the parameter as the evidence of the loops that no number decides."""
+    still = open_loops(bounds, parameters)
+    return tuple(
+        replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason=None)
+        if (p := still.get(b.loop)) is not None
         else b
         for b in bounds
     )

@@ -86,7 +86,7 @@ OPS_TO_SLICES = Treatment("by its ops", "loopbounds.slicing.effects:block_effect
 OPS_TO_MACHINE = Treatment("by its ops", "loopbounds.execution.machine:Machine")
 ENDS = Treatment("the path ends, or goes on at a known place", "quoll.cfg.discover:FunctionBuilder")
 UNRESOLVED = Treatment("refused unless a fact says more", "quoll.cfg.discover:FunctionBuilder")
-REFUSED_WRITE = Treatment("refused by name", "wcet.analysis.preparation:refuse_control_writes")
+REFUSED_WRITE = Treatment("refused by name", "wcet.analysis.refusals:refuse_control_writes")
 STATUS_WORD = Treatment(
     "User mode, bit E and bit T are refused; unknown words are listed",
     "quoll.values.status_words:check_status_words",
@@ -211,7 +211,7 @@ ROWS: tuple[SystemInstruction, ...] = (
                 "registers of every mode are unknown", "quoll.domain.banked_registers:forget_banks"
             ),
             Column.PIPELINE: Treatment(
-                "refused: no core here has it", "wcet.analysis.executable:refuse_lacking"
+                "refused: no core here has it", "wcet.analysis.refusals:refuse_lacking"
             ),
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cache.classify import classify
 from cache.reference import Kind, Reference
 from quoll.errors import WcetError
 from quoll.facts import Facts, PointsInto, UnknownPointsInto
@@ -19,11 +18,13 @@ from quoll.facts.read import load
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.sharing import NEVER
 from quoll.inlining.vivu import Vivu
+from quoll.preemption.segments import undivided
 from quoll.printable import printable
 from wcet.advice.lever import Lever
 from wcet.analysis.analyse import analyse
+from wcet.analysis.entry_stages import AnalysisTarget, classified, contexts
 from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation
+from wcet.analysis.preparation import valued
 from wcet.analysis.result import EntryResult, Result
 from wcet.analysis.run import Run, facts_files
 from wcet.analysis.stages import Silent
@@ -83,12 +84,12 @@ def of_inputs(
 def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_Trial]:
     facts = load(facts_files(result.kernel, options))
     run = Run.begin(result.kernel, options, Silent())
-    prepare = Preparation(run)
-    valued = prepare.valued(entry.name, run.entries[entry.name])
-    classes = classify(valued.graph, valued.values, run.platform.hierarchy)
+    address = run.entries[entry.name]
+    found = valued(AnalysisTarget(run, entry.name, address))
+    classes = classified(found, undivided(found.graph))
     accesses = [
         (node.block.insns[reference.insn].addr, reference)
-        for node, references in zip(valued.graph.nodes, classes.references, strict=True)
+        for node, references in zip(found.graph.nodes, classes.references, strict=True)
         for reference in references
         if reference.kind in DATA_KINDS
     ]
@@ -98,13 +99,13 @@ def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_T
     yield from _of_memory(result, options, facts)
     yield from _of_accesses(result, entry, options, facts, accesses)
     platform = result.platform
-    contexts = prepare.contexts(run.entries[entry.name]) if entry.shared else 0
-    if 0 < contexts <= MOST_CONTEXTS:
+    inlined = contexts(run, address) if entry.shared else 0
+    if 0 < inlined <= MOST_CONTEXTS:
         yield _Trial(
             "--share never",
             replace(options, sharing=NEVER),
             "",
-            f"always: a finer analysis of the same program, in {contexts:,} contexts",
+            f"always: a finer analysis of the same program, in {inlined:,} contexts",
             f"{len(entry.shared)} functions are charged at each call what their worst call takes, "
             "whatever callers hand over",
         )

@@ -10,8 +10,8 @@ from pathlib import Path
 from quoll.errors import InputError
 from quoll.recordings.follow import follow
 from quoll.recordings.trace import End, Trace
+from wcet.analysis.entry_stages import whole_graph
 from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Silent
@@ -38,7 +38,7 @@ def recorded(kernel: Path, options: Options, entry: EntryResult, files: Sequence
     if not files:
         return Recorded()
     run = Run.begin(kernel, replace(options, vivu=replace(options.vivu, unroll=False)), Silent())
-    graph = Preparation(run).whole_graph(run.entries[entry.name])
+    graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
         for execution in Trace.read(file).executions:

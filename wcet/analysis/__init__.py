@@ -3,5 +3,5 @@
 Takes the path of an ELF and ``Options``.
 Gives ``Result``: bounds, worst paths, interrupt latency, and the assumptions all of it rests on.
 Source: docs/architecture.md; docs/soundness.md.
-Names: analyse.analyse, preparation.Preparation, result.Result, request_key.request_key.
+Names: analyse.analyse, preparation.prepare, result.Result, request_key.request_key.
 """

@@ -170,9 +170,10 @@ def prepared(run: Run, name: str, address: int) -> Prepared:
     They are imported here: an entry that is recalled needs none of them, and they are half of what
     a start imports.
     """
-    from wcet.analysis.preparation import Preparation
+    from wcet.analysis.entry_stages import AnalysisTarget
+    from wcet.analysis.preparation import prepare
 
-    return Preparation(run).prepare(name, address)
+    return prepare(AnalysisTarget(run, name, address))
 
 
 def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:

@@ -75,7 +75,7 @@ class Prepared:
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
     shared: tuple[SharedFunction, ...] = ()  # callees before their callers
-    unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
+    unmasking: tuple[int, ...] = ()  # instructions after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with what says so
 
 

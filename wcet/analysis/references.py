@@ -6,20 +6,27 @@ An entry that an earlier run has answered has no classes in its result; they are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cache.classify import classify
 from cache.reference import Classification, Reference
 from pipeline.charge import due_cycles, latencies
 from pipeline.timing import MemoryLatencies
 from quoll.arm.insn import Insn
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.segments import SegmentValues
-from wcet.analysis.preparation import Preparation, rounds_of
+from quoll.preemption.segments import Segment, undivided
+from wcet.analysis.entry_stages import (
+    AnalysisTarget,
+    ValuedCode,
+    classified,
+    divided,
+    hierarchy_of,
+    iterations,
+)
+from wcet.analysis.preparation import valued
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import Run
 
-__all__ = ["Classified", "Weighed", "classified", "known_line", "on_worst_path", "weighed"]
+__all__ = ["Classified", "Weighed", "known_line", "on_all_paths", "on_worst_path", "weighed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +39,34 @@ class Classified:
     memory: MemoryLatencies
 
 
-def classified(shared: Run, name: str, address: int) -> Classified:
+def on_all_paths(run: Run, name: str, address: int) -> Classified:
     """The classes of one entry; until its worst path is known every node counts once."""
-    valued = Preparation(shared).valued(name, address)
-    with shared.stages.stage("cache", name):
-        classes = classify(valued.graph, valued.values, shared.platform.hierarchy)
-    memory = latencies(valued.graph, shared.platform.hierarchy, shared.platform.timing.memory)
-    return Classified(valued.graph, classes, (1,) * len(valued.graph.nodes), memory)
+    entry = valued(AnalysisTarget(run, name, address))
+    with entry.code.stage("cache"):
+        return _classified(entry, undivided(entry.graph))
 
 
-def on_worst_path(shared: Run, name: str, result: EntryResult) -> Classified:
+def on_worst_path(run: Run, name: str, result: EntryResult) -> Classified:
     """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
-    valued = Preparation(shared).valued(name, shared.entries[name])
+    entry = valued(AnalysisTarget(run, name, run.entries[name]))
     part = next(
         p
-        for p in Preparation(shared).segments(valued.graph, valued.values)
+        for p in divided(entry)
         if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
     )
-    with shared.stages.stage("cache", name):
-        values = SegmentValues(valued.values, part)
-        hierarchy = Preparation(shared).hierarchy_of(part)
-        classes = classify(part.graph, values, hierarchy).counted(rounds_of(result.bounds))
-    counts = result.solution.nodes or (1,) * len(part.graph.nodes)
-    memory = latencies(part.graph, hierarchy, shared.platform.timing.memory)
-    return Classified(part.graph, classes, tuple(counts), memory)
+    with entry.code.stage("cache"):
+        found = _classified(entry, part)
+    counts = result.solution.nodes or found.counts
+    return replace(
+        found, classes=found.classes.counted(iterations(result.bounds)), counts=tuple(counts)
+    )
+
+
+def _classified(valued: ValuedCode, part: Segment) -> Classified:
+    """The references of a segment, each node once."""
+    hierarchy, timing = hierarchy_of(valued.code, part), valued.code.run.platform.timing
+    memory = latencies(part.graph, hierarchy, timing.memory)
+    return Classified(part.graph, classified(valued, part), (1,) * len(part.graph.nodes), memory)
 
 
 @dataclass(frozen=True, slots=True)

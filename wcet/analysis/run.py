@@ -99,7 +99,7 @@ class Run:
             starts=tuple(start for result in results for start in result.starts),
             paths=prepared.paths,
             parametric=largest(functions),
-            unmasking=prepared.unmasking,
+            unmasking=tuple(map(self.image.place, prepared.unmasking)),
             never_returning=prepared.never_returning,
             shared=prepared.shared,
         )

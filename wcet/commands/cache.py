@@ -16,8 +16,8 @@ from wcet.analysis.entries import find_entry
 from wcet.analysis.references import (
     Classified,
     Weighed,
-    classified,
     known_line,
+    on_all_paths,
     on_worst_path,
     weighed,
 )
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
     stages = Stages(verbose=not options.quiet)
     shared = Run.begin(options.kernel, wanted, stages)
     if options.function:
-        found = {name: classified(shared, name, addr) for name, addr in shared.entries.items()}
+        found = {name: on_all_paths(shared, name, addr) for name, addr in shared.entries.items()}
         addr = find_entry(shared.image, shared.platform, options.function) & ~1
         stages.done()
         listing = {name: instructions(shared, entry, addr) for name, entry in found.items()}

@@ -12,7 +12,8 @@ from quoll.errors import InputError
 from quoll.facts import LoopParameter, UnknownPointsInto
 from quoll.recordings.trace import Trace
 from wcet.analysis.analyse import recalled_or_prepared
-from wcet.analysis.preparation import Preparation
+from wcet.analysis.entry_stages import AnalysisTarget, whole_graph
+from wcet.analysis.preparation import valued
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
@@ -95,9 +96,7 @@ def run(options: argparse.Namespace) -> int:
         address & ~1: recalled_or_prepared(analysis, name, address)
         for name, address in entries.items()
     }
-    graphs = {
-        address & ~1: Preparation(analysis).whole_graph(address) for address in entries.values()
-    }
+    graphs = {address & ~1: whole_graph(analysis, address) for address in entries.values()}
     unknown = unknown_accesses(analysis, entries)
     walks = {address: walks_of(found) for address, found in prepared.items()}
     checked = []
@@ -142,9 +141,8 @@ def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int
     """The instructions that a fact about accesses of unknown address speaks of."""
     if not analysis.facts.of(UnknownPointsInto):
         return frozenset()
-    prepare = Preparation(analysis)
-    found = (prepare.valued(name, address).values.unknown for name, address in entries.items())
-    return frozenset().union(*found)
+    coded = (AnalysisTarget(analysis, name, address) for name, address in entries.items())
+    return frozenset().union(*(valued(code).values.unknown for code in coded))
 
 
 def labelled(

@@ -35,7 +35,7 @@ from wcet.reports.loads import FunctionLoad, counted_paths
 from wcet.reports.painted import LEGEND, painted
 from wcet.request import add_facts, add_vivu, vivu_of
 
-__all__ = ["add_to"]
+__all__ = ["add_to", "listed_program"]
 
 ENTRIES = "a symbol or an address; repeatable (default: every function symbol)"
 
@@ -96,7 +96,7 @@ def cfg_command(options: argparse.Namespace) -> int:
         raise UsageError("--platform is of --cycles", hint="control flow alone needs none")
     if options.cycles and not options.function:
         raise UsageError("--cycles is of a drawing", hint="name its function with --function")
-    image, program = _program(options, [options.function] if options.function else [])
+    image, program = listed_program(options, [options.function] if options.function else [])
     if options.entry:
         program = _with_depths(program, image, load(tuple(options.facts)))
     if options.function:
@@ -124,7 +124,7 @@ def cfg_command(options: argparse.Namespace) -> int:
 
 def disasm_command(options: argparse.Namespace) -> int:
     """``wcet disasm``."""
-    image, program = _program(options, [options.function])
+    image, program = listed_program(options, [options.function])
     function = _function(image, program, options.function)
     publish(options, [], lambda: disassembly(function, image))
     return 0
@@ -132,7 +132,7 @@ def disasm_command(options: argparse.Namespace) -> int:
 
 def callgraph_command(options: argparse.Namespace) -> int:
     """``wcet callgraph``."""
-    image, program = _program(options, [])
+    image, program = listed_program(options, [])
     publish(
         options,
         [
@@ -144,7 +144,8 @@ def callgraph_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
+def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
+    """The functions of ``--entry`` and ``more``, else of the whole file, and what they reach."""
     image = extra(options).image(options.binary)
     named = [_address(image, name) for name in (*options.entry, *more)]
     entries = named or [

@@ -4,57 +4,29 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loopbounds.bounds import bound_loops, bounds_by_counting
-from loopbounds.budgets.budget import Budget
-from loopbounds.execution.concrete import concrete_execution
-from loopbounds.proof.bound import LoopBound, NotWhilePending, substituted
-from loopbounds.proof.options import BoundOptions
-from loopbounds.recursion import find_depths, with_depths
+from loopbounds.proof.bound import substituted
 from loopbounds.written_loops import loops_not_found
-from quoll.assumptions import MEMORY_MAP, Assumption, table
+from quoll.assumptions import table
 from quoll.cfg.cfg import Program
 from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, WcetError
 from quoll.exchange.otawa_xml import write_ffx
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, load
-from quoll.facts.annotations import read_annotations
-from quoll.facts.read import uncontradicted
-from quoll.facts.regions import Regions
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.listing.listing import loops_text
-from quoll.preemption.pending import find_pending_tests
-from quoll.preemption.segments import segments
-from quoll.spelling import did_you_mean
-from quoll.values.exception_returns import refuse_returns_to_code
-from quoll.values.inlined import inlined
-from quoll.values.status_words import check_status_words
-from quoll.values.values import Values
-from wcet.analysis.entries import ALL, find_entries, path_ends
-from wcet.analysis.interrupts import serves_interrupts
-from wcet.analysis.preparation import refuse_unmodelled
-from wcet.analysis.raw_memory import add_memory, extra, refuse_several, starting
+from wcet.analysis.entries import find_entries
+from wcet.analysis.entry_loops import EntryLoops, LoopInContext, loops_of
+from wcet.analysis.entry_stages import AnalysisTarget, Arrival, PathOrigin
+from wcet.analysis.raw_memory import refuse_several
+from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
-from wcet.numbers import seconds
-from wcet.platforms import platform as platforms
-from wcet.platforms.platform import Platform
-from wcet.platforms.processor import check_processor
-from wcet.request import (
-    add_cache,
-    add_command,
-    add_facts,
-    add_force_core,
-    add_proofs,
-    add_sources,
-    kept,
-)
+from wcet.commands.listing import listed_program
+from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
 
@@ -70,8 +42,11 @@ method and evidence:
   smt      the same, proved by the SMT solver: NuSMV is missing, or --checker smt
   fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
   pending  it does not go round while an interrupt is pending: code in it tests for one, and each
-           path from the arrival of an interrupt on is bounded by itself, as 'wcet analyse' does it
+           path from the arrival of an interrupt on is bounded by itself
   -        none: the reason names the values that nothing bounds, and the fact that would help
+
+These are the bounds that 'wcet analyse' uses, under the same options. Loops of a function that is
+analysed once for all its calls (--share) are listed once, for any context of that function.
 """
 
 EXAMPLES = """\
@@ -85,52 +60,6 @@ exit status: 0, or 6 when a loop has no bound, 8 if because the solver is missin
 listing is complete all the same). An entry that 'wcet analyse' refuses is left out, and its error
 gives the status
 """
-
-WIDTH = 24  # of the progress bar
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """A loop in one context."""
-
-    entry: str
-    graph: Supergraph
-    loop: SuperLoop
-    bound: LoopBound
-
-    @property
-    def header(self) -> int:
-        """Address."""
-        return self.graph.nodes[self.loop.header].block.addr
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedEntry:
-    """An entry in all its contexts, and the bounds of its loops."""
-
-    name: str
-    graph: Supergraph
-    bounds: tuple[LoopBound, ...]
-    assumptions: tuple[Assumption, ...] = ()
-
-    def listed(self) -> list[Listed]:
-        """Its loops, one by one."""
-        pairs = zip(self.graph.loops, self.bounds, strict=True)
-        return [Listed(self.name, self.graph, loop, bound) for loop, bound in pairs]
-
-    def depths(self, image: Image) -> list[dict[str, Any]]:
-        """How deep the recursion goes that it reaches."""
-        reached = {self.graph.contexts[node.context].function for node in self.graph.nodes}
-        return [
-            {
-                "entry": self.name,
-                "function": _function(image, function),
-                "activations": depth.activations,
-                "evidence": "; ".join(map(str, depth.facts)) or depth.evidence,
-            }
-            for function, depth in sorted(self.graph.guidance.depths.items())
-            if function in reached
-        ]
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -151,100 +80,36 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="an entry of the platform, a symbol, an address, or 'all'; repeatable (default: the "
         "entries of the platform if the ELF has them, else every function symbol, each by itself)",
     )
-    p.add_argument(
-        "--platform",
-        metavar="NAME|FILE.toml",
-        help="names the entries and where paths end (default: by the ELF's build attributes)",
-    )
-    add_force_core(p)
-    add_memory(p)
-    add_sources(p)
-    add_facts(p, "bounds that are known; repeatable; program.facts beside program.elf is read too")
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
     p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
     p.add_argument("--ffx", metavar="FILE", help="write the bounds as flow facts for OTAWA, too")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
-    p.add_argument(
-        "--time-limit",
-        type=seconds("--time-limit"),
-        default=60.0,
-        metavar="SECONDS",
-        help="processor time for each loop; a loop that needs more is not bounded (default: 60)",
-    )
-    add_proofs(p)
-    add_cache(p)
+    add_analysis(p)
     p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
-    image = extra(options).image(options.binary)
-    beside = options.binary.with_suffix(".facts")
-    automatic = not options.no_facts and beside.is_file() and beside not in options.facts
-    facts = loaded = load((*([beside] if automatic else []), *options.facts))
     stages = Stages(verbose=not options.quiet)
-    if not options.no_facts:
-        written = read_annotations(image, options.binary, options.source_dir or Path())
-        facts = uncontradicted((*facts.facts, *written.facts))
-        for text in (*loaded.remarks, *written.warnings):
-            stages.warn(text)
-    platform, entries = chosen_entries(image, options)
-    forced: tuple[Assumption, ...] = ()
-    if platform is not None:
-        if options.platform:
-            force = options.force_core
-            assumed = check_processor(
-                image.attributes, platform.name, platform.processor, force=force
-            )
-            forced = assumed if force else ()
-        mapped = platform.with_regions(Regions.of(facts, image))
-        image = image.mapped(mapped.hierarchy.memory, platform.processor.version)
-    ends = None if platform is None else path_ends(image, platform)
-    program = extract(image, sorted(set(entries.values())), facts, ends)
     if options.nest:
+        image, program = nested(options, stages)
         publish(options, [], lambda: loops_text(program, image))
         return 0
-    bounds = BoundOptions(
-        store=kept(options),
-        models=options.smv,
-        budget=Budget(seconds=max(1, round(options.time_limit))),
-        checker=options.checker,
-        prove_stated=options.prove_stated,
-    )
-    called = platform is None and not options.entry
-    if options.from_reset:
-        refuse_several(entries)
-    listing = _Listing(
-        image,
-        program,
-        ends,
-        facts,
-        platform,
-        bounds,
-        stages,
-        called,
-        options.from_reset,
-        bool(options.force_core),
-    )
-    analysed = list(listing.entries(entries))
+    inputs, arrival = read_inputs(options, stages)
+    image, refused = inputs.image, list[WcetError]()
+    analysed = list(each(inputs, arrival, refused))
     stages.done()
-    found = [item for entry in analysed for item in entry.listed()]
-    removed = (r.fact for entry in analysed for r in entry.graph.guidance.removed)
-    given = (a for entry in analysed for a in entry.assumptions)
-    proofs = (a for item in found for a in item.bound.assumptions)
-    regions = Regions.of(facts, image)
-    told = platform is not None and any(r.fixed and r.physical for r in image.memory.regions)
-    board = (MEMORY_MAP.of(name=platform.name),) if platform and told else ()
-    known = (*board, *forced, *regions.assumptions, *program.assumptions, *removed, *given, *proofs)
-    assumptions = tuple(dict.fromkeys(known))
-    depths = [depth for entry in analysed for depth in entry.depths(image)]
+    found = [(entry.name, one) for entry in analysed for one in entry.loops]
+    assumptions = tuple(dict.fromkeys(a for entry in analysed for a in entry.assumptions))
+    depths = [depth for entry in analysed for depth in depths_json(image, entry)]
     document = {
         "schema_version": SCHEMA_VERSION,
-        "loops": [as_json(image, item) for item in found],
+        "loops": [as_json(image, name, one) for name, one in found],
         "recursion": depths,
         "assumptions": list(map(str, assumptions)),
         "assumption_kinds": table(assumptions),
     }
+    loops = [one for _, one in found]
     lines = [
         f"recursion: {d['entry']}: at most {d['activations']} activations of {d['function']} "
         f"at a time: {d['evidence']}"
@@ -255,210 +120,120 @@ def run(options: argparse.Namespace) -> int:
         options,
         [
             (options.json, lambda: json.dumps(document, indent=1) + "\n"),
-            (options.ffx, lambda: to_ffx(image, found, options.binary.name)),
+            (options.ffx, lambda: to_ffx(image, loops, options.binary.name)),
         ],
-        lambda: "".join(f"{line}\n" for line in (*as_text(image, found), *lines)),
+        lambda: "".join(f"{line}\n" for line in (*as_text(image, loops), *lines)),
     )
     unanswered = dict.fromkeys(
-        f"{image.place(item.header)}: {item.bound.unanswered}"
-        for item in found
-        if item.bound.unanswered
+        f"{image.place(one.header)}: {one.bound.unanswered}"
+        for one in loops
+        if one.bound.unanswered
     )
-    graphs = [entry.graph for entry in analysed]
-    marked = substituted(options.checker, (item.bound for item in found))
-    for text in (*marked, *unanswered, *loops_not_found(graphs, image, facts)):
+    graphs = [graph for entry in analysed for graph in entry.graphs]
+    marked = substituted(options.checker, (one.bound for one in loops))
+    for text in (*marked, *unanswered, *loops_not_found(graphs, image, inputs.facts)):
         stages.warn(text)
-    if listing.refused:
-        return listing.refused[0].exit_status
-    if any(item.bound.failed for item in found):
+    if refused:
+        return refused[0].exit_status
+    if any(one.bound.failed for one in loops):
         return SolverError.exit_status
-    return UnboundedLoop.exit_status if any(item.bound.bound is None for item in found) else 0
+    missing = (one.bound.bound is None and one.bound.method != "parameter" for one in loops)
+    return UnboundedLoop.exit_status if any(missing) else 0
 
 
-def chosen_entries(
-    image: Image, options: argparse.Namespace
-) -> tuple[Platform | None, dict[str, int]]:
-    """The platform, if one fits, and the addresses of the entries."""
+def read_inputs(options: argparse.Namespace, stages: Stages) -> tuple[Run, Arrival]:
+    """The inputs with the entries to be listed, and how control comes to these.
+
+    Without ``--entry`` and entries of the platform, each function of the file is one by itself.
+    """
+    wanted = requested(options, options.entry, options.smv)
+    inputs = Run.begin(options.binary, replace(wanted, entries=()), stages)
     try:
-        platform = (
-            platforms.load(options.platform)
-            if options.platform
-            else platforms.for_image(image.cpu, image.attributes.arch)[0]
-        )
+        entries = find_entries(inputs.image, inputs.platform, wanted.entries)
+    except UsageError:
+        if options.entry:
+            raise
+        if options.from_reset:
+            raise UsageError(
+                "--from-reset is about paths from an entry", hint="name it with --entry"
+            ) from None
+        return replace(inputs, entries=functions(inputs.image)), Arrival.FUNCTION
+    if options.from_reset:
+        refuse_several(entries)
+    return replace(inputs, entries=entries), Arrival.ENTRY
+
+
+def functions(image: Image) -> dict[str, int]:
+    """The functions of the file by their symbols, or by address where several have the name."""
+    symbols = [
+        symbol
+        for symbol in image.symbols.symbols
+        if symbol.kind == "func" and image.is_executable(symbol.addr)
+    ]
+    found: dict[str, int] = {}
+    for symbol in symbols:
+        address, only = symbol.addr | symbol.thumb, image.only_symbol(symbol.name)
+        if only is None or only == symbol:
+            found[symbol.name if only == symbol else hex(address)] = address
+    return found or {hex(image.entry): image.entry}
+
+
+def nested(options: argparse.Namespace, stages: Stages) -> tuple[Image, Program]:
+    """The functions whose loops are nested; of a file for which no platform is known, too."""
+    try:
+        inputs, _ = read_inputs(options, stages)
     except InputError:
         if options.platform:
             raise
-        platform = None
-    if platform is not None:
-        try:
-            return platform, find_entries(image, platform, tuple(options.entry) or (ALL,))
-        except UsageError:
-            if options.entry:
-                raise
-    names = options.entry or [
-        s.name if alone else hex(s.addr | s.thumb)
-        for s in image.symbols.symbols
-        if s.kind == "func" and image.is_executable(s.addr)
-        # of several functions of one name, all are there, by their addresses
-        if (alone := image.only_symbol(s.name) == s) or image.only_symbol(s.name) is None
-    ]
-    return None, {name: address(image, name) for name in names or [hex(image.entry)]}
+        return listed_program(options, [])
+    entries = sorted({*inputs.entries.values()})
+    return inputs.image, extract(inputs.image, entries, inputs.facts, inputs.ends)
 
 
-def address(image: Image, name: str) -> int:
-    """Of a symbol or a number."""
-    symbol = image.symbol(name)
-    if symbol is not None:
-        return symbol.addr | symbol.thumb
-    try:
-        return int(name, 0)
-    except ValueError:
-        raise UsageError(
-            f"no entry {name!r}: not a symbol of {image.sha256[:8]}",
-            hint=did_you_mean(name, image.symbols.names()) or None,
-        ) from None
+def each(inputs: Run, arrival: Arrival, refused: list[WcetError]) -> Iterator[EntryLoops]:
+    """The loops of each entry; ``refused`` gets the errors of the entries that are left out.
 
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """What the analyses of all entries share.
-
-    ``called``: entries are functions that others call, for which a fact may be true.
+    Raises the error of an entry that is the only one.
     """
-
-    image: Image
-    program: Program
-    ends: frozenset[int] | None
-    facts: Facts
-    platform: Platform | None
-    options: BoundOptions
-    stages: Stages
-    called: bool
-    from_reset: bool
-    force_core: bool
-    refused: list[WcetError] = field(default_factory=list)  # of entries that are left out
-
-    def entries(self, entries: Mapping[str, int]) -> Iterator[AnalysedEntry]:
-        """The loops of each entry, as the analysis of that entry sees them."""
-        for name, address in entries.items():
-            self.stages.say(f"loops of {name}")
-            try:
-                yield self._entry(name, address)
-            except WcetError as error:
-                if len(entries) == 1:
-                    raise
-                self.refused.append(error)
-                self.stages.warn(f"{name}: {error}")
-
-    def _entry(self, name: str, address: int) -> AnalysedEntry:
-        facts, regions = self.facts, Regions.of(self.facts, self.image)
-        image, as_loaded = starting(self.image, name, address, regions, from_reset=self.from_reset)
-        if image.as_loaded != self.image.as_loaded:
-            return self._with(image, address)._entry(name, address)
-        program, options, called = self.program, self.options, self.called
-        depths = find_depths(program, address, image, facts, options, called=called)
-        deep = with_depths(program, address, image, depths)
-        valued = inlined(
-            deep,
-            address,
-            image,
-            facts,
-            regions,
-            accept=partial(
-                refuse_unmodelled,
-                image=image,
-                processor=None if self.platform is None else self.platform.processor,
-                force=self.force_core,
-                stops=not called,
-            ),
-            starts=not called,
-        )
-        changed = valued.read_again(image)
-        if changed is not image:
-            return self._with(changed, address)._entry(name, address)
-        graph, values = valued.graph, valued.values
-        values.environment.used.update(check_status_words(values, image))
-        refuse_returns_to_code(graph, image, values, facts, self.ends or frozenset())
-        if not graph.loops:
-            return AnalysedEntry(
-                name, graph, (), (*deep.assumptions, *values.assumptions, *as_loaded)
-            )
-        cut = self._cut(graph, values)
-        only = None if cut is None else frozenset(range(len(graph.loops))) - cut.keys()
-
-        def progress(answered: int, asked: int, place: str) -> None:
-            done = WIDTH * answered // max(asked, 1)
-            bar = "#" * done + "." * (WIDTH - done)
-            self.stages.say(f"loops of {name} [{bar}] {answered}/{asked} {place}")
-
-        execution = None
-        if only is None and not called:
-            execution = concrete_execution(graph, image, values, facts)
-        if execution is not None:
-            found = bounds_by_counting(graph, image, facts, execution)
-        else:
-            found = bound_loops(
-                graph, image, values, facts, self.options, progress, only, called=called
-            )
-        proofs = (text for bound in found for text in bound.rests)
-        assumptions = (*deep.assumptions, *values.assumptions, *as_loaded, *proofs)
-        if self.platform is None or not cut:
-            return AnalysedEntry(name, graph, found, assumptions)
-        bounds = tuple(cut.get(bound.loop, bound) for bound in found)
-        pending = self.platform.pending_assumption()
-        return AnalysedEntry(name, graph, bounds, (*assumptions, *pending))
-
-    def _with(self, image: Image, address: int) -> _Listing:
-        """The same for one entry, where constants are what ``image`` says."""
-        program = extract(image, [address], self.facts, self.ends)
-        return replace(self, image=image, program=program)
-
-    def _cut(self, graph: Supergraph, values: Values) -> dict[int, LoopBound] | None:
-        """The loops that do not go round while an interrupt is pending (rule 21), by index.
-
-        None if nothing tests for interrupts, and on the interrupt path (rule 32).
-        """
-        platform = self.platform
-        tests = find_pending_tests(values, platform.pending) if platform else None
-        if tests is None or platform is None:
-            return None
-        ends = path_ends(self.image, platform)
-        address = graph.nodes[graph.entry].block.addr
-        if serves_interrupts(self.image, platform, self.facts, ends, address):
-            return None
-        parts = list(segments(values, tests, self.image))
-        turning = {loop for part in parts for loop in part.loops}
-        reached = {node for part in parts for node in part.nodes}
-        found = {}
-        for loop in graph.loops:
-            if loop.index not in turning:
-                places = dict.fromkeys(
-                    self.image.place(graph.nodes[n].block.addr)
-                    for n in tests.reads
-                    if n in loop.nodes
-                )
-                evidence = NotWhilePending(tuple(places))
-                times = int(loop.header in reached)
-                found[loop.index] = LoopBound(
-                    loop.index, times, None, "pending", evidence, None, 0.0
-                )
-        return found
+    for name, address in inputs.entries.items():
+        inputs.stages.say(f"loops of {name}")
+        try:
+            yield loops_of(AnalysisTarget(inputs, name, address, PathOrigin(arrival)))
+        except WcetError as error:
+            if len(inputs.entries) == 1:
+                raise
+            refused.append(error)
+            inputs.stages.warn(f"{name}: {error}")
 
 
-def as_json(image: Image, item: Listed) -> dict[str, Any]:
+def depths_json(image: Image, entry: EntryLoops) -> list[dict[str, Any]]:
+    """How deep the recursion goes that an entry reaches."""
+    return [
+        {
+            "entry": entry.name,
+            "function": _function(image, function),
+            "activations": depth.activations,
+            "evidence": "; ".join(map(str, depth.facts)) or depth.evidence,
+        }
+        for function, depth in sorted(entry.depths.items())
+    ]
+
+
+def as_json(image: Image, entry: str, item: LoopInContext) -> dict[str, Any]:
     """One loop in one context; ``context`` lists the calls that lead there, outermost first."""
     graph, bound = item.graph, item.bound
     node = graph.nodes[item.loop.header]
     line = image.line(item.header)
     calls = [c for c in graph.call_string(node.context) if c.call_site is not None]
     return {
-        "entry": item.entry,
+        "entry": entry,
         "place": image.place(item.header),
         "address": hex(item.header),
         "line": f"{line.file}:{line.line}" if line else None,
         "function": _function(image, graph.contexts[node.context].function),
+        "any_context_of": None if item.summary is None else _function(image, item.summary),
         "context": [image.place(c.call_site) for c in calls if c.call_site is not None],
-        "bound": bound.bound,
+        "bound": item.iterations,
         "exact": bound.exact,
         "method": bound.method,
         "evidence": bound.explained,
@@ -472,32 +247,33 @@ def _function(image: Image, entry: int) -> str:
     return found[0].name if found else hex(entry)
 
 
-def to_ffx(image: Image, found: list[Listed], name: str) -> str:
+def to_ffx(image: Image, found: Sequence[LoopInContext], name: str) -> str:
     """The loops that have a bound in every context, as flow facts for OTAWA.
 
-    What holds only while an interrupt is pending is no bound of the loop.
+    A bound that holds only while an interrupt is pending is none of the loop.
     """
     most: dict[int, int] = {}
-    open_loops = {i.header for i in found if i.bound.bound is None or i.bound.method == "pending"}
+    open_loops = {i.header for i in found if i.iterations is None or i.bound.method == "pending"}
     for item in found:
-        if item.header not in open_loops and item.bound.bound:
-            most[item.header] = max(item.bound.bound, most.get(item.header, 0))
+        if item.header not in open_loops and item.iterations:
+            most[item.header] = max(item.iterations, most.get(item.header, 0))
     loops = [(header, bound, image.place(header)) for header, bound in sorted(most.items())]
     return write_ffx(loops, f"loops of {name}, sha256 {image.sha256}: back edges for each entry")
 
 
-def as_text(image: Image, found: list[Listed]) -> list[str]:
+def as_text(image: Image, found: Sequence[LoopInContext]) -> list[str]:
     """A line per place and answer, with the number of contexts that have it."""
     if not found:
         return ["no loops"]
-    groups: dict[tuple[int, int | None, str, str, str], list[Listed]] = {}
+    groups: dict[tuple[int, int | None, str, str], list[LoopInContext]] = {}
     for item in found:
         b = item.bound
-        groups.setdefault(
-            (item.header, b.bound, b.method, b.explained, str(b.reason or "")), []
-        ).append(item)
+        reason = b.explained if b.reason is None else str(b.reason)
+        if item.summary is not None:
+            reason = f"in any context of {_function(image, item.summary)}: {reason}"
+        groups.setdefault((item.header, item.iterations, b.method, reason), []).append(item)
     lines = [f"{'bound':>10}  {'method':<8}{'contexts':>8}{'seconds':>9}  place"]
-    for (header, bound, method, evidence, reason), items in sorted(
+    for (header, bound, method, reason), items in sorted(
         groups.items(), key=lambda g: (g[0][0], str(g[0][1:]))
     ):
         seconds = max(item.bound.seconds for item in items)
@@ -505,8 +281,8 @@ def as_text(image: Image, found: list[Listed]) -> list[str]:
         lines.append(
             f"{number:>10}  {method or '-':<8}{len(items):>8}{seconds:>9.2f}  {image.place(header)}"
         )
-        lines.append(f"{'':>12}{reason or evidence}")
-    bounded = sum(item.bound.bound is not None for item in found)
+        lines.append(f"{'':>12}{reason}")
+    bounded = sum(item.iterations is not None for item in found)
     exact = sum(bool(item.bound.exact) for item in found)
     lines.append(f"{len(found)} loops in their contexts: {bounded} bounded, {exact} of them exact")
     return lines

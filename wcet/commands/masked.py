@@ -12,11 +12,11 @@ from typing import Any
 from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.entries import ALL
-from wcet.analysis.masked import MaskedAnswer, masked
-from wcet.analysis.masked_everywhere import Extent
-from wcet.analysis.masked_region import MaskedRegion
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish
+from wcet.masked.masked_entries import MaskedAnswer, masked
+from wcet.masked.masked_functions import Extent
+from wcet.masked.masked_region import MaskedRegion
 from wcet.reports.text import Style
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 

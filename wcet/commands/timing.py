@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from cache.classify import classify
 from cache.reference import Kind, Reference
-from pipeline.charge import Charges, InsnTime, charge
+from pipeline.charge import Charges, InsnTime
 from pipeline.costs import Cause
 from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.preparation import Preparation
+from quoll.preemption.segments import undivided
+from wcet.analysis.entry_stages import AnalysisTarget, block_timer, charged, timed
+from wcet.analysis.preparation import valued
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish, publish_document
@@ -83,16 +84,11 @@ class Timed:
 
 def times(shared: Run, name: str, address: int) -> Timed:
     """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
-    valued = Preparation(shared).valued(name, address)
-    hierarchy = shared.platform.hierarchy
-    with shared.stages.stage("cache", name):
-        classes = classify(valued.graph, valued.values, hierarchy)
-    with shared.stages.stage("pipeline", name):
-        charges = charge(
-            valued.graph, classes, valued.values, hierarchy, shared.platform.timing,
-            exception=name in shared.platform.entries,
-        )  # fmt: skip
-    return Timed(valued.graph, charges)
+    entry = valued(AnalysisTarget(shared, name, address))
+    part = undivided(entry.graph)
+    with entry.code.stage("pipeline"):
+        known = timed(entry, part, block_timer(shared))
+        return Timed(entry.graph, charged(entry, part, known, {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from quoll.errors import UsageError
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ANY
 from wcet.analysis.entries import find_entry
-from wcet.analysis.preparation import Preparation, Valued
+from wcet.analysis.entry_stages import AnalysisTarget
+from wcet.analysis.preparation import ValuedEntry, valued
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
 from wcet.atomic import publish, publish_document
@@ -60,21 +61,21 @@ def run(options: argparse.Namespace) -> int:
     if len(shared.entries) != 1:
         raise UsageError("wcet values looks at one entry", hint="name it with --entry")
     ((name, address),) = shared.entries.items()
-    valued = Preparation(shared).valued(name, address)
+    found = valued(AnalysisTarget(shared, name, address))
     stages.done()
-    contexts = contexts_of(shared, valued.graph, options.function, name, valued.values.reached)
+    contexts = contexts_of(shared, found.graph, options.function, name, found.values.reached)
     if options.contexts:
-        lines = (f"{n:>6}  {chain(shared, valued.graph, n)}" for n in contexts)
+        lines = (f"{n:>6}  {chain(shared, found.graph, n)}" for n in contexts)
         publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
         return 0
     context = chosen_context(options, contexts, name, next(iter(contexts)))
-    blocks = [block_json(shared, valued, node) for node in contexts[context]]
+    blocks = [block_json(shared, found, node) for node in contexts[context]]
     document = {
         "schema_version": SCHEMA_VERSION,
         "function": options.function,
         "entry": name,
         "context": context,
-        "called": chain(shared, valued.graph, context),
+        "called": chain(shared, found.graph, context),
         "blocks": blocks,
     }
     publish_document(options, lambda: document, lambda: to_text(document))
@@ -116,9 +117,9 @@ def chain(shared: Run, graph: Supergraph, context: int) -> str:
     return " < ".join(place.split()[:2][-1] for place in places)  # the symbol, if there is one
 
 
-def block_json(shared: Run, valued: Valued, node: int) -> dict[str, Any]:
+def block_json(shared: Run, entry: ValuedEntry, node: int) -> dict[str, Any]:
     """What is known at one block. Registers of which nothing is known are left out."""
-    values, block = valued.values, valued.graph.nodes[node].block
+    values, block = entry.values, entry.graph.nodes[node].block
     registers = {r: values.register(node, r) for r in range(15)}
     accesses = {i: values.access(node, i) for i in range(len(block.insns))}
     return {
@@ -134,9 +135,9 @@ def block_json(shared: Run, valued: Valued, node: int) -> dict[str, Any]:
         ],
         "never_taken": [
             {"target": shared.image.place(edge.target), "why": edge.why}
-            for edge in valued.infeasible
+            for edge in entry.infeasible
             if edge.source == block.last.addr
-            and edge.context == valued.graph.nodes[node].context
+            and edge.context == entry.graph.nodes[node].context
         ],
     }  # fmt: skip
 

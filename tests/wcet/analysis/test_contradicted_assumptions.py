@@ -173,7 +173,6 @@ CONTRADICTED = {
     ),
     "caches: locked": Case("mcr p15, 0, r0, c9, c0, 1\nbx lr\n", TIMING, "lockdown"),
     "platform: physical-caches": Case("mcr p15, 0, r0, c10, c2, 0\nbx lr\n", TIMING, "remap"),
-    "memory map": Case("mcr p15, 0, r0, c2, c0, 1\nbx lr\n", TIMING, "TTBR1"),
     "machine": Case("mcr p15, 0, r0, c1, c0, 1\nbx lr\n", TIMING, "ACTLR"),
     "aborts": Case("udf #0\n", REFUSED, "no end of a path"),
     "S6": Case(

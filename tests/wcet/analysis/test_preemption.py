@@ -20,7 +20,7 @@ from quoll.recordings.follow import MissingEdge
 from quoll.recordings.trace import End, Execution
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
-from wcet.analysis import preparation
+from wcet.analysis import entry_stages, schedule
 from wcet.analysis.analyse import analyse as run
 from wcet.analysis.options import Options
 from wcet.analysis.stages import Stages
@@ -127,8 +127,8 @@ def test_starts_of_paths_cost_the_same_side_by_side(
             os._exit(9)
         return classify_accesses(*given)
 
-    monkeypatch.setattr(preparation, "classify", classify)
-    monkeypatch.setattr(preparation, "SPREAD", 1)
+    monkeypatch.setattr(entry_stages, "classify", classify)
+    monkeypatch.setattr(schedule, "LARGE", 1)
     _, together = analyse(tmp_path, tested, "--no-cache")
     one, other = alone["entries"]["main"], together["entries"]["main"]
     assert len(one["starts"]) > 2

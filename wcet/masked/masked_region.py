@@ -11,15 +11,17 @@ from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.segments import Segment
-from wcet.analysis.preparation import Preparation, Valued
+from wcet.analysis.entry_stages import ValuedCode, bounded
+from wcet.analysis.preparation import ValuedEntry
 from wcet.analysis.result import EntryResult
+from wcet.analysis.schedule import costing
 
 __all__ = [
     "PARAMETER",
     "Found",
     "MaskedRegion",
     "NotBounded",
-    "bounded",
+    "bounded_regions",
     "disturbing",
     "open_exits",
     "place_of",
@@ -66,29 +68,22 @@ def without(entry: str, place: str, error: WcetError) -> NotBounded:
 Found = tuple[list[MaskedRegion], list[NotBounded], tuple[Assumption, ...]]
 
 
-def bounded(
-    preparation: Preparation,
-    name: str,
-    address: int,
-    valued: Valued,
-    parts: Sequence[tuple[RegionStart, Segment]],
-) -> Found:
+def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segment]]) -> Found:
     """The worst region of each place."""
-    run, values = preparation.run, valued.values
-    turning = frozenset(loop for _, part in parts for loop in part.loops)
-    segments = [part for _, part in parts]
-    with preparation.costing(segments, values, name) as costs:
-        with run.stages.stage("loop bounds", name):
-            bounds = preparation.loop_bounds(valued.graph, values, turning)
-        made = preparation.paths(name, segments, bounds, costs)
+    code, segments = valued.code, [part for _, part in parts]
+    run, name = code.run, code.name
+    with costing(valued, segments) as costs:
+        with code.stage("loop bounds"):
+            loops = bounded(valued, segments)
+        made = costs(loops)
     worst: dict[str, MaskedRegion] = {}
     missing: dict[NotBounded, None] = {}
-    texts: dict[Assumption, None] = dict.fromkeys(t for bound in bounds for t in bound.rests)
-    for (start, part), (paths, more) in zip(parts, made, strict=True):
+    texts: dict[Assumption, None] = dict.fromkeys(t for bound in loops.bounds for t in bound.rests)
+    for (start, part), paths in zip(parts, made, strict=True):
         place = place_of(run.image, valued, start)
-        texts |= dict.fromkeys(more)
+        texts |= dict.fromkeys(paths.costs.assumptions)
         try:
-            result = run.solve(name, address, paths, [], whole=start.insn is None)
+            result = run.solve(name, code.address, paths, [], whole=start.insn is None)
             if result.parametric is not None:
                 raise UsageError("its bound depends on a parameter", hint=PARAMETER)
         except WcetError as error:
@@ -104,12 +99,12 @@ def bounded(
     return list(worst.values()), list(missing), tuple(texts)
 
 
-def place_of(image: Image, valued: Valued, start: RegionStart) -> str:
+def place_of(image: Image, valued: ValuedCode, start: RegionStart) -> str:
     insn = start.insn
     return image.place(valued.graph.nodes[start.node].block.addr if insn is None else insn.addr)
 
 
-def _calls(image: Image, valued: Valued, node: int) -> Iterator[str]:
+def _calls(image: Image, valued: ValuedCode, node: int) -> Iterator[str]:
     """The functions that are active at ``node``, the entry first."""
     graph = valued.graph
     chain = []
@@ -123,18 +118,15 @@ def _calls(image: Image, valued: Valued, node: int) -> Iterator[str]:
 
 
 def disturbing(
-    name: str,
-    valued: Valued,
-    parts: Sequence[tuple[RegionStart, Segment]],
-    ends: frozenset[int],
-    image: Image,
+    entry: ValuedEntry, parts: Sequence[tuple[RegionStart, Segment]], ends: frozenset[int]
 ) -> Iterator[Assumption]:
-    """What the regions of ``name`` assume of what runs between them, and behind their ends."""
-    if valued.unmasking:
+    """What the regions of an entry assume of the code between them, and behind their ends."""
+    name, place = entry.code.name, entry.code.run.image.place
+    if entry.unmasking:
         yield UNDISTURBED.of(entry=name)
     left = sorted(_left_masked(parts, ends))
     if left:
-        yield STILL_MASKED.of(entry=name, exits=", ".join(map(image.place, left)))
+        yield STILL_MASKED.of(entry=name, exits=", ".join(map(place, left)))
 
 
 def open_exits(start: RegionStart, part: Segment, ends: frozenset[int]) -> list[int]:

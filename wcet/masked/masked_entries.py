@@ -25,21 +25,22 @@ from quoll.inlining.sharing import NEVER
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
 from quoll.preemption.segments import Segment, masked_region
 from wcet.analysis.entries import ALL
-from wcet.analysis.masked_everywhere import Extent, everywhere
-from wcet.analysis.masked_region import (
+from wcet.analysis.entry_stages import AnalysisTarget
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import prepare, valued
+from wcet.analysis.run import Run
+from wcet.analysis.stages import Stages
+from wcet.masked.masked_functions import Extent, everywhere
+from wcet.masked.masked_region import (
     PARAMETER,
     Found,
     MaskedRegion,
     NotBounded,
-    bounded,
+    bounded_regions,
     disturbing,
     place_of,
     without,
 )
-from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
 from wcet.platforms.platform import INTERRUPT, Platform
 
 __all__ = ["MaskedAnswer", "masked"]
@@ -132,7 +133,7 @@ def _interrupt_path(
     ends = (*options.ends, *([handler] if handler else []))
     run = Run.begin(kernel, replace(options, entries=(INTERRUPT,), ends=ends), stages)
     (address,) = run.entries.values()
-    prepared = Preparation(run).prepare(INTERRUPT, address)
+    prepared = prepare(AnalysisTarget(run, INTERRUPT, address))
     result = run.entry(INTERRUPT, address, prepared, [])
     if result.parametric is not None:
         raise UsageError("the bound of the interrupt path depends on a parameter", hint=PARAMETER)
@@ -161,24 +162,22 @@ def _of_entries(run: Run) -> Found:
 
 def _of_entry(run: Run, name: str, address: int) -> Found:
     """The regions of one entry. Raises WcetError where its graph or values are not known."""
-    preparation = Preparation(run)
-    valued = preparation.valued(name, address)
-    if valued.image is not run.image:
-        preparation = Preparation(replace(run, image=valued.image))
+    entry = valued(AnalysisTarget(run, name, address))
+    image = entry.code.run.image
     at_entry = MASKED if name in run.platform.entries else EITHER
-    with run.stages.stage("values", name):
-        states = mask_states(valued.values, at_entry)
-        starts, ends = regions(valued.values, states, at_entry)
+    with entry.code.stage("values"):
+        states = mask_states(entry.values, at_entry)
+        starts, ends = regions(entry.values, states, at_entry)
     parts: list[tuple[RegionStart, Segment]] = []
     missing: list[NotBounded] = []
     for start in starts:
         try:
-            parts.append((start, masked_region(valued.graph, start, ends, run.image)))
+            parts.append((start, masked_region(entry.graph, start, ends, image)))
         except ControlFlowError as error:
-            missing.append(without(name, place_of(run.image, valued, start), error))
-    worst, not_bounded, texts = bounded(preparation, name, address, valued, parts)
-    places = map(run.image.place, valued.unmasking)
+            missing.append(without(name, place_of(image, entry, start), error))
+    worst, not_bounded, texts = bounded_regions(entry, parts)
+    places = map(image.place, entry.unmasking)
     unmasked = {UNMASKED.of(entry=name, place=place) for place in places}  # regions follow it
-    listed = tuple(text for text in valued.assumptions if text not in unmasked)
-    more = disturbing(name, valued, parts, ends, run.image)
+    listed = tuple(text for text in entry.assumptions if text not in unmasked)
+    more = disturbing(entry, parts, ends)
     return worst, [*missing, *not_bounded], (*listed, *more, *texts)

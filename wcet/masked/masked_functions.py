@@ -40,19 +40,20 @@ from quoll.preemption.mask_states import (
 )
 from quoll.preemption.masking_code import MaskingCode, function_of, masking_code
 from quoll.preemption.segments import Segment, masked_region
-from wcet.analysis.masked_region import (
+from wcet.analysis.entry_stages import ENTRY, AnalysisTarget, Arrival, PathOrigin
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import ValuedEntry, valued
+from wcet.analysis.run import Run
+from wcet.masked.masked_region import (
     Found,
     MaskedRegion,
     NotBounded,
-    bounded,
+    bounded_regions,
     disturbing,
     open_exits,
     place_of,
     without,
 )
-from wcet.analysis.options import Options
-from wcet.analysis.preparation import Preparation, Valued
-from wcet.analysis.run import Run
 
 __all__ = ["Extent", "everywhere"]
 
@@ -188,16 +189,16 @@ class _Function:
     def found(self) -> OfFunction:
         """Its regions, as far as they are bounded."""
         inlined = self.locks - {self.function}
-        known: tuple[Preparation, Valued, list[_Part], list[NotBounded], bool] | None = None
+        known: tuple[ValuedEntry, list[_Part], list[NotBounded], bool] | None = None
         late: WcetError | None = None
         for _ in range(ROUNDS):
             try:
-                preparation, valued = self._valued(inlined)
-                known = (preparation, valued, *self._parts(valued))
+                entry = self._valued(inlined)
+                known = (entry, *self._parts(entry))
             except WcetError as error:
                 late = error
                 break
-            wanted = {c for part in known[2] for c in part.calls} - {ELSEWHERE}
+            wanted = {c for part in known[1] for c in part.calls} - {ELSEWHERE}
             if not wanted:
                 break
             inlined |= wanted
@@ -209,7 +210,7 @@ class _Function:
     def _place(self) -> str:
         return self.run.image.place(self.function)
 
-    def _valued(self, inlined: frozenset[int]) -> tuple[Preparation, Valued]:
+    def _valued(self, inlined: frozenset[int]) -> ValuedEntry:
         """Values of the function with ``inlined``. Raises WcetError beyond the budget, too."""
         followed = self._followed(inlined)
         if sum(self.code.sizes.get(f, 0) for f in followed - {self.function}) > self.budget:
@@ -234,11 +235,8 @@ class _Function:
         open_calls = frozenset(u.addr for u in asked)
         facts = Facts((*self.run.facts.facts, replace(only, sites=open_calls)))
         run = replace(self.run, facts=facts)
-        preparation = Preparation(run, entered=self.entry is not None)
-        valued = preparation.valued(self.name, address)
-        if valued.image is not run.image:
-            preparation = replace(preparation, run=replace(run, image=valued.image))
-        return preparation, valued
+        origin = PathOrigin(Arrival.START) if self.entry is None else ENTRY
+        return valued(AnalysisTarget(run, self.name, address, origin))
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:
         """The function and what it may call of ``inlined``, directly or in the end."""
@@ -251,23 +249,23 @@ class _Function:
                     pending.append(function)
         return seen
 
-    def _parts(self, valued: Valued) -> tuple[list[_Part], list[NotBounded], bool]:
+    def _parts(self, entry: ValuedEntry) -> tuple[list[_Part], list[NotBounded], bool]:
         """The regions that end here, those that do not end, and whether masks are left changed."""
         parts: list[_Part] = []
         missing: dict[NotBounded, None] = {}
         lock = False
-        graph = valued.graph
+        graph = entry.graph
         for held in (MASKED,) if self.entry else (UNMASKED, MASKED):
-            states = mask_states(valued.values, held)
-            left = left_at_exits(valued.values, states)
+            states = mask_states(entry.values, held)
+            left = left_at_exits(entry.values, states)
             lock = lock or bool(left & ~held)
             at_entry = MASKED if self.entry else UNMASKED
-            starts, ends = regions(valued.values, states, at_entry)
+            starts, ends = regions(entry.values, states, at_entry)
             for start in starts:
                 try:
                     segment = masked_region(graph, start, ends, self.run.image)
                 except ControlFlowError as error:
-                    place = place_of(self.run.image, valued, start)
+                    place = place_of(self.run.image, entry, start)
                     missing[without(self.name, place, error)] = None
                     continue
                 if self.entry is None and _returning(start, segment, ends):
@@ -278,8 +276,7 @@ class _Function:
 
     def _bounded(
         self,
-        preparation: Preparation,
-        valued: Valued,
+        entry: ValuedEntry,
         parts: list[_Part],
         missing: list[NotBounded],
         lock: bool,
@@ -289,21 +286,18 @@ class _Function:
         whole = [part for part in parts if not part.calls]
         for part in parts:
             if part.calls:
-                place = place_of(image, valued, part.start)
+                place = place_of(image, entry, part.start)
                 missing.append(self._not_whole(place, part, late))
         texts: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
-            texts = dict.fromkeys((*valued.assumptions, OTHER_CALLS.of()))
+            texts = dict.fromkeys((*entry.assumptions, OTHER_CALLS.of()))
             for part in whole:
                 pair = [(part.start, part.segment)]
-                more = disturbing(self.name, valued, pair, part.ends, image)
-                texts |= dict.fromkeys(more)
+                texts |= dict.fromkeys(disturbing(entry, pair, part.ends))
             pairs = [(part.start, part.segment) for part in whole]
             try:
-                worst, unbounded, rests = bounded(
-                    preparation, self.name, self.function, valued, pairs
-                )
+                worst, unbounded, rests = bounded_regions(entry, pairs)
             except WcetError as error:
                 place = self._place()
                 return OfFunction((), (*missing, without(self.name, place, error)), (), lock)

@@ -1,0 +1,210 @@
+"""``analyse``, ``loops`` and ``masked`` bound the same loops alike, and refuse the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.options import BoundOptions
+from quoll.errors import TimingError, WcetError
+from quoll.inlining.sharing import NEVER, Sharing
+from quoll.inlining.supergraph import Supergraph
+from quoll.kept.store import Store
+from tests.testing.harness import build as products
+from tests.testing.quoll.building import build
+from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
+from tests.testing.wcet.stated import AT
+from wcet.analysis.entry_loops import loops_of
+from wcet.analysis.entry_stages import AnalysisTarget
+from wcet.analysis.options import Options
+from wcet.analysis.preparation import prepare
+from wcet.analysis.run import Run
+from wcet.analysis.stages import Silent
+from wcet.commands.loops import as_text
+from wcet.masked.masked_entries import masked
+
+Loop = tuple[int | None, int, tuple[int | None, ...]]  # function of a summary, header, calls
+Bounds = dict[Loop, tuple[int | None, str]]  # most executions per entry, and the method
+
+SHARED = """
+volatile unsigned sink;
+__attribute__((noinline)) void fill(unsigned n) { for (unsigned i = 0; i < n; i++) sink = i; }
+__attribute__((noinline)) void clear(unsigned n) {
+    for (unsigned i = 0; i < (n & 7); i++) fill(i & 3);
+}
+__attribute__((noinline)) void both(unsigned n) { clear(n); clear(n + 1); }
+int main(unsigned n) {
+    both(n);
+    both(n + 1);
+    for (unsigned i = 0; i < 5; i++) sink = i;
+    return 0;
+}
+"""
+SWITCHED = f"{HEAD}.arm\nbegin switch\n{ARM['stack pointer']}\n.size switch, . - switch\n{CALLER}"
+LOOP = "mov r3, #6\n1: subs r3, r3, #1\nbne 1b\n"
+CONTROL = f".syntax unified\n.arm\n.global main\n.type main, %function\nmain:\n{LOOP}"
+CONTROL += "mcr p15, 0, r0, c1, c0, 0\nbx lr\n.size main, . - main\n"
+PENDING = """
+#define TEST (*(volatile unsigned *)0xf8000058u | *(volatile unsigned *)0xf800005cu)
+unsigned done;
+__attribute__((noinline)) void chunk(unsigned *at) { for (int i = 0; i < 9; i++) at[i] = 0; }
+int main(unsigned *at, unsigned *end) {
+    for (; at != end; at += 64) {
+        chunk(at);
+        if (TEST) return 1;
+    }
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A file with the question that all three answer."""
+
+    elf: Path
+    options: Options
+
+    def run(self) -> Run:
+        return Run.begin(self.elf, self.options, Silent())
+
+    def targets(self) -> Iterator[AnalysisTarget]:
+        run = self.run()
+        return (AnalysisTarget(run, name, address) for name, address in run.entries.items())
+
+
+def asked(
+    elf: Path,
+    folder: Path,
+    *,
+    entry: str = "main",
+    platform: str = "kzm",
+    facts: str = "",
+    sharing: Sharing = NEVER,
+) -> Asked:
+    file = folder / "my.facts"
+    file.write_text(facts)
+    store = Store(folder)
+    options = Options(
+        entries=(entry,),
+        platform=platform,
+        l2=None,
+        facts=(file,),
+        neighbouring_facts=entry == "all",
+        ends=(),
+        solver="",
+        time_limit=60.0,
+        bounds=BoundOptions(store=store),
+        store=store,
+        sharing=sharing,
+    )
+    return Asked(elf, options)
+
+
+def bounds_of(
+    graph: Supergraph, bounds: Iterable[LoopBound], summary: int | None = None
+) -> Iterator[tuple[Loop, tuple[int | None, str]]]:
+    for bound in bounds:
+        node = graph.nodes[graph.loops[bound.loop].header]
+        calls = tuple(call.call_site for call in graph.call_string(node.context))
+        yield (summary, node.block.addr, calls), (bound.bound, bound.method)
+
+
+def of_analyse(target: AnalysisTarget) -> Bounds:
+    prepared = prepare(target)
+    found: Bounds = {}
+    for paths in prepared.paths:
+        found |= bounds_of(paths.graph, paths.bounds)
+    for one in prepared.shared:
+        found |= bounds_of(one.paths.graph, one.paths.bounds, one.address)
+    return found
+
+
+def of_loops(target: AnalysisTarget) -> Bounds:
+    found: Bounds = {}
+    for one in loops_of(target).loops:
+        if one.bound.method != "pending":  # repeated on no path
+            found |= bounds_of(one.graph, [one.bound], one.summary)
+    return found
+
+
+def of_masked(question: Asked) -> dict[str, Bounds]:
+    answer = masked(question.elf, question.options, Silent(), None)
+    found: dict[str, Bounds] = {}
+    for region in answer.regions:
+        bounds = bounds_of(region.result.graph, region.result.bounds)
+        found.setdefault(region.entry, {}).update(bounds)
+    return found
+
+
+PROGRAMS = {
+    "a program": (SHARED, "c", NEVER, ""),
+    "functions that are analysed once": (SHARED, "c", Sharing(contexts=0, least=2), ""),
+    "a context switch": (SWITCHED, "asm", NEVER, "switch switches context\n"),
+    "tests for interrupts": (PENDING, "c", NEVER, ""),
+}
+
+
+def program(name: str, folder: Path) -> Asked:
+    source, language, sharing, facts = PROGRAMS[name]
+    if language == "asm":
+        elf = build(source, AT, language="asm", cpu=CPU)
+        return asked(elf, folder, platform="cubieboard", facts=facts)
+    elf = build(source, "-fno-ipa-cp", link=(AT,))
+    return asked(elf, folder, sharing=sharing)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> None:
+    question = program(name, tmp_path)
+    (target,) = question.targets()
+    expected = of_analyse(target)
+    assert of_loops(target) == expected
+    # a loop that only tests for interrupts end has no bound there; shared functions are inlined
+    plain = of_masked(question).get("main", {})
+    assert plain.items() <= {**plain, **expected}.items()
+    if question.options.sharing == NEVER:
+        assert plain.keys() <= expected.keys()
+    assert any(summary for summary, _, _ in expected) == (question.options.sharing != NEVER)
+
+
+@pytest.mark.slow
+def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
+    """Slow: the proofs of all loops of a kernel; of a system call only its tests bound some."""
+    question = asked(products.kernel("kzm-after"), tmp_path, entry="all")
+    expected = {target.name: of_analyse(target) for target in question.targets()}
+    assert {target.name: of_loops(target) for target in question.targets()} == expected
+    handlers = tuple(expected.keys() - {"syscall"})
+    question = replace(question, options=replace(question.options, entries=handlers))
+    regions = of_masked(question)
+    assert regions.keys() == set(handlers)
+    assert all(found.items() <= expected[name].items() for name, found in regions.items())
+
+
+def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:
+    """``loops`` bounded the loop before it, whatever that write does."""
+    question = asked(build(CONTROL, language="S", link=(AT,)), tmp_path)
+    (target,) = question.targets()
+    said: list[WcetError] = []
+    for analyse in (of_analyse, of_loops):
+        with pytest.raises(TimingError) as refused:
+            analyse(target)
+        said.append(refused.value)
+    answer = masked(question.elf, question.options, Silent(), None)
+    assert [one.reason for one in answer.missing if one.entry == "main"] == [str(said[0])]
+    assert str(said[0]) == str(said[1])
+    assert "SCTLR" in str(said[0])
+
+
+def test_a_loop_of_a_shared_function_is_listed_for_any_context(tmp_path: Path) -> None:
+    question = program("functions that are analysed once", tmp_path)
+    (target,) = question.targets()
+    text = "\n".join(as_text(target.run.image, loops_of(target).loops))
+    assert "in any context of clear: " in text
+    whole = replace(question, options=replace(question.options, sharing=NEVER))
+    (target,) = whole.targets()
+    assert "in any context" not in "\n".join(as_text(target.run.image, loops_of(target).loops))

@@ -1,0 +1,356 @@
+"""The stages of one entry before its integer program, in their order, each a plain function.
+
+    programmed    entry                -> Program               functions, depths of recursion
+    with_values   Program              -> Supergraph, Values    each call in its context
+    divided       Supergraph, Values   -> Segments              paths from each start
+    bounded       Segments             -> LoopBounds            of all loops
+    classified    Segment              -> Classification        hits and misses
+    timed         Segment              -> TimedSegment          times of blocks, too
+    charged       TimedSegment, LoopBounds -> Charges           cycles of nodes and edges
+
+``wcet.analysis.preparation`` runs them for an entry, ``wcet.analysis.summaries`` for a function
+that stands for all its calls. What they read of the entry is ``AnalysisTarget``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+
+from cache.classify import classify
+from cache.geometry import Hierarchy
+from cache.reference import Classification
+from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.execution.concrete import concrete_execution
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.replay import NoReplay
+from loopbounds.proof.bound import LoopBound
+from loopbounds.recursion import find_depths, with_depths
+from loopbounds.slicing.stacks import NO_STACKS, StackSpans
+from pipeline.block_times import BlockTimer
+from pipeline.charge import Charges, Undelayed, charge, undelayed
+from quoll.cfg.call_graph import call_graph
+from quoll.cfg.cfg import Program
+from quoll.errors import UsageError
+from quoll.extraction.extract import extract
+from quoll.inlining.context_cuts import guided_in_contexts
+from quoll.inlining.expand import expand
+from quoll.inlining.sharing import expansion
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.pending import PendingTests, find_pending_tests
+from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
+from quoll.values.inlined import Inlined, inlined
+from quoll.values.status_words import check_status_words
+from quoll.values.values import Values
+from wcet.analysis.interrupts import not_by_tests, serves_interrupts
+from wcet.analysis.refusals import refuse_unmodelled
+from wcet.analysis.run import Run
+
+__all__ = [
+    "ENTRY",
+    "LARGE",
+    "AnalysisTarget",
+    "Arrival",
+    "BoundedLoops",
+    "PathOrigin",
+    "TimedSegment",
+    "ValuedCode",
+    "block_timer",
+    "bounded",
+    "charged",
+    "classified",
+    "contexts",
+    "divided",
+    "hierarchy_of",
+    "iterations",
+    "of_segment",
+    "programmed",
+    "timed",
+    "whole_graph",
+    "with_values",
+]
+
+LARGE = 1000  # nodes of a graph, from which on other processes pay
+
+
+class Arrival(Enum):
+    """How control comes to the code that is analysed."""
+
+    ENTRY = "executions start there"
+    START = "paths start there, in the middle of executions"
+    FUNCTION = "others call it: a function by itself, which need not come to an end of paths"
+    SUMMARY = "others call it, and its bound stands for each call"
+    SWITCH = "others call it, and it switches contexts"
+    HANDLER = "an exception enters it, and it switches contexts"
+
+
+@dataclass(frozen=True, slots=True)
+class PathOrigin:
+    """How control comes to the code that is analysed, and from where.
+
+    ``switching``: the functions that switch contexts and are being bounded, the outermost first.
+    ``stacks``: those that the code around it switches to.
+    """
+
+    arrival: Arrival = Arrival.ENTRY
+    switching: tuple[int, ...] = ()
+    stacks: StackSpans = NO_STACKS
+
+    @property
+    def enters(self) -> bool:
+        """Whether executions start at the code: only these may refute a fact."""
+        return self.arrival is Arrival.ENTRY
+
+    @property
+    def starts(self) -> bool:
+        """Whether paths start at the code; else others call it."""
+        return self.arrival in (Arrival.ENTRY, Arrival.START)
+
+    @property
+    def called(self) -> bool:
+        """Whether callers decide what the code begins with."""
+        return self.arrival in (Arrival.FUNCTION, Arrival.SUMMARY)
+
+
+ENTRY = PathOrigin()
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisTarget:
+    """The code at ``address``, bit 0 set for Thumb code, which messages call ``name``."""
+
+    run: Run
+    name: str
+    address: int
+    origin: PathOrigin = ENTRY
+
+    def stage(self, stage: str) -> AbstractContextManager[None]:
+        """Time the body as part of a stage."""
+        return self.run.stages.stage(stage, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ValuedCode:
+    """Code with its graph, less the edges that values exclude, and the values of that graph."""
+
+    code: AnalysisTarget
+    graph: Supergraph
+    values: Values
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedLoops:
+    """The bound of each loop of a graph; ``execution``: its only path, if there is only one."""
+
+    bounds: tuple[LoopBound, ...]
+    execution: ExecutionCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedSegment:
+    """The paths from one start before the bounds of loops are known."""
+
+    classes: Classification
+    times: Undelayed
+    seconds: tuple[float, float]  # of the cache and the pipeline stage
+
+
+def programmed(code: AnalysisTarget) -> Program:
+    """The functions that the code reaches as graphs, and how deep their recursion goes."""
+    run = code.run
+    with code.stage("extract"):
+        program = extract(run.image, [code.address], run.facts, run.ends)
+    with code.stage("loop bounds"):
+        depths = find_depths(
+            program,
+            code.address,
+            run.image,
+            run.facts,
+            run.options.bounds,
+            called=not code.origin.enters,
+        )
+        return with_depths(program, code.address, run.image, depths)
+
+
+def with_values(code: AnalysisTarget, program: Program) -> Inlined:
+    """``program`` in calling contexts, with values.
+
+    Raises ControlFlowError where control may get to code that is on no path (rule 33), and
+    TimingError for code that changes the presupposed state of the machine (rule 37).
+    """
+    run, origin = code.run, code.origin
+    silent = origin.arrival is Arrival.SUMMARY  # its whole analysis is a stage
+    found = inlined(
+        program,
+        code.address,
+        run.image,
+        run.facts,
+        run.regions,
+        vivu=run.options.vivu,
+        accept=partial(
+            refuse_unmodelled,
+            image=run.image,
+            core=run.platform.processor,
+            force=run.options.force_core,
+            stops=origin.arrival is not Arrival.FUNCTION,
+        ),
+        stage=(lambda stage: nullcontext()) if silent else code.stage,
+        starts=origin.starts,
+    )
+    if not found.changed:
+        found.values.environment.used.update(check_status_words(found.values, run.image))
+    return found
+
+
+def divided(valued: ValuedCode) -> list[Segment]:
+    """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+    run, graph, values = valued.code.run, valued.graph, valued.values
+    if valued.code.origin.arrival is Arrival.FUNCTION:
+        return [undivided(graph)]
+    tests = pending_tests(valued)
+    starts = from_place(graph, run.facts, run.image)
+    if tests is None and not starts:
+        return [undivided(graph)]
+    if starts and (graph.merged or tests is not None):
+        raise UsageError(
+            "'path starts at' is for full call strings, and code without tests for interrupts",
+            hint="leave out --call-string, or name the place with --entry",
+        )
+    if tests is None:
+        return list(starts)
+    if graph.merged:
+        raise UsageError(
+            "code tests for interrupts, which shared contexts do not tell apart",
+            hint="leave out --call-string",
+        )
+    return list(segments(values, tests, run.image))
+
+
+def pending_tests(valued: ValuedCode) -> PendingTests | None:
+    """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+    registers = valued.code.run.platform.pending
+    if not registers:
+        return None
+    serves = on_interrupt_path(valued)
+    tests = find_pending_tests(
+        valued.values, registers, parallel=not serves and len(valued.graph.nodes) >= LARGE
+    )
+    return None if serves else tests
+
+
+def on_interrupt_path(valued: ValuedCode) -> bool:
+    """Whether the code is the interrupt path or a part of it."""
+    run, graph = valued.code.run, valued.graph
+    address = graph.nodes[graph.entry].block.addr
+    return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
+
+
+def bounded(
+    valued: ValuedCode, parts: Sequence[Segment], identity: Callable[[], str] | None = None
+) -> BoundedLoops:
+    """The bounds of the loops that segments have; no other loop is asked for.
+
+    ``identity``: of the graph and its values, if another process finds it out.
+    """
+    code, graph, values = valued.code, valued.graph, valued.values
+    run, origin = code.run, code.origin
+    whole = any(part.graph is graph for part in parts)
+    execution = concrete_execution(graph, run.image, values, run.facts) if origin.starts else None
+    if execution is not None:
+        bounds = bounds_by_counting(graph, run.image, run.facts, execution)
+        return BoundedLoops(bounds, execution if whole else None)
+    bounds = bound_loops(
+        graph,
+        run.image,
+        values,
+        run.facts,
+        run.options.bounds,
+        lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
+        None if whole else frozenset(loop for part in parts for loop in part.loops),
+        called=origin.called,
+        stacks=origin.stacks,
+        identity=identity,
+        replay=None if origin.enters else NoReplay(),
+    )
+    reads = values.reading(run.platform.pending) if whole and not origin.called else ()
+    if reads and on_interrupt_path(valued):
+        bounds = not_by_tests(graph, reads, bounds)
+    return BoundedLoops(bounds)
+
+
+def classified(valued: ValuedCode, part: Segment) -> Classification:
+    """The class of each reference, before the bounds of loops are known."""
+    values = SegmentValues(valued.values, part)
+    return classify(part.graph, values, hierarchy_of(valued.code, part))
+
+
+def timed(valued: ValuedCode, part: Segment, timer: BlockTimer) -> TimedSegment:
+    """The classes of references, and the times of blocks that depend on no reference."""
+    timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued.code, part)
+    start = time.perf_counter()
+    classes = classified(valued, part)
+    between = time.perf_counter()
+    values = SegmentValues(valued.values, part)
+    times = undelayed(part.graph, values, hierarchy, timing, timer)
+    return TimedSegment(classes, times, (between - start, time.perf_counter() - between))
+
+
+def charged(
+    valued: ValuedCode, part: Segment, known: TimedSegment, rounds: Mapping[int, int]
+) -> Charges:
+    """The cycles of nodes and edges; ``rounds``: most executions of the headers of loops."""
+    code = valued.code
+    arrival, entries = code.origin.arrival, code.run.platform.entries
+    return charge(
+        part.graph,
+        known.classes.counted(rounds),
+        SegmentValues(valued.values, part),
+        hierarchy_of(code, part),
+        code.run.platform.timing,
+        exception=part.start is None and (arrival is Arrival.HANDLER or code.name in entries),
+        called=arrival is Arrival.SUMMARY,
+        known=known.times,
+    )
+
+
+def block_timer(run: Run) -> BlockTimer:
+    """The times of blocks on the platform, each found once for all segments."""
+    return BlockTimer(run.platform.timing, aligned=run.platform.hierarchy.aligned)
+
+
+def hierarchy_of(code: AnalysisTarget, part: Segment) -> Hierarchy:
+    """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
+    known = code.run.platform.hierarchy
+    return known if code.origin.starts and part.start is None else known.from_anywhere
+
+
+def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
+    """Most executions of a loop's header per entry, of the loops that are bounded."""
+    found: dict[int, int] = {}
+    for b in bounds:
+        if b.bound is not None:
+            found[b.loop] = min(b.bound, found.get(b.loop, b.bound))
+    return found
+
+
+def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+    """The bounds of the loops that a segment has, under its own numbers."""
+    number = {old: new for new, old in enumerate(part.loops)}
+    return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
+
+
+def whole_graph(run: Run, address: int) -> Supergraph:
+    """Every path from an entry that facts do not exclude, whatever values decide."""
+    program = programmed(AnalysisTarget(run, run.image.place(address & ~1), address))
+    graph = expand(program, address, run.image, run.options.vivu)
+    return guided_in_contexts(graph, run.image, run.facts)
+
+
+def contexts(run: Run, address: int) -> int:
+    """Contexts of the full inlining of an entry, recursion not followed."""
+    program = extract(run.image, [address], run.facts, run.ends)
+    return expansion(call_graph(program), address).total()

@@ -1,0 +1,92 @@
+"""The assumptions of an entry about the machine: its state, its interrupts, and its core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from cache.maintenance import invalidates_global
+from quoll.arm.architecture import Extension, needed_extension
+from quoll.arm.insn import Flow
+from quoll.assumptions import (
+    ABORTS,
+    CORE_HAS,
+    ENDS,
+    F1,
+    FAST_INTERRUPTS,
+    MACHINE,
+    NOT_MASKED,
+    RETURNS_UNMASKED,
+    S6,
+    TLB_REFILLED,
+    UNMASKED,
+    Assumption,
+)
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.refusals import instructions
+from wcet.platforms.platform import Platform
+
+__all__ = ["needed_of_core", "presupposed", "without_f1"]
+
+
+def presupposed(
+    graph: Supergraph,
+    image: Image,
+    platform: Platform,
+    name: str,
+    ends: Set[int],
+    unmasking: tuple[int, ...],
+) -> Iterator[Assumption]:
+    """The assumptions of the entry ``name`` about the state of the machine and its interrupts.
+
+    ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``ends``.
+    """
+    yield MACHINE.of(platform=platform.name)
+    yield ABORTS.of(platform=platform.name)
+    yield FAST_INTERRUPTS.of(platform=platform.name)
+    if name not in platform.entries:
+        yield NOT_MASKED.of(entry=name)
+    if platform.timing.tlb is None:
+        for addr, insn in instructions(graph).items():
+            if invalidates_global(insn):
+                yield TLB_REFILLED.of(platform=platform.name, place=image.place(addr))
+    for addr in unmasking:
+        yield UNMASKED.of(entry=name, place=image.place(addr))
+    last = {graph.nodes[n].block.last.addr: graph.nodes[n].block.last for n in graph.exits}
+    for addr, insn in sorted(last.items()):
+        if addr in ends:
+            yield ENDS.of(place=image.place(addr))
+        elif insn.flow is Flow.EXCEPTION_RETURN:
+            yield RETURNS_UNMASKED.of(entry=name, place=image.place(addr))
+
+
+def needed_of_core(graph: Supergraph, image: Image, platform: Platform) -> Iterator[Assumption]:
+    """The extensions that the core must have for the code to run (rule 47), each once.
+
+    Only later revisions of a core have some of them; ``--force-core`` accepts the others.
+    """
+    core = platform.processor
+    seen: set[Extension] = set()
+    for addr, insn in instructions(graph).items():
+        needed = needed_extension(insn)
+        if needed is None or needed in seen or needed in core.extensions:
+            continue
+        seen.add(needed)
+        yield CORE_HAS.of(
+            platform=platform.name,
+            core=core.title,
+            extension=needed.value,
+            insn=insn.text,
+            place=image.place(addr),
+        )
+
+
+def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[Assumption, ...]:
+    """``assumptions`` but F1, if values enter every function that is called in ``graph``.
+
+    They follow each store, and list the returns and targets that they do not confirm. So they do
+    with what a change of translations leaves of stacks (S6).
+    """
+    entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
+    shown = (F1.of(), S6.of()) if entered else ()
+    return tuple(text for text in assumptions if text not in shown)

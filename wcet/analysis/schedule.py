@@ -1,0 +1,94 @@
+"""Which process does what, and nothing else: results are those of one process.
+
+Bounds of loops are found in this process. Meanwhile, where the graph is large enough for that to
+pay, others classify references and time blocks, which does not depend on how often loops are
+repeated, and one finds the key under which loop bounds are stored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from loopbounds.proof.keys import graph_identity
+from pipeline.costs import Costs
+from quoll.preemption.segments import Segment
+from quoll.processes.futures import Future, submit
+from quoll.processes.parallel_map import two_step_map
+from wcet.analysis.entry_stages import (
+    LARGE,
+    BoundedLoops,
+    TimedSegment,
+    ValuedCode,
+    block_timer,
+    charged,
+    iterations,
+    of_segment,
+    timed,
+)
+from wcet.analysis.prepared import PreparedPaths
+
+__all__ = ["Costing", "costing", "identified"]
+
+
+@dataclass(frozen=True, slots=True)
+class CostedSegment:
+    """Costs of the paths from one start, and how long that took."""
+
+    costs: Costs
+    seconds: tuple[float, float]  # of the cache and the pipeline stage
+
+
+Costing = Callable[[BoundedLoops], list[PreparedPaths]]
+
+
+def identified(valued: ValuedCode) -> Future[str]:
+    """The key under which loop bounds are stored: by another process, where it pays."""
+    run, graph = valued.code.run, valued.graph
+    find = partial(graph_identity, graph, run.image, valued.values)
+    pays = run.options.bounds.store.keeps and len(graph.nodes) >= LARGE
+    return submit(find, worth=pays and not graph.merged)
+
+
+@contextmanager
+def costing(valued: ValuedCode, parts: Sequence[Segment]) -> Iterator[Costing]:
+    """What gives the paths from each start with their costs, once loops are bounded.
+
+    Other processes begin when the block is entered, and end with it.
+    """
+    timer = block_timer(valued.code.run)
+
+    def first(index: int) -> TimedSegment:
+        return timed(valued, parts[index], timer)
+
+    def then(index: int, known: TimedSegment, rounds: Sequence[Mapping[int, int]]) -> CostedSegment:
+        start = time.perf_counter()
+        costs = charged(valued, parts[index], known, rounds[index]).costs
+        of_caches, of_blocks = known.seconds
+        return CostedSegment(costs, (of_caches, of_blocks + time.perf_counter() - start))
+
+    with two_step_map(first, then, [len(part.graph.nodes) for part in parts], LARGE) as charge_all:
+        yield partial(_paths, valued, parts, charge_all)
+
+
+def _paths(
+    valued: ValuedCode,
+    parts: Sequence[Segment],
+    charge_all: Callable[[Sequence[Mapping[int, int]]], list[CostedSegment]],
+    loops: BoundedLoops,
+) -> list[PreparedPaths]:
+    code, bounds = valued.code, [of_segment(part, loops.bounds) for part in parts]
+    code.run.stages.say(f"cache, pipeline: {code.name}")
+    start = time.perf_counter()
+    costed = charge_all([iterations(of) for of in bounds])
+    elapsed = time.perf_counter() - start
+    spent = [sum(one.seconds[stage] for one in costed) for stage in (0, 1)]
+    for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
+        code.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
+    return [
+        PreparedPaths(part.start, part.graph, one.costs, of, loops.execution)
+        for part, of, one in zip(parts, bounds, costed, strict=True)
+    ]

@@ -1,0 +1,231 @@
+"""A function summary: one bound that stands for every call of a function.
+
+    shared_functions   functions that are analysed once, where inlining grows too large (rule 20)
+    context_switches   functions that switch contexts, and handlers that an svc enters (rule 2)
+
+Each takes a program and gives it with summaries in the place of calls. A summary assumes nothing of
+its callers: values, caches and pipeline are unknown when it begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ilp.paths.solution import Solution
+from loopbounds.slicing.stacks import StackSpans
+from quoll.arm.insn import SP
+from quoll.assumptions import SHARED, Assumption
+from quoll.cfg.cfg import Program
+from quoll.errors import ControlFlowError, UsageError
+from quoll.facts.applied import CALLEE_SAVED, Replacement
+from quoll.inlining.sharing import Modules
+from quoll.preemption.masks import may_unmask
+from quoll.preemption.segments import undivided
+from wcet.analysis.entry_stages import (
+    AnalysisTarget,
+    Arrival,
+    PathOrigin,
+    ValuedCode,
+    block_timer,
+    bounded,
+    charged,
+    divided,
+    iterations,
+    timed,
+    with_values,
+)
+from wcet.analysis.prepared import Prepared, PreparedPaths, SharedFunction
+from wcet.analysis.presupposed import presupposed
+
+__all__ = ["FunctionSummary", "context_switches", "shared_functions"]
+
+ADDRESS = 0xFFFFFFFF
+Prepare = Callable[[AnalysisTarget], Prepared]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSummary:
+    """A bound of every call of ``function``, the paths that it is the longest of, and assumptions.
+
+    ``solution``: of the only paths of a function that is analysed once; None of a context switch.
+    ``unmasking``: instructions after which interrupts may be unmasked.
+    """
+
+    function: int
+    replacement: Replacement
+    paths: tuple[PreparedPaths, ...]
+    assumptions: tuple[Assumption, ...]
+    solution: Solution | None = None
+    unmasking: tuple[int, ...] = ()
+
+    @property
+    def shared_function(self) -> SharedFunction | None:
+        """The function with its worst path, if it is analysed once for all its calls."""
+        if self.solution is None:
+            return None
+        return SharedFunction(self.function, self.paths[0], self.solution)
+
+
+def shared_functions(
+    code: AnalysisTarget, program: Program
+) -> tuple[Program, tuple[FunctionSummary, ...]]:
+    """``program`` with summaries of functions, callees first, if its inlining grows too large."""
+    run = code.run
+    modules = Modules(program, code.address & ~1, run.image, run.facts, run.options.sharing)
+    stacks: StackSpans | None = None
+    found: list[FunctionSummary] = []
+    for function, callees in modules.candidates():
+        with code.stage("shared functions"):
+            stacks = stacks or _stacks_of(code, program)
+            inside = replace(
+                code,
+                address=function,
+                origin=replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks),
+            )
+            summary = _of_call(inside, callees)
+        if summary is not None:
+            modules.replace_by(function, summary.replacement)
+            found.append(summary)
+    return modules.program, tuple(found)
+
+
+def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
+    """The summary of a function; None if its callers decide what it does.
+
+    Also where it stores into a stack that only they know the place of: S4 is not assumed there.
+    """
+    run, function = code.run, code.address
+    found = with_values(code, program)
+    if found.changed or (found.first.retranslates and not _fixes_callers(code)):
+        return None
+    graph, values = found.graph, found.values
+    valued = ValuedCode(code, graph, values)
+    given_back = values.given_back()
+    if not given_back >= CALLEE_SAVED or len(divided(valued)) > 1:
+        return None
+    names = (name for span in values.stored for name in run.image.memory.images(*span))
+    if may_unmask(values) or any(code.origin.stacks.surely_reach(*span) for span in names):
+        return None
+    part = undivided(graph)
+    bounds = bounded(valued, [part]).bounds
+    if any(b.bound is None for b in bounds):
+        return None
+    charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
+    paths = PreparedPaths(None, graph, charges.costs, bounds)
+    result = run.solve(code.name, function, paths, [], whole=False)
+    if result.parametric is not None:
+        return None
+    assumed = SHARED.of(function=run.image.place(function), cycles=result.cycles)
+    assumptions = (
+        assumed,
+        *presupposed(graph, run.image, run.platform, code.name, run.ends, ()),
+        *(removed.fact for removed in graph.guidance.removed),
+        *values.assumptions,
+        *(rest for bound in bounds for rest in bound.rests),
+        *charges.costs.assumptions,
+        *result.assumptions,
+    )
+    blocks = (graph.nodes[n].block for n in graph.exits)
+    ends = {block.last: None for block in blocks if block.exits}
+    for edge in range(len(graph.edges)):
+        ends |= {end: None for replaced in graph.passed(edge) for end in replaced.ends}
+    replacement = Replacement(
+        result.cycles, False, assumed, given_back, settled=True, ends=tuple(ends)
+    )
+    return FunctionSummary(function, replacement, (paths,), assumptions, result.solution)
+
+
+def _fixes_callers(code: AnalysisTarget) -> bool:
+    """Whether a change of translations leaves code, data and stacks of all callers (rule 44).
+
+    The platform has to fix all that is loaded, and every stack whose place is known. A call
+    forgets other memory, and S6 is listed of stacks whose place is not known.
+    """
+    image = code.run.image
+    memory = image.memory
+    tops = {top for _, top in code.origin.stacks.spans}
+    for pointers in code.run.regions.pointers.values():
+        exact = (p.known.exact for p in pointers if p.register == SP)
+        tops.update(top for top in exact if top is not None)
+    loaded = ((s.addr, s.addr + s.size - 1) for s in image.segments if s.size)
+    return all(map(memory.fixes, loaded)) and all(memory.fixed(t - 1 & ADDRESS) for t in tops)
+
+
+def context_switches(
+    code: AnalysisTarget, program: Program, prepare: Prepare
+) -> tuple[Program, tuple[FunctionSummary, ...]]:
+    """``program`` with the cycles of the functions in it that switch contexts.
+
+    Such a function is an entry of its own, which ``prepare`` takes, and at whose last transfer the
+    path ends. To its callers it is replaced by its bound (rule 2): a path may end in it, or it
+    comes back when the thread runs again, with unknown memory, caches and pipeline. So the bound of
+    a caller covers both the path up to the switch and the one from behind its call. The same holds
+    of the handler that an svc enters: it may leave to a user, or come back.
+    """
+    replaced = dict(program.guidance.replaced)
+    blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
+    open_ = sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None})
+    if not open_:
+        return program, ()
+    run = replace(code.run, image=code.run.image.starting_with(()))  # callers have stored before
+    stacks = _stacks_of(code, program)
+    found: list[FunctionSummary] = []
+    for called in open_:
+        handler = replaced[called].handler
+        function = called if handler is None else handler
+        _refuse_in_itself(code, function, handler, program.entries)
+        arrival = Arrival.SWITCH if handler is None else Arrival.HANDLER
+        origin = PathOrigin(arrival, (*code.origin.switching, function), stacks)
+        inside = AnalysisTarget(run, run.image.place(function), function, origin)
+        summary = _of_switch(inside, prepare(inside), replaced[called])
+        replaced[called] = summary.replacement
+        found.append(summary)
+    guidance = replace(program.guidance, replaced=replaced)
+    return replace(program, guidance=guidance), tuple(found)
+
+
+def _of_switch(code: AnalysisTarget, prepared: Prepared, unknown: Replacement) -> FunctionSummary:
+    """The summary of a function that switches contexts; ``unknown``: all but its cycles."""
+    solve = code.run.solve
+    found = [solve(code.name, code.address, p, [], whole=False) for p in prepared.paths]
+    if any(one.parametric is not None for one in found):
+        raise UsageError(
+            f"the bound of {code.name}, which stands in for its calls, depends on a parameter",
+            hint="give the parameter a number: --set NAME=N",
+        )
+    nodes = [(p.graph, n) for p in prepared.paths for n in p.graph.exits]
+    replacement = replace(
+        unknown,
+        cycles=max(one.cycles for one in found),
+        ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+    )
+    assumptions = (*prepared.assumptions, *(text for one in found for text in one.assumptions))
+    return FunctionSummary(
+        code.address, replacement, prepared.paths, assumptions, unmasking=prepared.unmasking
+    )
+
+
+def _refuse_in_itself(
+    code: AnalysisTarget, function: int, handler: int | None, entries: Sequence[int]
+) -> None:
+    """Raise ControlFlowError for a bound that would be made of itself."""
+    place = code.run.image.place(function)
+    if handler is not None and function in (*code.origin.switching, *entries):
+        raise ControlFlowError(
+            "an svc enters the handler that it is in",
+            where=place,
+            hint="state a number: every supervisor call takes at most N cycles; or that what "
+            "follows is another path: path must end at every supervisor call",
+        )
+    if function in code.origin.switching:
+        raise ControlFlowError(
+            "functions that switch contexts call each other",
+            where=place,
+            hint="state it of the one that loads the stack pointer only",
+        )
+
+
+def _stacks_of(code: AnalysisTarget, program: Program) -> StackSpans:
+    """The stacks that a program, and the code around it, switch to."""
+    return code.origin.stacks.joined(StackSpans.of_program(program, code.run.image))
