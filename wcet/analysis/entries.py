@@ -8,9 +8,9 @@ from quoll.facts.places import resolve_code
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.spelling import nearest, question
-from wcet.platforms.platform import Platform
+from wcet.platforms.platform import EntryPoint, Platform
 
-__all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends"]
+__all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends", "platform_entry"]
 
 ALL = "all"
 NAMED = 4  # tables in a hint
@@ -30,21 +30,9 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
     """Address of one entry, as ``find_entries`` gives it."""
     point = platform.entries.get(name)
     if point is not None:
-        symbols = filter(None, map(image.symbol, point.symbols))
-        address = next((s.addr | s.thumb for s in symbols), point.vector)
-        if image.read(address & ~1, 2) is None:
-            known = list(image.symbols.names())
-            near = [n for word in (*point.symbols, name) for n in nearest(word, known)]
-            meant = question(list(dict.fromkeys(near)))
-            several = image.overlaid(address)
-            why = several or f"nothing is loaded at the vector {point.vector:#010x}"
-            raise UsageError(
-                f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and {why}",
-                hint=f"{SAY_WHICH}; or name a symbol"
-                if several
-                else f"name a symbol or an address with --entry{meant and f'; {meant}'}"
-                f"{_elsewhere(image, point.vector)}",
-            )
+        address = platform_entry(image, point)
+        if address is None:
+            raise _no_such_entry(image, name, point)
         return address
     try:
         (address,) = resolve_code(image, name, names=(*platform.entries, ALL))
@@ -54,6 +42,28 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
             hint=f"platform {platform.name} knows {', '.join(platform.entries)}",
         ) from fault
     return address
+
+
+def platform_entry(image: Image, point: EntryPoint) -> int | None:
+    """Address of an entry of the platform, bit 0 set for Thumb code; None if the ELF lacks it."""
+    symbols = filter(None, map(image.symbol, point.symbols))
+    address = next((s.addr | s.thumb for s in symbols), point.vector)
+    return None if image.read(address & ~1, 2) is None else address
+
+
+def _no_such_entry(image: Image, name: str, point: EntryPoint) -> UsageError:
+    known = list(image.symbols.names())
+    near = [n for word in (*point.symbols, name) for n in nearest(word, known)]
+    meant = question(list(dict.fromkeys(near)))
+    several = image.overlaid(point.vector)
+    why = several or f"nothing is loaded at the vector {point.vector:#010x}"
+    hint = f"name a symbol or an address with --entry{meant and f'; {meant}'}"
+    return UsageError(
+        f"entry {name}: none of the symbols {', '.join(point.symbols)} exists, and {why}",
+        hint=f"{SAY_WHICH}; or name a symbol"
+        if several
+        else f"{hint}{_elsewhere(image, point.vector)}",
+    )
 
 
 def _elsewhere(image: Image, vector: int) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from loopbounds.proof.bound import LoopBound
-from quoll.errors import ControlFlowError, UsageError
+from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.entries import find_entry
+from wcet.analysis.entries import platform_entry
 from wcet.platforms.platform import INTERRUPT, Platform
 
 __all__ = ["not_by_tests", "serves_interrupts"]
@@ -31,7 +31,7 @@ def serves_interrupts(
     That is so for the interrupt entry and what it reaches, and where it cannot be told. Another
     entry of the platform is asked for by its own path.
     """
-    entries = {name: _address(image, platform, name) for name in platform.entries}
+    entries = {name: platform_entry(image, point) for name, point in platform.entries.items()}
     handler, first = entries.pop(INTERRUPT, None), address & ~1
     if handler is None or handler & ~1 == first:
         return handler is not None
@@ -43,14 +43,6 @@ def serves_interrupts(
         return True
     blocks = (block for function in program.functions.values() for block in function.blocks)
     return any(insn.addr == first for block in blocks for insn in block.insns)
-
-
-def _address(image: Image, platform: Platform, name: str) -> int | None:
-    """Of an entry, if the ELF has it."""
-    try:
-        return find_entry(image, platform, name)
-    except UsageError:
-        return None
 
 
 def not_by_tests(
