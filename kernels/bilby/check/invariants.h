@@ -67,11 +67,13 @@ word_t spaces_object_bytes(const struct cap *cap);
 void time_reach(void);
 void time_reach_from_thread(const struct tcb *thread);
 void time_reach_from_cap(const struct cap *cap);
+void time_check_notification(const struct notification *notification);
 word_t time_object_bytes(const struct cap *cap);
 word_t time_queue_of(const struct tcb *thread);       /* the index of its ready queue */
 word_t time_urgency(const struct tcb *thread);        /* what the scheduler compares */
 bool time_is_waited_for(const struct tcb *thread);    /* runnable, but it has no time now */
 bool time_may_be_queued(const struct tcb *thread);
+bool time_can_take_signal(const struct notification *notification, const struct tcb *thread);
 bool time_has_somebody_to_deal_with(void);            /* the idle thread runs before whom it is to stop */
 
 /* An invariant, by its name, does not hold; the address says where. */

@@ -77,7 +77,7 @@ static bool is_most_urgent(const struct tcb *current)
 
 static void check_thread(const struct tcb *thread)
 {
-    require(thread->state <= THREAD_BLOCKED_REPLY, "S6 the state is one of those listed", thread);
+    require(thread->state <= THREAD_WITHOUT_CONTEXT, "S6 the state is one of those listed", thread);
     require(thread->queued <= 1, "S2 queued is 0 or 1", thread);
     require(thread->state != THREAD_RUNNING || thread->queued || thread == current_thread
             || time_is_waited_for(thread), "S3 a runnable thread is current or queued", thread);

@@ -2,7 +2,8 @@
 /*
  * Contexts, and threads that run on them (context.c, release.c, loan.c, timeout.c).
  *
- *   T1  a thread is on a context  <=>  the context names it; the same of a home
+ *   T1  a thread is on a context  <=>  the context names it; the same of a home, and of a notification
+ *       to which it is bound; it is bound to one of the two at most
  *   T2  who is on a context that it borrowed runs, waits for an answer, or waits to send a call;
  *       a thread without a context has none at home that is on nobody
  *   T3  left + used + due == budget; of a full context nothing is used or due, and no more is
@@ -13,11 +14,13 @@
  *       nor current
  *   T6  the current thread is on the running context, which had time enough when it was
  *       charged last; the idle thread is on none
- *   T7  there are as many contexts that have a home or a thread as were counted, and no
+ *   T7  there are as many contexts that are bound or have a thread as were counted, and no
  *       more than there are places
  *   T8  a thread lent its context  =>  it waits for the answer
  *   T9  the handler of timeouts is an endpoint that may be sent to, or nobody
  *   T10 levels and flags are in their range; only who borrowed is excused
+ *   T11 who is runnable or waits to send has a context; who waits for one has none.  Who is runnable is
+ *       current, or in a ready queue, or in the release queue: nowhere else
  */
 #include <timing.h>
 
@@ -82,7 +85,21 @@ word_t time_urgency(const struct tcb *thread)
 
 bool time_is_waited_for(const struct tcb *thread)
 {
-    return thread->context == NULL || thread->context->place != 0;
+    return thread->context != NULL && thread->context->place != 0;
+}
+
+bool time_can_take_signal(const struct notification *notification, const struct tcb *thread)
+{
+    return thread->context != NULL || thread->home != NULL || notification->context != NULL;
+}
+
+void time_check_notification(const struct notification *notification)
+{
+    const struct context *context = notification->context;
+
+    require(context == NULL
+            || (universe_has_object(context) && context->notification == notification),
+            "T1 the context of a notification names it", notification);
 }
 
 bool time_may_be_queued(const struct tcb *thread)
@@ -115,7 +132,12 @@ static void check_amounts(const struct context *context)
 static void check_context(const struct context *context)
 {
     const struct tcb *thread = context->thread, *home = context->home;
+    const struct notification *notification = context->notification;
 
+    require(notification == NULL
+            || (home == NULL && universe_has_object(notification)
+                && notification->context == context),
+            "T1 the notification of a context has it", context);
     require(thread == NULL || (universe_has_object(thread) && thread->context == context),
             "T1 the thread on a context is on it", context);
     require(home == NULL || (universe_has_object(home) && home->home == context),
@@ -178,6 +200,13 @@ static void check_loan(const struct tcb *thread)
             "T2 who borrowed time works, or waits for an answer", thread);
     require(context != NULL || own == NULL || own->thread != NULL,
             "T2 nobody's own context is idle", thread);
+    require((thread->state != THREAD_RUNNING && thread->state != THREAD_BLOCKED_SEND)
+            || context != NULL, "T11 who is runnable or waits to send has a context", thread);
+    require(thread->state != THREAD_RUNNING
+            || (thread == current_thread) + thread->queued + (context->place != 0) == 1,
+            "T11 who is runnable is in one queue or current", thread);
+    require(thread->state != THREAD_WITHOUT_CONTEXT || (context == NULL && !thread->queued),
+            "T11 who waits for a context has none", thread);
     require(!thread->lent || thread->state == THREAD_BLOCKED_REPLY,
             "T8 who lent its context waits for the answer", thread);
 }
@@ -212,7 +241,7 @@ void check_time(void)
         const struct context *context = (const struct context *)universe->contexts.at[i];
 
         check_context(context);
-        bound += context->home != NULL || context->thread != NULL;
+        bound += context_is_bound(context) || context->thread != NULL;
     }
     for (word_t i = 0; i < universe->threads.count; i++)
         check_thread((const struct tcb *)universe->threads.at[i]);

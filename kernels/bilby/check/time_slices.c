@@ -38,6 +38,18 @@ bool time_is_waited_for(const struct tcb *thread)
     return false;
 }
 
+bool time_can_take_signal(const struct notification *notification, const struct tcb *thread)
+{
+    (void)notification;
+    (void)thread;
+    return true;
+}
+
+void time_check_notification(const struct notification *notification)
+{
+    (void)notification;
+}
+
 bool time_may_be_queued(const struct tcb *thread)
 {
     (void)thread;

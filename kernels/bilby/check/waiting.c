@@ -9,13 +9,11 @@
  *   Q3  a notification that is signalled has no waiting thread; pending => signalled
  *   Q4  a thread waits to send or receive, or for a signal <=> it is in such a queue
  *   Q5  a thread and a notification are bound to each other or not at all; while a signal is
- *       pending, the bound thread does not wait to receive, if it will ever have a context
+ *       pending, the bound thread does not wait to receive, if a context is bound to either
  *   R1  each thread that was ever configured has the master of its reply; nobody else has
  *   R2  a reply capability that is not a master names a thread that waits for an
  *       answer, stands right after that thread's master, and is the only one
  */
-#include <timing.h>
-
 #include "invariants.h"
 
 #define ANY 0xffu /* to send or to receive */
@@ -56,7 +54,7 @@ static void check_bound(const struct notification *notification, const struct tc
     require(universe_has_object(thread) && thread->bound == notification,
             "Q5 the bound thread is bound to it", notification);
     require(notification->signalled != 1 || thread->state != THREAD_BLOCKED_RECEIVE
-            || !timing_has_context(thread),
+            || !time_can_take_signal(notification, thread),
             "Q5 signalled => the bound thread does not wait to receive", notification);
 }
 
@@ -70,6 +68,7 @@ static word_t check_notification(const struct notification *notification)
             "Q3 pending => signalled", notification);
     if (notification->bound != NULL)
         check_bound(notification, notification->bound);
+    time_check_notification(notification);
     return check_queue(notification->head, notification->tail, notification,
                        THREAD_BLOCKED_WAIT);
 }

@@ -35,7 +35,8 @@ class TimedDraw(Draw):
 
     def bind_context(self) -> Operation:
         label = API["LABEL_CONTEXT_BIND"]
-        return self.invoke("bind context", self.pick("context"), label, [], [self.pick("tcb")])
+        to = self.pick("tcb", "tcb", "notification")
+        return self.invoke("bind context", self.pick("context"), label, [], [to])
 
     def unbind_context(self) -> Operation:
         """Mostly not the first thread's, without which a sequence soon ends."""

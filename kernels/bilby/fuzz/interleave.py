@@ -25,12 +25,11 @@ from kernels.bilby.fuzz.run import symbols
 from kernels.bilby.fuzz.script import LINE, Script
 from kernels.bilby.spec import calls
 from kernels.bilby.spec.copying import copy_of
-from kernels.bilby.spec.ipc import IT
+from kernels.bilby.spec.flags import IT, THUMB
 from kernels.bilby.spec.layout import API, TICK, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
 from kernels.bilby.spec.state import Kernel, Thread
 
-THUMB = 0x20  # in cpsr
 URGENT = 255
 STEPS = 3  # of the urgent thread, at most
 DRAWS = 20  # of one kind; if none will do, the thread yields

@@ -16,7 +16,7 @@ from kernels.bilby.fuzz.generate import Generator
 from kernels.bilby.fuzz.host import PC, CheckFailure, Host
 from kernels.bilby.spec import calls, layout
 from kernels.bilby.spec.boot import after_boot
-from kernels.bilby.spec.ipc import IT
+from kernels.bilby.spec.flags import IT
 from kernels.bilby.spec.layout import API, TICK, message
 from kernels.bilby.spec.refinement import Mismatch, Refinement
 from kernels.bilby.spec.state import Kernel, Thread

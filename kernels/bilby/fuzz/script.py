@@ -11,7 +11,7 @@ from kernels.bilby.fuzz.host import PC, Answer, Host
 from kernels.bilby.fuzz.run import Run, symbols
 from kernels.bilby.spec.invocation import E
 from kernels.bilby.spec.layout import API, SLICE, has_field, message
-from kernels.bilby.spec.state import Cap, Context, Thread
+from kernels.bilby.spec.state import Cap, Context, State, Thread
 
 NODE, TCB, DIRECTORY = (API[f"ROOT_{name}"] for name in ("CNODE", "TCB", "PAGE_DIRECTORY"))
 REGISTERS = API["MESSAGE_REGISTERS"]
@@ -281,6 +281,11 @@ class Script:
 
     def context_of(self, slot: int) -> Context:
         return self.run.kernel.context(self.object_of(slot))
+
+    def waits_for_context(self, slot: int) -> bool:
+        """The thread would run, and is on none."""
+        thread = self.thread_of(slot)
+        return thread.state is State.WITHOUT_CONTEXT and thread.context is None
 
     def waits_for_time(self, context: int) -> bool:
         """It is in the release queue."""

@@ -36,11 +36,12 @@
 /* tcb.state */
 enum {
     THREAD_INACTIVE,         /* 0, as in a cleared TCB: never started, or stopped; the idle thread */
-    THREAD_RUNNING,          /* current, or in a ready queue */
+    THREAD_RUNNING,          /* runnable: current, in a ready queue, or waiting for its budget */
     THREAD_BLOCKED_SEND,     /* queued on an endpoint, sending state */
     THREAD_BLOCKED_RECEIVE,  /* queued on an endpoint, receiving state */
     THREAD_BLOCKED_WAIT,     /* queued on a notification */
     THREAD_BLOCKED_REPLY,    /* its reply capability is in some thread's hands */
+    THREAD_WITHOUT_CONTEXT,  /* it would run, but has no time; only where that is a capability */
 };
 
 /* endpoint.state */
@@ -261,6 +262,15 @@ static inline struct tcb *tcb_at(const struct tcb *thread)
         __builtin_unreachable();
     return same;
 }
+/* The thread makes the call that it is in again: the pc goes back onto the SVC. */
+static inline void thread_call_again(struct tcb *thread)
+{
+    word_t cpsr = thread->regs[REG_CPSR];
+
+    thread->regs[REG_PC] -= cpsr & CPSR_THUMB ? 2 : 4;
+    thread->regs[REG_CPSR] = machine_cpsr_of_svc(cpsr);
+}
+
 static inline struct slot *slot_at(const struct slot *slot)
 {
     return (struct slot *)in_window((word_t)slot, sizeof(struct slot));

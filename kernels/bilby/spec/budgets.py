@@ -36,7 +36,7 @@ class Time:
     running: Context | None = None  # of the current thread
     level: int = 0  # the criticality that counts
     waiting: list[Context] = field(default_factory=list)  # the heap of contexts to be released
-    bound: int = 0  # contexts that have a home or a thread
+    bound: int = 0  # contexts that are bound or have a thread
     alarm_is_old: bool = False  # what it was set by has changed
     alarm_at: int = HALF_TURN
     idle: int = 0  # ticks in which nobody ran,
@@ -116,7 +116,7 @@ class Time:
         """Every tick was charged once, and no budget has become more or less."""
         assert self.since == self.idle + self.charged
         assert self.charged == self.forgotten + sum(c.consumed for c in contexts)
-        assert self.bound == sum(c.home is not None or c.thread is not None for c in contexts)
+        assert self.bound == sum(c.is_bound or c.thread is not None for c in contexts)
         for context in contexts:
             amounts = context.left + context.used + context.due
             assert amounts == context.budget or (

@@ -9,7 +9,7 @@ from kernels.bilby.spec.invocation import Invocation, Refused
 from kernels.bilby.spec.ipc import signal
 from kernels.bilby.spec.layout import API, BUDGET_MIN, LIMITS
 from kernels.bilby.spec.levels import Levels
-from kernels.bilby.spec.state import Context, Kernel, Notification, State
+from kernels.bilby.spec.state import Context, Kernel, Notification, Thread
 
 
 def time_of(kernel: Kernel) -> Time:
@@ -62,35 +62,64 @@ def set_level(call: Invocation) -> None:
 
 
 def bind(call: Invocation) -> None:
+    """To a thread, or to a notification."""
     kernel, context = call.kernel, context_of(call)
     call.require(0, 1)
     cap = call.extra[0].cap
-    if cap is None or cap.kind != "tcb":
+    if cap is None or cap.kind not in ("tcb", "notification"):
         raise Refused("INVALID_CAPABILITY")
-    thread = kernel.thread(cap["object"])
-    if not context.budget or context.home or context.thread or thread.home:
+    if not context.budget or context.is_bound or context.thread:
         raise Refused("ILLEGAL_OPERATION")
-    time = time_of(kernel)
-    if time.bound == LIMITS["RELEASE_PLACES"]:
-        raise Refused("NO_PLACE")
-    kernel.touch(context, thread)
-    time.bound += 1
-    context.home, thread.home = thread, context
-    loans.take_own(kernel, thread)
-    if thread.state is State.RECEIVE and thread.bound is not None and thread.bound.signalled:
-        signal_again(kernel, thread.bound)
+    if cap.kind == "tcb":
+        bind_to_thread(kernel, context, kernel.thread(cap["object"]))
+    elif not cap["can_receive"]:
+        raise Refused("NO_RIGHT")
+    else:
+        bind_to_notification(kernel, context, kernel.notification(cap["object"]))
 
 
-def signal_again(kernel: Kernel, notification: Notification) -> None:
-    """What is pending, for it can be received now."""
+def signal_again(kernel: Kernel, notification: Notification | None) -> None:
+    """What is pending, for whoever is bound may have time now."""
+    if notification is None or not notification.signalled:
+        return
     badges = notification.pending
     notification.pending, notification.signalled = 0, False
     signal(kernel, notification, badges)
 
 
+def count_bound(kernel: Kernel) -> None:
+    """One more, if there is a place for it."""
+    time = time_of(kernel)
+    if time.bound == LIMITS["RELEASE_PLACES"]:
+        raise Refused("NO_PLACE")
+    time.bound += 1
+
+
+def bind_to_thread(kernel: Kernel, context: Context, thread: Thread) -> None:
+    if thread.home:
+        raise Refused("ILLEGAL_OPERATION")
+    count_bound(kernel)
+    kernel.touch(context, thread)
+    context.home, thread.home = thread, context
+    loans.take_own(kernel, thread)
+    signal_again(kernel, thread.bound)
+
+
+def bind_to_notification(kernel: Kernel, context: Context, notification: Notification) -> None:
+    if notification.context:
+        raise Refused("ILLEGAL_OPERATION")
+    count_bound(kernel)
+    kernel.touch(context, notification)
+    context.notification, notification.context = notification, context
+    signal_again(kernel, notification)
+
+
 def unbind(call: Invocation) -> None:
     kernel, context = call.kernel, context_of(call)
     home = context.home
+    if context.notification is not None:
+        loans.leave_notification(kernel, context.notification)
+        return
     if home is None:
         raise Refused("ILLEGAL_OPERATION")
     if context.thread is home:
@@ -123,16 +152,19 @@ def yield_to(call: Invocation) -> None:
 def delete_context(kernel: Kernel, context: Context) -> None:
     """Whoever is on it has no time from now on."""
     time, thread, home = time_of(kernel), context.thread, context.home
+    notification = context.notification
     if thread is not None:
         kernel.scheduler.leave(thread)
-    if thread is not None or home is not None:
+    if thread is not None or context.is_bound:
         time.bound -= 1
-    context.thread = context.home = None
-    kernel.touch(thread, home)
+    context.thread = context.home = context.notification = None
+    kernel.touch(thread, home, notification)
     if home is not None:
         home.home = None
+    if notification is not None:
+        notification.context = None
     if thread is not None:
-        thread.context = None
+        loans.lose(kernel, thread)
         loans.take_own(kernel, thread)
     if context is time.running:
         time.charge(kernel)

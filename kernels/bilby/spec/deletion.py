@@ -159,6 +159,7 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
         assert not isinstance(item, Table)
         if isinstance(item, Notification):
             unbind(kernel, item.bound, item)
+            loans.leave_notification(kernel, item)
         for thread in list(getattr(item, "queue", [])):
             abort(kernel, thread)
         kernel.remove_object(item.address, layout.SIZES[cap.kind], [])
@@ -213,6 +214,7 @@ def recycle(kernel: Kernel, slot: Slot) -> None:
         return
     notification = kernel.notification(item.address)
     unbind(kernel, notification.bound, notification)
+    loans.leave_notification(kernel, notification)
     for thread in list(notification.queue):
         abort(kernel, thread)
     notification.pending, notification.signalled = 0, False

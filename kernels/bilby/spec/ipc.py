@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from kernels.bilby.spec import loans
+from kernels.bilby.spec.flags import IT, THUMB
 from kernels.bilby.spec.invocation import E, Refused, find_empty, lookup
 from kernels.bilby.spec.layout import API, message
 from kernels.bilby.spec.state import (
@@ -19,8 +20,7 @@ from kernels.bilby.spec.state import (
 )
 
 FAILED = API["SYSCALL_FAILED"]
-IT = 0x0600FC00  # of the cpsr: where in an IT block
-USER_FLAGS, THUMB = 0xF80F0220 | IT, 0x20
+USER_FLAGS = 0xF80F0220 | IT
 
 
 NOT_COPIED = (
@@ -236,8 +236,10 @@ def send(
 
 def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant: bool) -> None:
     kernel.touch(receiver, endpoint)
-    if receiver.bound is not None and receiver.bound.signalled:
-        wait(kernel, receiver, receiver.bound)
+    bound = receiver.bound
+    if bound is not None and bound.signalled and loans.has_time_for(kernel, bound, receiver):
+        loans.for_signal(kernel, bound, receiver)
+        wait(kernel, receiver, bound)
         receiver.regs[0] |= API["BOUND_SIGNAL"]
         return
     receiver.may_grant = grant
@@ -260,7 +262,11 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
     bound = notification.bound
     if notification.queue:
         waiter = dequeue(kernel, notification.queue)
-    elif bound is not None and bound.state is State.RECEIVE and loans.will_run(kernel, bound):
+    elif (
+        bound is not None
+        and bound.state is State.RECEIVE
+        and loans.has_time_for(kernel, notification, bound)
+    ):
         waiter = bound
         unlink(kernel, waiter)
         badge |= API["BOUND_SIGNAL"]
@@ -269,6 +275,7 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
         notification.signalled = True
         return
     waiter.regs[0], waiter.regs[1] = badge, 0
+    loans.for_signal(kernel, notification, waiter)
     kernel.wake(waiter)
 
 
@@ -331,9 +338,8 @@ def abort(kernel: Kernel, thread: Thread) -> None:
         loans.stop(kernel, thread)
         return
     fail(thread, "ABORTED")
-    thread.state = State.RUNNING
-    loans.wakes(kernel, thread)
-    kernel.scheduler.append(thread)
+    if kernel.make_runnable(thread):
+        kernel.scheduler.append(thread)
 
 
 def suspend(kernel: Kernel, thread: Thread) -> None:

@@ -46,8 +46,6 @@ class Levels:
         return thread.context is not None and thread.context in self._time.waiting
 
     def append(self, thread: Thread) -> None:
-        if thread.context is None:
-            return
         self._row(thread).append(thread)
         self._kernel.touch(*self._row(thread))
 
@@ -96,8 +94,6 @@ class Levels:
 
     def wake(self, thread: Thread) -> None:
         """The most urgent one woken may run at once, the others take their turn."""
-        if thread.context is None:
-            return
         current, other = self._kernel.current, self._woken
         if current is not None and self.urgency(thread) < self.urgency(current):
             self.append(thread)
@@ -174,7 +170,7 @@ class Levels:
         return best
 
     def _goes_on(self, current: Thread) -> bool:
-        if not current.is_running or current.context is None or current is self._woken:
+        if not current.is_running or current is self._woken:
             return False
         return not self.is_queued(current) and not self._waits(current)
 

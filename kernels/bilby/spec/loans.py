@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Loans: who calls a thread without a context lends it its own (``loan.c``).
+"""Who is on which context, and loans: who calls a thread without one lends it its own (``loan.c``).
 
 Where time is no capability, nobody lends anything.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kernels.bilby.spec import state
 from kernels.bilby.spec.budgets import Begins
+from kernels.bilby.spec.flags import THUMB, before_svc
 
 if TYPE_CHECKING:
     from kernels.bilby.spec.budgets import Time
-    from kernels.bilby.spec.state import Context, Kernel, Thread
+    from kernels.bilby.spec.state import Context, Kernel, Notification, Thread
 
 
 def is_on_loan(thread: Thread) -> bool:
@@ -34,9 +36,17 @@ def may_not_wait(kernel: Kernel, sender: Thread, *, call: bool) -> bool:
     return kernel.time is not None and not call and is_on_loan(sender)
 
 
-def will_run(kernel: Kernel, thread: Thread) -> bool:
-    """If it becomes runnable: it has time, or will have what it lent, where that is needed."""
-    return kernel.time is None or thread.context is not None or thread.home is not None
+def has_time_for(kernel: Kernel, notification: Notification, thread: Thread) -> bool:
+    """A thread that gets a signal will run: on what it has, or when what is bound comes back."""
+    bound = thread.context, thread.home, notification.context
+    return kernel.time is None or any(context is not None for context in bound)
+
+
+def for_signal(kernel: Kernel, notification: Notification, thread: Thread) -> None:
+    """Whoever gets a signal borrows the notification's context, if it needs one that is free."""
+    context = notification.context
+    if context is not None and thread.context is None and context.thread is None:
+        _put_on(kernel, context, thread)
 
 
 def wakes(kernel: Kernel, thread: Thread) -> None:
@@ -52,29 +62,38 @@ def _put_on(kernel: Kernel, context: Context, thread: Thread) -> None:
     context.thread, thread.context = thread, context
     context.excused = context.told = False
     wakes(kernel, thread)
+    waits = thread.state is state.State.WITHOUT_CONTEXT
+    if waits and kernel.make_runnable(thread) and thread is not kernel.current:
+        kernel.scheduler.append(thread)
 
 
-def _take_own(kernel: Kernel, thread: Thread) -> bool:
-    own = thread.home
-    if own is None or thread.context is not None or own.thread is not None:
-        return False
-    _put_on(kernel, own, thread)
-    return True
+def _take_off(kernel: Kernel, thread: Thread) -> None:
+    """It is on no context, so it is not runnable."""
+    kernel.touch(thread)
+    thread.context = None
+    if thread.is_running:
+        thread.state = state.State.WITHOUT_CONTEXT
 
 
 def take_own(kernel: Kernel, thread: Thread) -> None:
     """A thread without a context gets its own, if that is on nobody."""
-    if _take_own(kernel, thread) and thread.is_running and thread is not kernel.current:
-        kernel.scheduler.append(thread)
+    own = thread.home
+    if own is not None and thread.context is None and own.thread is None:
+        _put_on(kernel, own, thread)
 
 
 def _go_home(kernel: Kernel, time: Time, context: Context) -> None:
+    """Its home has it, or who is bound to its notification, if that waits for a context."""
     kernel.touch(context)
     context.thread = None
-    if context.home is None:
-        time.bound -= 1
-    elif context.home.context is None:
-        take_own(kernel, context.home)
+    time.bound -= not context.is_bound
+    thread = context.home
+    if context.notification is not None:
+        thread = context.notification.bound
+        if thread is not None and thread.state is not state.State.WITHOUT_CONTEXT:
+            thread = None
+    if thread is not None and thread.context is None:
+        _put_on(kernel, context, thread)
 
 
 def make(kernel: Kernel, source: Thread, to: Thread, *, call: bool) -> None:
@@ -82,10 +101,10 @@ def make(kernel: Kernel, source: Thread, to: Thread, *, call: bool) -> None:
     context = source.context
     if kernel.time is None or to.context is not None or context is None:
         return
-    kernel.touch(source)
-    source.context, source.lent = None, call
+    _take_off(kernel, source)
+    source.lent = call
     _put_on(kernel, context, to)
-    _take_own(kernel, source)
+    take_own(kernel, source)
 
 
 def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
@@ -98,10 +117,9 @@ def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
     caller.lent = False
     if not returns or context is None:
         return
-    kernel.touch(server)
-    server.context = None
+    _take_off(kernel, server)
     _put_on(kernel, context, caller)
-    _take_own(kernel, server)
+    take_own(kernel, server)
 
 
 def end(kernel: Kernel, thread: Thread) -> None:
@@ -109,10 +127,9 @@ def end(kernel: Kernel, thread: Thread) -> None:
     context = thread.context
     if kernel.time is None or context is None or context is thread.home:
         return
-    kernel.touch(thread)
-    thread.context = None
+    _take_off(kernel, thread)
     _go_home(kernel, kernel.time, context)
-    _take_own(kernel, thread)
+    take_own(kernel, thread)
 
 
 def stop(kernel: Kernel, thread: Thread) -> None:
@@ -120,6 +137,24 @@ def stop(kernel: Kernel, thread: Thread) -> None:
     kernel.touch(thread)
     thread.lent = False
     end(kernel, thread)
+
+
+def lose(kernel: Kernel, thread: Thread) -> None:
+    """Its context is taken away.  What it waits to send it does not send any more: it makes its
+    call, or faults, again when it has one.
+    """
+    _take_off(kernel, thread)
+    queue = thread.waits_on
+    if thread.state is not state.State.SEND or queue is None:
+        return
+    kernel.touch(queue, *queue.queue)
+    queue.queue.remove(thread)
+    thread.waits_on = None
+    if not thread.fault:
+        thread.regs[15] -= 2 if thread.regs[16] & THUMB else 4
+        thread.regs[16] = before_svc(thread.regs[16])
+    thread.fault = 0
+    thread.state = state.State.WITHOUT_CONTEXT
 
 
 def leave_thread(kernel: Kernel, thread: Thread) -> None:
@@ -130,6 +165,18 @@ def leave_thread(kernel: Kernel, thread: Thread) -> None:
     kernel.touch(thread, own)
     thread.home = own.home = None
     if own.thread is thread:
-        own.thread = thread.context = None
+        own.thread = None
+        lose(kernel, thread)
     if own.thread is None:
+        kernel.time.bound -= 1
+
+
+def leave_notification(kernel: Kernel, notification: Notification) -> None:
+    """What is bound to it is not any more; whoever has borrowed that keeps it."""
+    context = notification.context
+    if kernel.time is None or context is None:
+        return
+    kernel.touch(notification, context)
+    notification.context = context.notification = None
+    if context.thread is None:
         kernel.time.bound -= 1

@@ -109,6 +109,7 @@ def check_context(read: Read, kernel: Kernel, context: Context) -> None:
     where = f"context {context.address:#x}"
     expect(f"{where}, home", get("home"), address_of(context.home))
     expect(f"{where}, thread", get("thread"), address_of(context.thread))
+    expect(f"{where}, notification", get("notification"), address_of(context.notification))
     expect(f"{where}, left", get("left"), context.left & WORD)
     for name in ("budget", "period", "used", "due", "anchor", "consumed"):
         expect(f"{where}, {name}", get(name), getattr(context, name))
@@ -153,6 +154,9 @@ def check_notification(read: Read, item: Notification) -> None:
     expect(f"{where}, signalled", signalled, int(item.signalled))
     bound = read(item.address + offset("notification", "bound"))
     expect(f"{where}, bound", bound, item.bound.address if item.bound else 0)
+    if has_field("notification", "context"):
+        context = read(item.address + offset("notification", "context"))
+        expect(f"{where}, context", context, address_of(item.context))
 
 
 def check_table(read: Read, table: Table, changed: set[int]) -> None:

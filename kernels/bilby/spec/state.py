@@ -34,6 +34,7 @@ class State(IntEnum):
     RECEIVE = 3
     WAIT = 4
     REPLY = 5
+    WITHOUT_CONTEXT = 6  # it would run, but has no time, where that is a capability
 
 
 @dataclass(slots=True)
@@ -138,6 +139,7 @@ class Context:
     excused: bool = False  # who borrowed it was told that its home counts no more
     told: bool = False  # its thread was told that the budget is used up
     begins: Begins = Begins.NOT  # its thread has become runnable, and was not chosen since
+    notification: Notification | None = None  # to which it is bound: its signals lend it
 
     @property
     def is_full(self) -> bool:
@@ -147,6 +149,11 @@ class Context:
     @property
     def is_lacking(self) -> bool:
         return self.left < BUDGET_MIN
+
+    @property
+    def is_bound(self) -> bool:
+        """To a thread or to a notification."""
+        return self.home is not None or self.notification is not None
 
 
 @dataclass(slots=True, eq=False)
@@ -163,6 +170,7 @@ class Notification:
     pending: int = 0
     queue: list[Thread] = field(default_factory=list)
     bound: Thread | None = None
+    context: Context | None = None  # that is bound to it
 
 
 class Row:
@@ -450,10 +458,18 @@ class Kernel:
 
     def wake(self, thread: Thread) -> None:
         """Runnable again."""
+        if self.make_runnable(thread):
+            self.scheduler.wake(thread)
+
+    def make_runnable(self, thread: Thread) -> bool:
+        """If it has time; else it waits for a context."""
         self.touch(thread)
+        if self.time is not None and thread.context is None:
+            thread.state = State.WITHOUT_CONTEXT
+            return False
         thread.state = State.RUNNING
         loans.wakes(self, thread)
-        self.scheduler.wake(thread)
+        return True
 
     def runnable(self) -> list[Thread]:
         found = [item for item in self.objects.values() if isinstance(item, Thread)]

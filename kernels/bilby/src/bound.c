@@ -5,13 +5,14 @@
  * So a server waits for clients and for interrupts in one receive, without a second thread.  A
  * thread that waits on the notification itself goes first; else the bound thread gets the signal
  * if it waits to receive from an endpoint, at once; else the signal is pending, and the bound
- * thread's next receive takes it, before any message.
+ * thread's next receive takes it, before any message.  Where time is a capability, a thread that
+ * would never have any takes none: the signal is pending until it is given some (loan.c).
  *
  * Neither end keeps the other: binding ends when the last capability to one of them is deleted,
  * or when the notification is recycled.
  *
  * Invariants: thread->bound == notification  <=>  notification->bound == thread; while a signal is
- * pending, the bound thread does not wait to receive.  Every step is constant time.
+ * pending, the bound thread does not wait to receive, if it has time.  Every step is constant time.
  */
 #include <bound.h>
 #include <endpoint_queue.h>
@@ -80,7 +81,7 @@ struct tcb *bound_dequeue(const struct notification *notification)
     if (thread == NULL)
         return NULL;
     thread = tcb_at(thread);
-    if (thread->state != THREAD_BLOCKED_RECEIVE || !timing_has_context(thread))
+    if (thread->state != THREAD_BLOCKED_RECEIVE || !loan_has_time_for(notification, thread))
         return NULL;
     endpoint_unlink((struct endpoint *)in_window((word_t)thread->waits_on, sizeof(struct endpoint)),
                     thread);

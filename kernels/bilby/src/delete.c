@@ -335,7 +335,7 @@ static void take_grave(struct tcb *owner, struct slot *first)
  */
 static bool delete_take(struct tcb *owner, struct slot *slot, bool derived)
 {
-    if (owner->state != THREAD_RUNNING)
+    if (owner->state == THREAD_INACTIVE)
         return false;
     if (derived) {
         if (!slot_has_child(slot))

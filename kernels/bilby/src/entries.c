@@ -80,10 +80,7 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
  */
 void preempt(void)
 {
-    word_t cpsr = current_thread->regs[REG_CPSR];
-
-    current_thread->regs[REG_PC] -= cpsr & CPSR_THUMB ? 2 : 4;
-    current_thread->regs[REG_CPSR] = machine_cpsr_of_svc(cpsr);
+    thread_call_again(current_thread);
     leave_to_interrupt();
 }
 

@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loans: who calls a thread without a context lends it its own, until the answer.
+ * Who is on which context, and loans: who calls a thread without a context lends it its own, until
+ * the answer.
  *
  * A context is on one thread, and has at most one home, the thread it is bound to.  The answer
  * gives it back to whoever lent it; in every other case it goes home, as soon as who borrowed it
  * waits, takes the call of another, or stops.  So a server is not stopped by what happens to those
  * it works for.  Each step is constant.
  *
- * A send that may wait lends, too: the sender goes on when its context comes home.  One that does not
- * wait, or from a thread that is itself on a loan, does not reach a thread without a context.
+ * A context may be bound to a notification instead: then it is on nobody, until a thread without a
+ * context gets a signal.  That thread borrows it.  If another has it meanwhile, the thread that is
+ * bound to the notification gets it next.
+ *
+ * A thread is runnable (THREAD_RUNNING) only on a context; but for the current one, of which the
+ * scheduler decides in the end.  A thread that would run and has none waits for one
+ * (THREAD_WITHOUT_CONTEXT), and goes on when it is given one.  A signal does not reach a bound thread
+ * that would never have one: it stays pending until it is given a context.  A thread that waits to
+ * send and loses its context does not send any more: whoever receives could not borrow it.  It makes
+ * its call again when it goes on.
  *
  * Invariants: thread->context == c  <=>  c->thread == thread; thread->home == c  <=>  c->home ==
- * thread; who borrows neither waits to receive nor is inactive; a thread that has no context has no
- * idle one at home.
+ * thread; notification->context == c  <=>  c->notification == notification, and then c has no home;
+ * who borrows neither waits to receive nor is inactive; a thread that has no context has no idle one
+ * at home; who is runnable or waits to send has a context, and who waits for one has none; while a
+ * signal is pending and the bound thread waits to receive, no context is bound to either.
  */
 #include <timing.h>
+#include <bound.h>
 
 /* A context that is on nobody, on a thread that has none. */
 static void put_on(struct context *context, struct tcb *thread)
@@ -27,25 +39,62 @@ static void put_on(struct context *context, struct tcb *thread)
     thread->context = context;
 }
 
-/* A thread without a context gets its own, if that waits for it.  True if it did. */
-static bool take_own(struct tcb *thread)
+/* The same of a thread that may wait for a context: then it is runnable, and takes its turn. */
+static void give(struct context *context, struct tcb *thread)
+{
+    put_on(context, thread);
+    if (thread->state == THREAD_WITHOUT_CONTEXT && timing_make_runnable(thread))
+        sched_queue(thread);
+}
+
+/* The context at home in a thread that has none, if it is on nobody; else null. */
+static struct context *own_context(const struct tcb *thread)
 {
     struct context *own = thread->home;
 
     if (own == NULL || thread->context != NULL)
-        return false;
+        return NULL;
     own = context_at(own);
-    if (own->thread != NULL)
-        return false;
-    put_on(own, thread);
-    return true;
+    return own->thread == NULL ? own : NULL;
 }
 
-/* The same of a thread that may be runnable: then it takes its turn.  The current one is looked at anyway. */
+/* A thread gets its own context, if it has no other: the current one, or one that is blocked. */
+static void take_own(struct tcb *thread)
+{
+    struct context *own = own_context(thread);
+
+    if (own != NULL)
+        put_on(own, thread);
+}
+
+/* The same of any thread. */
 void loan_take_own(struct tcb *thread)
 {
-    if (take_own(thread) && thread->state == THREAD_RUNNING && thread != current_thread)
-        sched_queue(thread);
+    struct context *own = own_context(thread);
+
+    if (own != NULL)
+        give(own, thread);
+}
+
+/* Whoever gets a signal borrows the notification's context, if it needs one and that is on nobody. */
+void loan_for_signal(const struct notification *notification, struct tcb *thread)
+{
+    struct context *context = notification->context;
+
+    if (thread->context != NULL || context == NULL)
+        return;
+    context = context_at(context);
+    if (context->thread == NULL)
+        put_on(context, thread);
+}
+
+/* The bound thread gets the context of its notification, which is on nobody, if it waits for one. */
+static void lend_again(struct context *context)
+{
+    struct tcb *thread = notification_at(context->notification)->bound;
+
+    if (thread != NULL && tcb_at(thread)->state == THREAD_WITHOUT_CONTEXT)
+        give(context, tcb_at(thread));
 }
 
 /* A context that is on nobody any more. */
@@ -54,13 +103,15 @@ static void go_home(struct context *context)
     struct tcb *home = context->home;
 
     context->thread = NULL;
-    if (home == NULL) {
+    if (home != NULL) {
+        home = tcb_at(home);
+        if (home->context == NULL)
+            give(context, home);
+    } else if (context->notification != NULL) {
+        lend_again(context);
+    } else {
         contexts_bound--;
-        return;
     }
-    home = tcb_at(home);
-    if (home->context == NULL)
-        loan_take_own(home);
 }
 
 /* From a thread that waits from now on, to one that has no context. */
@@ -110,7 +161,28 @@ void loan_stop(struct tcb *thread)
     loan_end(thread);
 }
 
-/* The thread is no more; it is inactive. */
+/*
+ * Its context is taken away, and it is in no ready queue.  It keeps nothing closed that it recycles,
+ * and sends no more what it waits to send: it makes its call, or faults, again.
+ */
+void loan_lose(struct tcb *thread)
+{
+    thread->context = NULL;
+    if (thread == current_thread)
+        return;
+    thread_end_call(thread);
+    if (thread->state == THREAD_RUNNING)
+        thread->state = THREAD_WITHOUT_CONTEXT;
+    if (thread->state != THREAD_BLOCKED_SEND)
+        return;
+    endpoint_cancel(thread);
+    if (thread->fault == 0)
+        thread_call_again(thread);
+    thread->fault = 0;
+    thread->state = THREAD_WITHOUT_CONTEXT;
+}
+
+/* Nothing is bound to the thread any more. */
 void loan_leave_thread(struct tcb *thread)
 {
     struct context *own = thread->home;
@@ -124,9 +196,23 @@ void loan_leave_thread(struct tcb *thread)
         return;
     if (own->thread == thread) {
         own->thread = NULL;
-        thread->context = NULL;
+        loan_lose(thread);
     }
     contexts_bound--;
+}
+
+/* Nothing is bound to the notification any more; whoever has borrowed it keeps it. */
+void loan_leave_notification(struct notification *notification)
+{
+    struct context *context = notification->context;
+
+    if (context == NULL)
+        return;
+    context = context_at(context);
+    notification->context = NULL;
+    context->notification = NULL;
+    if (context->thread == NULL)
+        contexts_bound--;
 }
 
 /* The current thread is told that nobody receives its message. */

@@ -4,7 +4,8 @@
  *
  * Invariants: a signal is pending => no thread waits; each waiting thread is
  * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time, except closing.
- * A thread that it is bound to gets signals elsewhere, too (bound.c).
+ * A thread that it is bound to gets signals elsewhere, too (bound.c).  Who gets a signal and has
+ * no time borrows that of the notification (loan.c).
  */
 #include <timing.h>
 
@@ -50,6 +51,7 @@ void notification_signal(struct notification *notification, word_t badge)
         badge |= BOUND_SIGNAL;
     }
     notification_deliver(waiter, badge);
+    loan_for_signal(notification, waiter);
     thread_wake(waiter);
 }
 
@@ -73,6 +75,7 @@ void notification_cancel(struct tcb *thread)
 static void close_notification(struct notification *notification, bool recycle)
 {
     bound_leave_notification(notification);
+    loan_leave_notification(notification);
     abort_claim_notification(notification, recycle);
     notification->signalled = NOTIFICATION_CLOSED;
     abort_notification(notification);

@@ -12,7 +12,8 @@
  * told.  So each entry is constant, and interrupts pay for none of it.
  *
  * Invariants:
- *   queued == 1   =>  state == THREAD_RUNNING, it has a context, and is neither current nor idle
+ *   state == THREAD_RUNNING  =>  it has a context, and is current, or queued, or in the release queue
+ *   queued == 1   =>  state == THREAD_RUNNING, and it is neither current nor idle
  *   in the release queue: contexts of threads that are runnable, not queued and not current
  *   between kernel entries: woken == null, "running" is the current thread's context, and no queued
  *   thread is more urgent than the current one; but one that cannot run, if the idle thread does
@@ -43,8 +44,6 @@ void sched_wake(struct tcb *thread)
     struct tcb *other = woken;
 
     thread = tcb_at(thread);
-    if (thread->context == NULL)
-        return; /* it takes its turn when it has one */
     if (urgency(thread) < urgency(current_thread)) {
         ready_append(thread);
     } else if (other == NULL) {
@@ -60,8 +59,7 @@ void sched_wake(struct tcb *thread)
 /* The thread has just become runnable, and takes its turn. */
 void sched_queue(struct tcb *thread)
 {
-    if (thread->context != NULL)
-        ready_append(thread);
+    ready_append(thread);
 }
 
 /* It stands in a ready queue, and is the next of its equals. */
@@ -129,8 +127,10 @@ static struct tcb *choose(void)
     struct tcb *other = woken;
     struct tcb *first;
 
+    if (current_thread->state == THREAD_RUNNING && current_thread->context == NULL)
+        current_thread->state = THREAD_WITHOUT_CONTEXT;
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != other
-        && current_thread->context != NULL && !timing_waits(current_thread))
+        && !timing_waits(current_thread))
         best = current_thread;
     if (other != NULL) {
         woken = NULL;

@@ -26,12 +26,11 @@ void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr)
     thread->regs[REG_PC] = pc & ((cpsr & CPSR_THUMB) ? ~1u : ~3u);
 }
 
-/* A blocked or inactive thread, in no queue, may run again. */
+/* A blocked or inactive thread, in no queue, may run again, if it has time. */
 void thread_wake(struct tcb *thread)
 {
-    thread->state = THREAD_RUNNING;
-    timing_wake(thread);
-    sched_wake(thread);
+    if (timing_make_runnable(thread))
+        sched_wake(thread);
 }
 
 /* Its call is over, or will not be made again: what it has begun, kept or was told of is forgotten. */
@@ -80,9 +79,8 @@ void thread_abort(struct tcb *thread)
     }
     thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
     thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
-    thread->state = THREAD_RUNNING;
-    timing_wake(thread);
-    sched_queue(thread);
+    if (timing_make_runnable(thread))
+        sched_queue(thread);
 }
 
 /* The current thread may have to make way; it is in no queue, or need not be. */

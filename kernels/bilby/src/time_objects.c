@@ -74,34 +74,23 @@ static word_t decode_sched_control(const struct invocation *call)
     }
 }
 
-/* A signal that waited because the thread had no time. */
-static void take_signal(const struct tcb *thread)
+/* A signal that is pending because the bound thread had no time is given again. */
+static void signal_again(struct notification *notification)
 {
-    struct notification *notification;
-    word_t badge;
+    word_t badges;
 
-    if (thread->state != THREAD_BLOCKED_RECEIVE || !bound_has_signal(thread))
+    if (notification == NULL || notification_at(notification)->signalled != 1)
         return;
-    notification = notification_at(thread->bound);
-    badge = notification->pending;
+    notification = notification_at(notification);
+    badges = notification->pending;
     notification->pending = 0;
     notification->signalled = 0;
-    notification_signal(notification, badge);
+    notification_signal(notification, badges);
 }
 
-static word_t decode_bind(struct context *context, const struct invocation *call)
+static word_t bind_to_thread(struct context *context, struct tcb *thread)
 {
-    struct tcb *thread;
-
-    if (call->extra_count < 1)
-        return ERROR_TRUNCATED;
-
-    if (cap_type(&call->extra[0]->cap) != CAP_TCB)
-        return ERROR_INVALID_CAPABILITY;
-
-    thread = tcb_at((struct tcb *)tcb_cap_object(&call->extra[0]->cap));
-    if (context->budget == 0 || context->home != NULL || context->thread != NULL
-        || thread->home != NULL)
+    if (thread->home != NULL)
         return ERROR_ILLEGAL_OPERATION;
 
     if (contexts_bound == RELEASE_PLACES)
@@ -111,15 +100,59 @@ static word_t decode_bind(struct context *context, const struct invocation *call
     context->home = thread;
     thread->home = context;
     loan_take_own(thread);
-    take_signal(thread);
+    signal_again(thread->bound);
     return ERROR_NONE;
+}
+
+/* As for binding to a thread, whoever does it needs the right to receive. */
+static word_t bind_to_notification(struct context *context, const struct cap *cap)
+{
+    struct notification *notification = (struct notification *)notification_cap_object(cap);
+
+    if (!notification_cap_can_receive(cap))
+        return ERROR_NO_RIGHT;
+
+    if (notification->context != NULL)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (contexts_bound == RELEASE_PLACES)
+        return ERROR_NO_PLACE;
+
+    contexts_bound++;
+    context->notification = notification;
+    notification->context = context;
+    signal_again(notification);
+    return ERROR_NONE;
+}
+
+static word_t decode_bind(struct context *context, const struct invocation *call)
+{
+    const struct cap *cap;
+
+    if (call->extra_count < 1)
+        return ERROR_TRUNCATED;
+
+    cap = &call->extra[0]->cap;
+    if (cap_type(cap) != CAP_TCB && cap_type(cap) != CAP_NOTIFICATION)
+        return ERROR_INVALID_CAPABILITY;
+
+    if (context->budget == 0 || context_is_bound(context) || context->thread != NULL)
+        return ERROR_ILLEGAL_OPERATION;
+
+    if (cap_type(cap) == CAP_NOTIFICATION)
+        return bind_to_notification(context, cap);
+    return bind_to_thread(context, tcb_at((struct tcb *)tcb_cap_object(cap)));
 }
 
 static word_t decode_unbind(const struct context *context)
 {
-    if (context->home == NULL)
+    if (!context_is_bound(context))
         return ERROR_ILLEGAL_OPERATION;
 
+    if (context->notification != NULL) {
+        loan_leave_notification(context->notification);
+        return ERROR_NONE;
+    }
     if (context->thread == context->home)
         sched_remove(context->home);
     loan_leave_thread(tcb_at(context->home));
@@ -185,23 +218,25 @@ word_t timing_decode(const struct invocation *call)
     }
 }
 
-/* Who is on it has no time from now on. */
+/* Who is on it has no time from now on, but what is its own. */
 static void delete_context(struct context *context)
 {
     struct tcb *thread = context->thread;
-    struct tcb *home = context->home;
 
     if (thread != NULL)
         sched_remove(tcb_at(thread));
-    if (thread != NULL || home != NULL)
+    if (thread != NULL || context_is_bound(context))
         contexts_bound--;
     context->thread = NULL;
+    if (context->home != NULL)
+        tcb_at(context->home)->home = NULL;
+    if (context->notification != NULL)
+        notification_at(context->notification)->context = NULL;
     context->home = NULL;
-    if (home != NULL)
-        tcb_at(home)->home = NULL;
+    context->notification = NULL;
     if (thread != NULL) {
         thread = tcb_at(thread);
-        thread->context = NULL;
+        loan_lose(thread);
         loan_take_own(thread);
     }
     if (context == running) {

@@ -37,8 +37,8 @@ static void tell(struct tcb *thread, struct endpoint *endpoint, word_t badge)
 {
     struct tcb *handler;
 
+    thread->state = THREAD_BLOCKED_SEND;
     if (endpoint->state != EP_RECEIVING) {
-        thread->state = THREAD_BLOCKED_SEND;
         thread->send_badge = badge;
         thread->send_call = 1;
         thread->may_grant = 0;

@@ -1,85 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests: time as a capability.  In their order: budgets, loans, timeouts, criticality. */
 #include "tests.h"
-#include "contexts.h"
+#include "timed.h"
 
-#define SHARED_ADDRESS 0x001fa000u /* one frame, in several spaces */
-#define WORK       10  /* priority of those who work */
-#define HANDLES    200 /* of those who must act at once */
 #define SLOT_CALLER (CHILD_OTHER + 3) /* of a handler: where it keeps a reply capability */
 #define TCB_SERVER  (CHILD_OTHER + 4)
-
-/* What the first thread and children see of each other. */
-struct shared {
-    volatile word_t turns[8]; /* of each spinner */
-    volatile word_t stop;
-};
-
-static struct shared *shared;
-static word_t shared_frame;
-
-static void share_nothing_yet(void)
-{
-    shared_frame = make(TYPE_FRAME_4K, 0);
-    shared = look_at(shared_frame);
-}
-
-static void share_with(const struct child *child)
-{
-    require(frame_map(copy_of(shared_frame), child->directory, SHARED_ADDRESS,
-                      RIGHT_READ | RIGHT_WRITE, 0), "shared frame");
-}
-
-/* Never waits. */
-static void spins(word_t which)
-{
-    struct shared *seen = (struct shared *)SHARED_ADDRESS;
-
-    while (!seen->stop)
-        seen->turns[which]++;
-    rest();
-}
-
-static struct child spinner(word_t which, word_t priority, word_t budget, word_t period)
-{
-    struct child child = make_child(spins, which, priority, 0);
-
-    share_with(&child);
-    require(context_configure(child.context, budget, period), "spinner's budget");
-    start(&child);
-    return child;
-}
-
-/* The first thread waits, on a budget of its own, without using time. */
-static void sleep_until(ticks_t time)
-{
-    struct message m = { 0, 0, { 0, 0, 0, 0 } };
-
-    require(context_configure(ROOT_CONTEXT, BUDGET_LEAST, 2 * BUDGET_LEAST), "sleep");
-    while (clock_now() < time)
-        syscall(SYS_YIELD, &m);
-    require(context_configure(ROOT_CONTEXT, SLICE, SLICE), "awake");
-}
-
-static void sleep_for(word_t ticks)
-{
-    sleep_until(clock_now() + ticks);
-}
-
-static word_t used_of(word_t context)
-{
-    ticks_t used;
-
-    require(context_consumed(context, &used), "consumed");
-    return (word_t)used;
-}
-
-static bool is_about(word_t value, word_t expected, word_t tolerance)
-{
-    if (value + tolerance >= expected && value <= expected + tolerance)
-        return true;
-    return same("value", value, expected);
-}
 
 /* ---- the clock and budgets -------------------------------------------------------------- */
 
@@ -268,28 +193,6 @@ static void serves(word_t value)
         m = reply_receive(CHILD_ENDPOINT, 0, m.w[0] + value);
 }
 
-/* Answers after so many turns of a loop. */
-static void serves_slowly(word_t turns)
-{
-    struct message m = receive(CHILD_ENDPOINT);
-
-    for (;;) {
-        for (volatile word_t i = 0; i < turns; i++)
-            continue;
-        m = reply_receive(CHILD_ENDPOINT, 0, m.w[0] + 1);
-    }
-}
-
-/* A server that waits, without time of its own. */
-static struct child passive_server(void (*run)(word_t), word_t argument, word_t endpoint)
-{
-    struct child server = run_child(run, argument, HANDLES, endpoint, 0);
-
-    let_others_run();
-    make_passive(&server);
-    return server;
-}
-
 static bool calls_lend(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
@@ -356,11 +259,6 @@ static bool loans_are_nested(void)
     SAME(call(outer, 0, 4).w[0], 7);
     SAME(call(outer, 0, 5).w[0], 8);
     return true;
-}
-
-static void calls_once(word_t value)
-{
-    tells(call(CHILD_ENDPOINT, 0, value).w[0]);
 }
 
 /* A slice ends in the server, so that others wait for it meanwhile. */

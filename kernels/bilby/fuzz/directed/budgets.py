@@ -353,6 +353,7 @@ def as_many_contexts_as_there_are_places(script: Script) -> None:
         script.bind(context, thread)
     script.allot(contexts[0], 300, 3000)
     script.bind(contexts[0], threads[0], "NO_PLACE")
+    script.bind(contexts[0], script.make("NOTIFICATION", region=2), "NO_PLACE")
     script.invoke(contexts[1], "CONTEXT_UNBIND")
     script.bind(contexts[0], threads[0])
     script.delete(threads[2])

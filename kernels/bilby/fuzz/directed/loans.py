@@ -97,7 +97,7 @@ def who_takes_the_next_message_gives_back(script: Script) -> None:
         script.syscall("RECEIVE", endpoint)
         assert _is_on(script, server, context)
         assert _is_on(script, TCB, OWN)
-        assert script.thread_of(client).is_running == (name == "SEND")
+        assert script.waits_for_context(client) == (name == "SEND")
 
 
 def a_signal_that_is_there_is_no_wait(script: Script) -> None:
@@ -201,7 +201,7 @@ def a_send_lends(script: Script) -> None:
         script.begin_again()
         other = script.thread()
         _, endpoint = _lend(script, "SEND", sent)
-        assert script.thread_of(TCB).is_running
+        assert script.waits_for_context(TCB)
         assert not script.thread_of(TCB).lent
         script.syscall("YIELD")
         assert script.runs(other)
@@ -225,7 +225,7 @@ def a_sender_that_waits_lends_when_it_is_received(script: Script) -> None:
     assert script.runs(server)
     script.syscall("REPLY_RECEIVE", endpoint, SHORT)
     assert _is_on(script, server, context)
-    assert script.thread_of(other).is_running
+    assert script.waits_for_context(other)
 
 
 def a_send_that_does_not_wait_lends_nothing(script: Script) -> None:
@@ -285,7 +285,7 @@ def a_signal_comes_while_the_time_is_lent(script: Script) -> None:
     server = script.passive(endpoint)
     script.syscall("NB_SEND_RECEIVE", own, SHORT, second=endpoint)
     script.syscall("SEND", bound)
-    assert script.thread_of(TCB).is_running
+    assert script.waits_for_context(TCB)
     assert script.runs(server)
     script.syscall("RECEIVE", endpoint)
     assert script.runs(TCB)
@@ -403,15 +403,13 @@ def a_context_is_deleted_while_it_is_lent(script: Script) -> None:
     script.syscall("CALL", endpoint, SHORT)
     script.syscall("YIELD")
     script.delete(context)
-    assert script.thread_of(server).is_running
-    assert script.thread_of(server).context is None
+    assert script.waits_for_context(server)
     assert script.thread_of(client).home is None
     script.bind(script.context(), server)
     script.syscall("YIELD")
     assert script.runs(server)
     script.syscall("REPLY", 0, SHORT)
-    assert script.thread_of(client).is_running
-    assert script.thread_of(client).context is None
+    assert script.waits_for_context(client)
 
 
 def the_running_context_is_deleted(script: Script) -> None:
@@ -555,13 +553,12 @@ def an_answer_lends_nothing(script: Script) -> None:
     script.syscall("REPLY", 0, SHORT)
     assert script.runs(server)
     assert _is_on(script, server, OWN)
-    assert script.thread_of(client).is_running
+    assert script.waits_for_context(client)
     script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
     script.syscall("REPLY", 0, SHORT)
     assert script.runs(TCB)
     script.begin_again()
     server, client, endpoint, kept = _answers_who_lost_its_time(script)
     script.syscall("REPLY_RECEIVE", endpoint, SHORT)
-    assert script.thread_of(client).is_running
-    assert script.thread_of(client).context is None
+    assert script.waits_for_context(client)
     assert _is_on(script, TCB, OWN)

@@ -102,7 +102,7 @@
 /* Only where time is a capability (time_contexts). */
 #define LABEL_CONTEXT_CONFIGURE   32 /* of schedule control; w: budget, period; x: context */
 #define LABEL_SYSTEM_CRITICALITY  33 /* of schedule control; w: level, 0 to 3: threads below it are less urgent than all others */
-#define LABEL_CONTEXT_BIND        34 /* x: thread */
+#define LABEL_CONTEXT_BIND        34 /* x: thread, or notification: whoever gets a signal and has no context borrows it */
 #define LABEL_CONTEXT_UNBIND      35
 #define LABEL_CONTEXT_CONSUMED    36 /* answer: ticks used since it was last asked, low and high word */
 #define LABEL_CONTEXT_YIELD_TO    37 /* the same; its thread is the next of its priority */

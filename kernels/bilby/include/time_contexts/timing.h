@@ -80,18 +80,20 @@ static inline bool timing_waits(const struct tcb *thread)
     return thread->context != NULL && context_at(thread->context)->place != 0;
 }
 
-
-/* A thread has become runnable, and is queued next. */
-static inline void timing_wake(struct tcb *thread)
+/*
+ * The one place where a thread becomes runnable: if it is on a context.  Else it waits for one, and
+ * comes here again when it is put on it (loan.c).  True if it is runnable, and is to be queued.
+ */
+static inline bool timing_make_runnable(struct tcb *thread)
 {
-    if (thread->context != NULL && thread->context != running)
+    if (thread->context == NULL) {
+        thread->state = THREAD_WITHOUT_CONTEXT;
+        return false;
+    }
+    thread->state = THREAD_RUNNING;
+    if (thread->context != running)
         context_at(thread->context)->begins = BEGINS_WOKEN;
-}
-
-/* If it becomes runnable it will run: now, or when its context comes home. */
-static inline bool timing_has_context(const struct tcb *thread)
-{
-    return thread->context != NULL || thread->home != NULL;
+    return true;
 }
 
 /* ---- loan.c ---------------------------------------------------------------------------------- */
@@ -101,7 +103,17 @@ void loan_return(struct tcb *server, struct tcb *caller);
 void loan_end(struct tcb *thread);
 void loan_stop(struct tcb *thread);
 void loan_leave_thread(struct tcb *thread);
+void loan_leave_notification(struct notification *notification);
+void loan_lose(struct tcb *thread);
+void loan_for_signal(const struct notification *notification, struct tcb *thread);
 void loan_take_own(struct tcb *thread);
+
+/* A thread that gets a signal will run: on what it has, or when the time that is bound comes back. */
+static inline bool loan_has_time_for(const struct notification *notification,
+                                     const struct tcb *thread)
+{
+    return thread->context != NULL || thread->home != NULL || notification->context != NULL;
+}
 
 /* It is on time that another thread lent. */
 static inline bool loan_is_on(const struct tcb *thread)
@@ -161,7 +173,7 @@ count_t clock_now(void);
 
 /* ---- context.c --------------------------------------------------------------------------------- */
 extern count_t since;           /* up to here it was charged */
-extern word_t contexts_bound;   /* that have a home, or a thread */
+extern word_t contexts_bound;   /* to a thread or a notification, or on a thread */
 extern bool alarm_is_old;       /* what the alarm was set by has changed */
 
 void context_charge(count_t now);
@@ -169,6 +181,12 @@ void context_give_up(void);
 void context_begin(struct context *context, count_t now);
 void context_note_due(struct context *context);
 void context_set_alarm(count_t now);
+
+/* Somebody has it for good: a thread, or a notification, whose signals lend it. */
+static inline bool context_is_bound(const struct context *context)
+{
+    return context->home != NULL || context->notification != NULL;
+}
 
 /* Others have their turn when its budget is used up; it need not wait. */
 static inline bool context_is_full(const struct context *context)

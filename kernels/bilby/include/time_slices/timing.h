@@ -96,15 +96,10 @@ static inline bool timing_waits(const struct tcb *thread)
     return false;
 }
 
-/* A thread has become runnable, and is queued next. */
-static inline void timing_wake(struct tcb *thread)
+/* The one place where a thread becomes runnable: every one that would run is. */
+static inline bool timing_make_runnable(struct tcb *thread)
 {
-    (void)thread;
-}
-
-static inline bool timing_has_context(const struct tcb *thread)
-{
-    (void)thread;
+    thread->state = THREAD_RUNNING;
     return true;
 }
 
@@ -158,6 +153,25 @@ static inline void loan_stop(struct tcb *thread)
 static inline void loan_leave_thread(struct tcb *thread)
 {
     (void)thread;
+}
+
+static inline void loan_leave_notification(struct notification *notification)
+{
+    (void)notification;
+}
+
+static inline void loan_for_signal(const struct notification *notification, struct tcb *thread)
+{
+    (void)notification;
+    (void)thread;
+}
+
+static inline bool loan_has_time_for(const struct notification *notification,
+                                     const struct tcb *thread)
+{
+    (void)notification;
+    (void)thread;
+    return true;
 }
 
 /* ---- the fastpath ------------------------------------------------------------------------ */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests: who has no time and gets a signal, or loses its time while it waits. */
+#include "tests.h"
+#include "timed.h"
+
+#define NEVER 0x77 /* what is told when somebody waits in vain */
+
+/* Signals itself while it serves, as an interrupt might; its signals are counted. */
+static void serves_and_signals(word_t unused)
+{
+    struct shared *seen = (struct shared *)SHARED_ADDRESS;
+    struct message m = receive(CHILD_ENDPOINT);
+
+    (void)unused;
+    for (;;) {
+        if (m.badge & BOUND_SIGNAL) {
+            seen->turns[0]++;
+            m = receive(CHILD_ENDPOINT);
+        } else {
+            send(SYS_SEND, CHILD_OTHER, 0);
+            m = reply_receive(CHILD_ENDPOINT, 0, m.w[0] + 1);
+        }
+    }
+}
+
+/* It is bound to a notification, and has no time of its own. */
+static struct child passive_bound_server(void (*run)(word_t), word_t endpoint, word_t notification)
+{
+    struct child server = make_child(run, 0, HANDLES, 0);
+
+    share_nothing_yet();
+    share_with(&server);
+    give(&server, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    give(&server, CHILD_OTHER, notification, RIGHTS_ALL, 1);
+    require(tcb_bind(server.tcb, notification), "bind");
+    start(&server);
+    let_others_run();
+    make_passive(&server);
+    return server;
+}
+
+/* Each call is answered, or the least urgent thread tells that it was not. */
+static word_t answer_to(word_t endpoint, word_t value)
+{
+    struct child client = make_child(calls_once, value, WORK, 0);
+
+    give(&client, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    start(&client);
+    run_child(tells, NEVER, 1, 0, 0);
+    value = wait_report();
+    if (value != NEVER)
+        require(wait_report() != NEVER, "the least urgent");
+    return value;
+}
+
+static bool signalled_servers_go_on(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
+    struct child server = passive_bound_server(serves_and_signals, endpoint, notification);
+
+    for (word_t i = 1; i < 4; i++)
+        SAME(answer_to(endpoint, 10 * i), 10 * i + 1);
+    SAME(shared->turns[0], 0); /* it had no time for a signal */
+    SAME(context_bind(server.context, server.tcb), 0);
+    let_others_run();
+    SAME(shared->turns[0], 1);
+    SAME(answer_to(endpoint, 50), 51);
+    let_others_run();
+    SAME(shared->turns[0], 2);
+    return true;
+}
+
+/* The notification has time: of that the server takes signals, and of the callers' it serves. */
+static bool signals_lend(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
+    word_t context = make(TYPE_CONTEXT, 0);
+    struct child server = passive_bound_server(serves_and_signals, endpoint, notification);
+
+    SAME(context_configure(context, 4 * MILLISECOND, 100 * MILLISECOND), 0);
+    SAME(context_bind(context, endpoint), ERROR_INVALID_CAPABILITY);
+    SAME(context_bind(context, copy_of(notification)), 0);
+    SAME(context_bind(context, server.tcb), ERROR_ILLEGAL_OPERATION);
+    SAME(context_bind(server.context, notification), ERROR_ILLEGAL_OPERATION);
+    SAME(send(SYS_SEND, notification, 0), 0);
+    let_others_run();
+    SAME(shared->turns[0], 1);
+    if (used_of(context) == 0)
+        return same("used", 0, 1);
+    for (word_t i = 0; i < 4; i++) {
+        SAME(answer_to(endpoint, i), i + 1);
+        SAME(shared->turns[0], 2 + i); /* its own, when it had answered */
+    }
+    if (used_of(context) > 4 * MILLISECOND)
+        return same("used", 5, 4);
+    SAME(context_unbind(context), 0);
+    SAME(context_unbind(context), ERROR_ILLEGAL_OPERATION);
+    SAME(send(SYS_SEND, notification, 0), 0);
+    let_others_run();
+    SAME(shared->turns[0], 5);
+    SAME(context_bind(context, notification), 0); /* the signal has waited for it */
+    let_others_run();
+    SAME(shared->turns[0], 6);
+    return true;
+}
+
+/* Takes a signal, works for so long, and waits for the next. */
+static void works_when_signalled(word_t unused)
+{
+    struct shared *seen = (struct shared *)SHARED_ADDRESS;
+
+    (void)unused;
+    for (;;) {
+        receive(CHILD_ENDPOINT);
+        seen->turns[0]++;
+        for (volatile word_t i = 0; i < 2000000; i++)
+            continue;
+        seen->turns[1]++;
+    }
+}
+
+/* Of one thread that waits on the notification itself: what comes meanwhile is taken afterwards. */
+static bool signals_wait_for_lent_time(void)
+{
+    word_t notification = make(TYPE_NOTIFICATION, 0), context = make(TYPE_CONTEXT, 0);
+    struct child child = make_child(works_when_signalled, 0, WORK, 0);
+
+    share_nothing_yet();
+    share_with(&child);
+    give(&child, CHILD_ENDPOINT, notification, RIGHTS_ALL, 0);
+    start(&child);
+    let_others_run();
+    make_passive(&child);
+    SAME(context_configure(context, 10 * MILLISECOND, 40 * MILLISECOND), 0);
+    SAME(context_bind(context, notification), 0);
+    SAME(send(SYS_SEND, notification, 0), 0);
+    sleep_for(2 * BUDGET_LEAST);
+    SAME(shared->turns[0], 1); /* it is at it */
+    SAME(send(SYS_SEND, notification, 0), 0);
+    SAME(send(SYS_SEND, notification, 0), 0); /* one signal with that before */
+    sleep_for(600 * MILLISECOND);
+    SAME(shared->turns[0], 2);
+    SAME(shared->turns[1], 2);
+    return true;
+}
+
+/* Whatever of the two ends, the other can be bound again. */
+static bool lending_ends_with_either(void)
+{
+    word_t first = make(TYPE_NOTIFICATION, 0), second = make(TYPE_NOTIFICATION, 0);
+    word_t context = make(TYPE_CONTEXT, 0), other = make(TYPE_CONTEXT, 0);
+
+    SAME(context_configure(context, SLICE, SLICE), 0);
+    SAME(context_configure(other, SLICE, SLICE), 0);
+    SAME(context_bind(context, first), 0);
+    SAME(cnode_recycle(ROOT_CNODE, first, 32), 0);
+    SAME(context_bind(context, second), 0);
+    SAME(cnode_delete(ROOT_CNODE, second, 32), 0);
+    SAME(context_bind(context, first), 0);
+    SAME(cnode_delete(ROOT_CNODE, context, 32), 0);
+    SAME(context_bind(other, first), 0);
+    SAME(context_unbind(other), 0);
+    SAME(context_bind(other, badged(first, RIGHT_SEND, 1)), ERROR_NO_RIGHT);
+    return true;
+}
+
+/* A caller that waits for the server has its time taken away: it does not call any more. */
+static bool callers_without_time_step_back(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child first = make_child(calls_once, 10, WORK, 0);
+    struct child second = make_child(calls_once, 20, WORK, 0);
+
+    passive_server(serves_slowly, 3000000, endpoint);
+    give(&first, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    give(&second, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    SAME(context_configure(first.context, 4 * MILLISECOND, 100 * MILLISECOND), 0);
+    start(&first);
+    sleep_for(2 * BUDGET_LEAST); /* the server is at it */
+    start(&second);
+    sleep_for(6 * MILLISECOND); /* the first has no time left, and the second waits */
+    SAME(context_unbind(second.context), 0);
+    SAME(wait_report(), 11);
+    SAME(answer_to(endpoint, 30), 31);
+    SAME(context_bind(second.context, second.tcb), 0); /* it calls now */
+    SAME(wait_report(), 21);
+    return true;
+}
+
+static const struct test tests[] = {
+    { signalled_servers_go_on, "a passive server that was signalled while it served goes on" },
+    { signals_lend, "a signal lends the time of its notification" },
+    { signals_wait_for_lent_time, "a signal waits until the time of its notification is back" },
+    { lending_ends_with_either, "a context and a notification, each can be bound again" },
+    { callers_without_time_step_back, "a caller that loses its time while it waits keeps nobody waiting" },
+    { NULL, NULL },
+};
+
+const struct test *const suite[] = { tests, NULL };
