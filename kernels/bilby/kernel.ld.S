@@ -38,7 +38,7 @@ SECTIONS
         __bss_start = .;
         *(.bss.directory)
         *(.bss .bss.stack)
-        . = ALIGN(8); /* in one cache line */
+        . = ALIGN(32); /* in one cache line */
         *(.bss.current)
         . = ALIGN(4096);
         __bss_end = .;

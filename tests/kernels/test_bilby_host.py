@@ -60,7 +60,7 @@ CORRUPTIONS = [
     ("S1", "ready", 8 * 7 + 4, 0xB0100000),
     ("S6", "thread", 64, 0x1D3),
     ("S6", "thread", 68, 77),
-    ("S2", "thread", 76, 1),
+    ("S2", "thread", 72, 0x010000FF),
     ("S5", "woken", 0, 0xB0100000),
     ("S5", "thread", 68, 2),
     ("W3", "thread", 192, 0),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from wcet.platforms.platform import load
 
 # What latency.elf interrupts, where a preset has it.
 MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10", "12"}
+COMMENT = re.compile(r"^# .*\n", re.M)
 INTERRUPTS = re.compile(r"# interrupts (\d+)\n")
 
 
@@ -45,6 +47,14 @@ def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_pat
     assert taken.total() == sum(counts)
     assert all(taken[name] for name in taken if name in MET), taken
     assert len(taken) >= (2 if build.endswith("-before") else 8)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_equals_have_equal_shares(build: str) -> None:
+    """The program prints what each thread used, of a hundred slices of time."""
+    products.kernel(build)
+    text = output(RUN, build, "shares", env={**os.environ, "BILBY_TIMEOUT": "500"})
+    assert check_tap(COMMENT.sub("", text.replace("\r", ""))).lines
 
 
 def test_the_table_of_interrupts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

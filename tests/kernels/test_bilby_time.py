@@ -19,6 +19,7 @@ COMMENT = re.compile(r"^# .*\n", re.M)
 
 # Each program of the preset that no other preset has, and figures that it prints.
 PROGRAMS = {
+    "signals": 0,
     "modes": 0,
     "sample": 1,
     "sched_user": 1,

@@ -338,7 +338,7 @@ class Refinement:
                 return True
             case Thread() if not self.kernel.scheduler.ordered:
                 names = ("queued", "sched_next", "sched_prev")
-                return address - owner in [offset("tcb", name) for name in names]
+                return address - owner in [offset("tcb", name) & ~3 for name in names]
             case _:
                 return self.is_marked(owner)
 

@@ -12,7 +12,7 @@
 /* In the lower half of the sets of a cache with 4 KiB ways; the top of the stack is in the upper. */
 struct queue ready[PRIORITIES] __attribute__((aligned(4096)));
 static word_t ready_bits[PRIORITY_WORDS] __attribute__((aligned(LINE_BYTES)));
-static word_t ready_words;
+static word_t ready_words WITH_CURRENT;
 
 static void mark_ready(word_t priority)
 {

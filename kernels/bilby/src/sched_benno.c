@@ -12,8 +12,10 @@
  */
 #include <kernel.h>
 #include <ready.h>
+#include <slice.h>
 
-static struct tcb *woken; /* runnable, not queued: the most urgent one woken since entry */
+word_t slice_since WITH_CURRENT;
+static struct tcb *woken WITH_CURRENT; /* runnable, not queued: the most urgent one woken since entry */
 
 /* Take a thread out of its ready queue, if it is in one, or from those just woken. */
 void sched_remove(struct tcb *thread)
@@ -24,17 +26,33 @@ void sched_remove(struct tcb *thread)
         ready_remove(thread);
 }
 
+/* To the end of its queue. */
+static void take_turn(struct tcb *thread)
+{
+    slice_renew(thread);
+    ready_append(thread);
+}
+
+/* The current thread makes way for a more urgent one, and is the next of its equals. */
+static void make_way(struct tcb *thread)
+{
+    if (slice_is_over(thread))
+        take_turn(thread);
+    else
+        ready_prepend(thread);
+}
+
 /*
  * The thread has just become runnable.  If it is less urgent than the current
- * one it cannot run at once, and takes its turn.
+ * one, or its slice is over, it cannot run at once, and takes its turn.
  */
 void sched_wake(struct tcb *thread)
 {
     struct tcb *other = woken;
 
     thread = tcb_at(thread);
-    if (thread->priority < current_thread->priority) {
-        ready_append(thread);
+    if (thread->priority < current_thread->priority || slice_is_over(thread)) {
+        take_turn(thread);
     } else if (other == NULL) {
         woken = thread;
     } else if (thread->priority > tcb_at(other)->priority) {
@@ -48,23 +66,25 @@ void sched_wake(struct tcb *thread)
 /* The thread has just become runnable, and takes its turn. */
 void sched_queue(struct tcb *thread)
 {
-    ready_append(thread);
+    take_turn(thread);
 }
 
 void sched_yield(void)
 {
-    ready_append(current_thread);
+    slice_charge();
+    take_turn(current_thread);
 }
 
 /*
- * Its slice of time is over: it takes its turn.  It may have blocked or yielded just before, in
- * the call that this interrupt came in, or have been woken since.
+ * A tick: if the slice is over, the current thread takes its turn.  It may have blocked or yielded
+ * just before, in the call that this interrupt came in, or have been woken since.
  */
 void sched_expire(void)
 {
+    slice_charge();
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued
-        && current_thread != woken)
-        ready_append(current_thread);
+        && current_thread != woken && slice_is_over(current_thread))
+        take_turn(current_thread);
 }
 
 /* The fastpath: the thread was blocked, so it is in no queue, and nobody is more urgent. */
@@ -84,6 +104,7 @@ void sched_run(void)
     struct tcb *other = woken;
     struct tcb *first;
 
+    slice_charge();
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued && current_thread != other)
         best = current_thread;
     if (other != NULL) {
@@ -91,7 +112,7 @@ void sched_run(void)
         other = tcb_at(other);
         if (best == NULL || other->priority > best->priority) {
             if (best != NULL)
-                ready_prepend(best);
+                make_way(best);
             best = other;
         } else {
             ready_append(other);

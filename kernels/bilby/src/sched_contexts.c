@@ -22,7 +22,7 @@
 #include <timing.h>
 #include <clock.h>
 
-static struct tcb *woken; /* runnable, not queued: the most urgent one woken since entry */
+static struct tcb *woken WITH_CURRENT; /* runnable, not queued: the most urgent one woken since entry */
 
 /* Take a thread out of the queue in which it waits for its turn, or for time, or from those just woken. */
 void sched_remove(struct tcb *thread)

@@ -15,8 +15,10 @@
 #include <kernel.h>
 #include <machine.h>
 #include <ready.h>
+#include <slice.h>
 
-static struct tcb *woken; /* runnable: the most urgent one woken since entry */
+word_t slice_since WITH_CURRENT;
+static struct tcb *woken WITH_CURRENT; /* runnable: the most urgent one woken since entry */
 static bool look;         /* who is most urgent is not known: it has to be looked for */
 
 void sched_remove(struct tcb *thread)
@@ -29,19 +31,34 @@ void sched_remove(struct tcb *thread)
         ready_remove(thread);
 }
 
+/* To the end of its queue; true if its slice was over, so that it does not run at once. */
+static bool take_turn(struct tcb *thread)
+{
+    bool is_over = slice_is_over(thread);
+
+    if (thread->queued)
+        ready_remove(thread);
+    slice_renew(thread);
+    ready_append(thread);
+    return is_over;
+}
+
 /* The thread has just become runnable, or moves to another queue. */
 void sched_wake(struct tcb *thread)
 {
-    if (thread->queued)
-        ready_remove(thread);
-    if (thread->state != THREAD_RUNNING)
-        return;
-    if (thread == current_thread) { /* its priority has changed */
+    if (thread->state != THREAD_RUNNING || thread == current_thread) { /* its priority has changed */
+        if (thread->queued)
+            ready_remove(thread);
+        if (thread->state != THREAD_RUNNING)
+            return;
         ready_prepend(thread);
         look = true;
         return;
     }
-    ready_append(thread);
+    if (take_turn(thread)) {
+        look = true;
+        return;
+    }
     if (woken == NULL || thread->priority > woken->priority)
         woken = thread;
 }
@@ -54,17 +71,19 @@ void sched_queue(struct tcb *thread)
 
 void sched_yield(void)
 {
-    if (current_thread->queued)
-        ready_remove(current_thread);
-    ready_append(current_thread);
+    slice_charge();
+    take_turn(current_thread);
     look = true;
 }
 
-/* Its slice of time is over: it takes its turn, if it can run. */
+/* A tick: if the slice is over, the current thread takes its turn, if it can run. */
 void sched_expire(void)
 {
-    if (current_thread->state == THREAD_RUNNING)
-        sched_yield();
+    slice_charge();
+    if (current_thread->state != THREAD_RUNNING || !slice_is_over(current_thread))
+        return;
+    take_turn(current_thread);
+    look = true;
 }
 
 /* The first thread of the highest priority that can run; those that cannot are taken out. */
@@ -113,6 +132,7 @@ void sched_run(void)
 {
     struct tcb *best = NULL;
 
+    slice_charge();
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued)
         ready_prepend(current_thread); /* the fastpath made it current */
     if (current_thread->state == THREAD_RUNNING && !look)
@@ -126,6 +146,8 @@ void sched_run(void)
     look = false;
     if (best == current_thread)
         return;
+    if (current_thread->state == THREAD_RUNNING && slice_is_over(current_thread))
+        take_turn(current_thread);
     if (best != &idle_thread)
         put_first(best);
     sched_switch(best);

@@ -12,6 +12,7 @@
 void thread_init(struct tcb *thread)
 {
     thread->regs[REG_CPSR] |= CPSR_USER_FIXED;
+    timing_init(thread);
     reply_cap_make(&thread->reply.cap, (word_t)thread, 1, 0);
     thread->reply.prev = 3; /* alone in its list, revocable, first of its kind */
 }

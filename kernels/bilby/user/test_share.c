@@ -319,7 +319,7 @@ static bool moves_of_others(void)
 
 /* ---- time ------------------------------------------------------------------------- */
 
-#define CALLS 30000 /* they take several slices of time */
+#define CALLS 90000 /* they take several slices of time */
 
 static void asks_often(word_t value)
 {

@@ -12,10 +12,17 @@
 #define TICK_STATUS   0x04
 #define TICK_CONTROL  0x20
 #define TICK_INTERVAL 0x24
+#define TICK_COUNT    0x28
 
 static inline void tick_clear(void)
 {
     TICK_REGISTER(TICK_STATUS) = 2;
+}
+
+/* Clocks until the next. */
+static inline word_t tick_left(void)
+{
+    return TICK_REGISTER(TICK_COUNT);
 }
 
 /* Boot: from now on. */

@@ -12,10 +12,17 @@
 #define EPIT_STATUS  0x04
 #define EPIT_LOAD    0x08
 #define EPIT_COMPARE 0x0c
+#define EPIT_COUNT   0x10
 
 static inline void tick_clear(void)
 {
     EPIT_REGISTER(EPIT_STATUS) = 1;
+}
+
+/* Clocks until the next. */
+static inline word_t tick_left(void)
+{
+    return EPIT_REGISTER(EPIT_COUNT);
 }
 
 /* Boot: from now on. */

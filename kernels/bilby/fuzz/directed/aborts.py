@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from kernels.bilby.fuzz.script import ANY_WORD, NODE, TCB, Script
 from kernels.bilby.spec.invocation import E
-from kernels.bilby.spec.layout import API, has_field, message, offset
+from kernels.bilby.spec.layout import API, has_field, message, offset, read_field
 
 
 def _begun(script: Script, badges: Sequence[int]) -> tuple[int, dict[int, int], list[int]]:
@@ -232,7 +232,7 @@ def a_fault_is_sent_to_a_closed_endpoint(script: Script) -> None:
     assert not script.now_runs(threads[0])
     assert script.run.host.words(address, 8) == registers
     assert script.run.host.word(address + offset("tcb", "state")) == 0
-    assert script.run.host.word(address + offset("tcb", "queued")) == 0
+    assert read_field(script.run.host.word, "tcb", address, "queued") == 0
 
 
 def who_closed_an_empty_endpoint_is_stopped(script: Script) -> None:

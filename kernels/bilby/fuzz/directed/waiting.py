@@ -118,6 +118,9 @@ def a_slice_ends_as_its_thread_blocks(script: Script) -> None:
     assert script.now_runs(other)
     script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)
     assert script.now_runs(TCB)
+    if not script.is_timed:  # ticks have used up its slice
+        script.begin_again()
+        script.thread()
     sent = message(1, 0, 0, API["LABEL_TCB_SET_PRIORITY"])
     script.interrupt_at_the_end("CALL", TCB, TICK, sent=sent, words=[255])
     if script.run.kernel.scheduler.ordered:

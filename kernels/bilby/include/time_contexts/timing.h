@@ -80,6 +80,11 @@ static inline bool timing_waits(const struct tcb *thread)
     return thread->context != NULL && context_at(thread->context)->place != 0;
 }
 
+static inline void timing_init(struct tcb *thread)
+{
+    (void)thread;
+}
+
 /*
  * The one place where a thread becomes runnable: if it is on a context.  Else it waits for one, and
  * comes here again when it is put on it (loan.c).  True if it is runnable, and is to be queued.

@@ -9,6 +9,7 @@
 
 #include <kernel.h>
 #include <space.h>
+#include <tick.h>
 
 #define THREAD_SLOTS 6 /* of a thread, in the order in which they stand in its control block */
 
@@ -94,6 +95,12 @@ static inline bool timing_waits(const struct tcb *thread)
 {
     (void)thread;
     return false;
+}
+
+/* A new thread has a slice (slice.h). */
+static inline void timing_init(struct tcb *thread)
+{
+    thread->left = TICK_CLOCKS / 2;
 }
 
 /* The one place where a thread becomes runnable: every one that would run is. */

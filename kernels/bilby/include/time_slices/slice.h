@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Slices of time: what each thread has left of its own, in clocks of the kernel's timer.
+ *
+ * A thread has a slice until it is used up, whatever it does meanwhile: it yields or waits without
+ * losing what is left, and without a new one.  Whoever runs is charged when another is chosen and at
+ * each tick.  A slice is over half a tick before its end, for ticks come no oftener: "left" is what is
+ * left until then.  What is left behind that, or was used beyond, counts for the next one.  So equals that only run have equal
+ * shares, and none has more than that for what it does just before a tick.
+ *
+ * The fastpath charges nobody: whoever runs when somebody is charged next pays for both threads.  So
+ * of threads that only run each other, one may pay for the others; together they have no more.
+ */
+#ifndef BILBY_SLICE_H
+#define BILBY_SLICE_H
+
+#include <kernel.h>
+#include <tick.h>
+
+extern word_t slice_since; /* clocks there were until the next tick when somebody was charged last */
+
+/* The current thread pays for what has passed since the last charge, in which at most one tick came. */
+static inline void slice_charge(void)
+{
+    word_t left = tick_left();
+    word_t used = slice_since - left;
+
+    if ((int)used < 0)
+        used += TICK_CLOCKS;
+    slice_since = left;
+    current_thread->left -= used;
+}
+
+static inline bool slice_is_over(const struct tcb *thread)
+{
+    return (int)thread->left <= 0;
+}
+
+/* The thread goes to the end of its queue: another slice follows one that is over. */
+static inline void slice_renew(struct tcb *thread)
+{
+    if (slice_is_over(thread))
+        thread->left += TICK_CLOCKS;
+}
+
+#endif
