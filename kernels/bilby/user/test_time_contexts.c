@@ -105,6 +105,32 @@ static bool no_two_budgets_at_once(void)
     return is_about(first, 20 * MILLISECOND, 2 * MILLISECOND);
 }
 
+/*
+ * For some periods a more urgent thread leaves it less than its budget, so that it is always runnable
+ * and never waits for time.  When it is alone it has its budget in each period, and no more.
+ */
+static bool no_more_than_a_budget_afterwards(void)
+{
+    struct child urgent, child;
+    ticks_t begun;
+    word_t used, whole;
+
+    share_nothing_yet();
+    urgent = spinner(0, 40, 16 * MILLISECOND, 20 * MILLISECOND);
+    child = spinner(1, 30, 8 * MILLISECOND, 20 * MILLISECOND);
+    spinner(2, 10, SLICE, SLICE); /* QEMU's time may go twice as fast while nobody runs */
+    sleep_for(70 * MILLISECOND);
+    SAME(tcb_suspend(urgent.tcb), 0);
+    begun = clock_now();
+    used_of(child.context);
+    sleep_for(200 * MILLISECOND);
+    used = used_of(child.context);
+    whole = (word_t)(clock_now() - begun);
+    shared->stop = 1;
+    /* Of 20 ms it has 8, and at the edges as much again. */
+    return is_about(used, whole / 5 * 2, 10 * MILLISECOND);
+}
+
 static void yields(word_t unused)
 {
     struct shared *seen = (struct shared *)SHARED_ADDRESS;
@@ -609,6 +635,7 @@ const struct test time_tests[] = {
     { budgets_limit, "budgets limit two periodic threads, and slack is for a third (Figure 3a)" },
     { full_budgets_share, "full budgets are slices of time (Figure 3b)" },
     { no_two_budgets_at_once, "in one and a half periods at most two budgets are used" },
+    { no_more_than_a_budget_afterwards, "who was kept from running has no more than its budget afterwards" },
     { yield_ends_the_period, "a yield gives up the rest of the period's budget" },
     { unbound_threads_stop, "a thread without a context stops, and goes on with one" },
     { so_many_can_be_bound, "as many contexts can be bound as the release queue has places" },
