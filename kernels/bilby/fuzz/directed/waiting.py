@@ -127,6 +127,29 @@ def a_slice_ends_as_its_thread_blocks(script: Script) -> None:
         assert script.now_runs(TCB)
 
 
+def a_slice_ends_as_its_thread_yields(script: Script) -> None:
+    """It takes one turn, behind both others."""
+    others = [script.thread() for _ in range(2)]
+    script.use_up_slice()
+    script.interrupt_at_the_end("YIELD", 0, TICK, lookups=0)
+    assert any(script.now_runs(thread) for thread in others)
+
+
+def a_slice_follows_one_that_is_over(script: Script) -> None:
+    """Who has used up one and waits is woken before equals that take their turns."""
+    endpoint = script.make("ENDPOINT")
+    script.thread(frame=script.make("FRAME_4K"))
+    script.thread()
+    for _ in range(3):
+        script.use_up_slice()
+        script.interrupt(TICK)
+    if not script.runs(TCB):
+        return  # lazy scheduling chooses among equals
+    script.syscall("RECEIVE", endpoint)
+    script.syscall("CALL", endpoint, message(API["MESSAGE_REGISTERS"] + 1, 0, 0, 0))
+    assert script.runs(TCB)
+
+
 def the_line_of_the_kernels_timer_is_nobodys(script: Script) -> None:
     words = [TICK, script.slots(), 32]
     script.invoke(CONTROL, "IRQ_GET", words, [NODE], "RANGE")
