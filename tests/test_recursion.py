@@ -36,6 +36,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "quoll/facts/regions.py: Regions.of",
         "quoll/image/image.py: Image.physical",
         "quoll/preemption/pending.py: _Cases.start",
+        "quoll/processes/futures.py: Future.result",
         "wcet/masked/masked_entries.py: MaskedAnswer.status",
         "wcet/analysis/result.py: Result.assumptions",
         "wcet/gate/record.py: _Sources.line",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from string import Formatter
 
 from quoll.errors import PATH_END, Missing, MissingKind
 
@@ -29,12 +30,17 @@ FORMS = {MissingKind.TARGETS: STATE_TARGETS, MissingKind.RETURNS: RETURNS}  # el
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """``reason`` has values in braces. ``hint`` says what the user can state, after ``lead``."""
+    """``reason`` has values in braces. ``advice`` says what the user can state, after ``lead``."""
 
     reason: str
-    hint: str
+    advice: str
     asks: MissingKind = MissingKind.ENDS
     lead: str = ""
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The names of the values that the reason shows."""
+        return frozenset(name for _, name, _, _ in Formatter().parse(self.reason) if name)
 
 
 class UnresolvedKind(Enum):
@@ -174,6 +180,9 @@ class Unresolved:
     behind: Unresolved | None = None  # what to resolve first
     proposal: CandidateFact | None = None
 
+    def __post_init__(self) -> None:
+        assert {name for name, _ in self.values} == self.kind.value.fields, self.kind
+
     @property
     def reason(self) -> str:
         """What is not known, as it is printed."""
@@ -185,7 +194,7 @@ class Unresolved:
         first = self._first
         row, section = first.kind.value, first.writable
         text = f"{self.proposal}; or " if self.proposal else row.lead
-        text += row.hint if section is None else f"{row.hint}; or, {section}"
+        text += row.advice if section is None else f"{row.advice}; or, {section}"
         return text + "".join(map(_either_set, first.set_not_known))
 
     @property
