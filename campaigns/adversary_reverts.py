@@ -49,7 +49,7 @@ FOUND_BY = {
         "tests/quoll/kept/test_versions.py", "tests/wcet/analysis/test_prepared.py",
     )),
     "02": FoundBy((), (
-        "tests/quoll/kept/test_store.py", "tests/loopbounds/test_kept_answers.py",
+        "tests/quoll/kept/test_store.py", "tests/loopbounds/proof/test_cached_bounds.py",
         "tests/pipeline/test_native.py", "tests/wcet/analysis/test_prepared.py",
     )),
     "03": FoundBy(("interrupts", "preempted"), (
@@ -60,7 +60,7 @@ FOUND_BY = {
         "tests/wcet/analysis/test_masked_paths.py", "tests/quoll/inlining/test_expand.py",
     )),
     "05": FoundBy(("mappings",), (
-        "tests/quoll/domain/test_abstract_names.py", "tests/loopbounds/test_names.py",
+        "tests/quoll/domain/test_abstract_names.py", "tests/loopbounds/slicing/test_names.py",
         "tests/cache/test_data.py", "tests/quoll/image/test_memory_map.py",
     )),
     "06": FoundBy(("frames",), (
@@ -73,7 +73,7 @@ FOUND_BY = {
     )),
     "08": FoundBy(("modes",), ("tests/wcet/analysis/test_masked_paths.py",)),
     "09": FoundBy(("maintenance",), ("tests/wcet/analysis/test_masked_paths.py",)),
-    "10": FoundBy(("unmodelled", "stores"), ("tests/loopbounds/test_exact_unmodelled.py",)),
+    "10": FoundBy(("unmodelled", "stores"), ("tests/loopbounds/proof/test_exact_unmodelled.py",)),
     "11": FoundBy((), ("tests/quoll/image/test_instruction_set.py",)),
     "12": FoundBy((), ("tests/wcet/platforms/test_processor.py",)),
     "13": FoundBy((), (
@@ -85,12 +85,14 @@ FOUND_BY = {
         "tests/quoll/extraction/test_extract_returns.py",
     )),
     "16": FoundBy((), ("tests/wcet/platforms/test_cortex_a8.py",)),
-    "17": FoundBy((), ("tests/loopbounds/test_smv.py", "tests/loopbounds/test_terms.py")),
+    "17": FoundBy((), (
+        "tests/loopbounds/nusmv/test_smv.py", "tests/loopbounds/terms/test_terms.py",
+    )),
     "18": FoundBy((), (
-        "tests/loopbounds/test_failing_solver.py", "tests/loopbounds/test_nusmv.py",
+        "tests/loopbounds/proof/test_failing_solver.py", "tests/loopbounds/nusmv/test_nusmv.py",
         "tests/wcet/test_failing_solvers.py",
     )),
-    "19": FoundBy((), ("tests/wcet/test_ended.py", "tests/loopbounds/test_nusmv.py")),
+    "19": FoundBy((), ("tests/wcet/test_ended.py", "tests/loopbounds/nusmv/test_nusmv.py")),
     "20": FoundBy((), (
         "tests/wcet/test_hostile_input.py", "tests/wcet/test_bad_input.py",
         "tests/quoll/kept/test_store.py",

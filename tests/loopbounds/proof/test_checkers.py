@@ -203,8 +203,8 @@ def test_a_worker_has_limits() -> None:
     start = time.monotonic()
     assert lost("time").failed == "a worker process was killed by signal 24"
     assert time.monotonic() - start < 60
-    script = "from tests.loopbounds.test_checkers import lost; lost('memory')"
-    root = str(Path(__file__).resolve().parents[2])
+    script = "from tests.loopbounds.proof.test_checkers import lost; lost('memory')"
+    root = str(Path(__file__).resolve().parents[3])
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {script}"]
     ended = children.run(command, seconds=60)  # a process that had much before has room to spare
     assert ended.status == 1
@@ -214,6 +214,6 @@ def test_a_worker_has_limits() -> None:
 def test_the_library_is_loaded_when_it_is_needed() -> None:
     """Most runs prove nothing: it would cost them ten milliseconds."""
     script = "import sys, wcet.cli, loopbounds.bounds; sys.exit('bitwuzla' in sys.modules)"
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {script}"]
     assert children.run(command, seconds=60).status == 0
