@@ -26,7 +26,7 @@ from unittest.mock import patch
 
 from loopbounds.budgets.budget import StepLimits
 from loopbounds.proof.options import BoundOptions
-from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
+from loopbounds.smt.solver import SmtOutcome, SmtResult, SmtSolver
 from quoll.processes.children import apart
 from wcet import cli
 
@@ -42,7 +42,7 @@ def recorded(elf: Path) -> list[Check]:
     found: list[Check] = []
     real = SmtSolver.check
 
-    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtAnswer:
+    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtOutcome:
         answer = real(self, formulas, effort)
         if answer.result in ANSWERS:
             text = self.text(formulas).replace("@def", "def")  # a reserved name to cvc5

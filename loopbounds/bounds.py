@@ -87,8 +87,8 @@ def bound_loops(
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
     ``stacks``: those that code outside of the graph switches to. ``identity``: of the graph and its
-    values (``graph_identity``), if it is found out already. ``replay``: what shows that a fact is
-    false, if not executions from the entry of the graph.
+    values (``graph_identity``), if known already. ``replay``: the executions that show a
+    fact to be false, if not those from the entry of the graph.
 
     Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
     that has no semantics.

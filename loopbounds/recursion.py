@@ -71,7 +71,7 @@ def find_depths(
     *,
     called: bool = False,
 ) -> RecursionDepths:
-    """What is proved, or stated and not refuted, of the recursion that ``entry`` reaches.
+    """The depths of recursion that ``entry`` reaches: proved, or stated and not refuted.
 
     ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
     Raises FactsError if a stated depth is refuted.
@@ -87,7 +87,7 @@ def find_depths(
         infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
-    except ControlFlowError:  # what is missing is said when contexts are made
+    except ControlFlowError:  # the making of contexts reports it
         return RecursionDepths({}, {})
     stated = Facts(tuple(_as_loops(facts, image, found)))
     entries = set(found.entries().values())

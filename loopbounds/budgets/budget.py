@@ -27,7 +27,7 @@ class StepLimits:
     """Limits of one query to the solver in this process.
 
     Steps come first: the other limits are several times the need of so many steps. A step is one
-    question of the solver whether to go on, of which there are equally many on any machine.
+    call of the termination callback, of which there are equally many on any machine.
     """
 
     steps: int = 60_000
@@ -50,7 +50,7 @@ class SolverLimits:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What one loop may use for each of its models: ``queries`` of the solvers, of these ``steps``.
+    """The budget of one loop for each of its models: ``queries`` to the solvers, and ``steps``.
 
     Seconds of processor time, for all of them and for each, are several times what proofs need:
     how fast the machine is, and what else it does, must not change a bound.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__: list[str] = []  # names are read as attributes of the module
 
-# Slices: what is larger is an unknown word, or a free choice
+# Slices: larger values are unknown words, larger conditions free choices
 JOINED_NODES = 40  # nodes between a join and its dominator: beyond, the join is a free choice
 LARGE_VALUE = 400  # terms of a value: beyond, it is an unknown word
 LARGE_CONDITION = 600  # terms of a condition: beyond, the branch is a free choice

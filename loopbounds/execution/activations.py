@@ -35,7 +35,7 @@ class ActivationCounts:
 
 
 def activated(program: Program, entry: int, image: Image) -> ActivationCounts | None:
-    """What the only execution from ``entry`` activates; None if there may be several.
+    """The activations of the concrete execution from ``entry``; None if there may be several.
 
     Raises ControlFlowError for an instruction without semantics.
     """
@@ -48,7 +48,7 @@ def activated(program: Program, entry: int, image: Image) -> ActivationCounts | 
 def deepest(
     program: Program, entry: int, image: Image, registers: Sequence[int | None], steps: int
 ) -> ActivationCounts:
-    """What an execution activates that begins with these general registers; None: any word.
+    """The activations of an execution from these general registers on; None: any word.
 
     It goes on as long as nothing unknown decides where, for at most so many ``steps``. Raises
     ControlFlowError for an instruction without semantics.

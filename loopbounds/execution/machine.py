@@ -1,4 +1,4 @@
-"""What an instruction does to words of which something may not be known.
+"""The effect of an instruction on words that may be unknown.
 
 The ops of an instruction are compiled once to a Python function over the registers, as numbered in
 ``quoll.semantics.ops``.
@@ -51,7 +51,7 @@ class CompiledInsn:
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """Where it leads: an address, ``NEXT`` or ``NOWHERE``.
 
-        What it may write if an unknown condition holds is unknown. Raises Undecided if it may do
+        Its outputs are unknown if an unknown condition decides. Raises Undecided if it may do
         more then, and as ``ConcreteMemory.store``.
         """
         try:
@@ -82,7 +82,7 @@ class ConcreteMachine:
 
     @property
     def rests(self) -> tuple[Assumption, ...]:
-        """What is assumed so far."""
+        """The assumptions so far."""
         about_stack = {S5.of()} if self._place_unknown else set[Assumption]()
         return tuple(sorted(self._memory.rests | about_stack))
 

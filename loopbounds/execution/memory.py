@@ -1,4 +1,4 @@
-"""Memory of the only execution: what is loaded, and what it has stored since.
+"""Memory of a concrete execution: as loaded, with its stores since.
 
 Words are kept by their address, and those of a stack whose place is not known by their distance
 from sp at the entry. Nothing is kept of a store to memory that paths do not find as loaded: what is

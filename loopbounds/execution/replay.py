@@ -2,8 +2,8 @@
 
 A model of a loop says nothing of whether the loop is ever entered. So a claim that a fact is false
 counts only if an execution shows it (rule 51): it begins at the entry, with registers that the
-entry may have, and goes on as long as nothing unknown decides where. What it has executed by then
-is executed, whatever comes after.
+entry may have, and goes on as long as nothing unknown decides where. Its counts up to then
+are reached, whatever comes after.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class LoopExecution:
 
 
 def if_they_hold(rests: Sequence[Assumption]) -> str:
-    """What follows a claim that assumes something."""
+    """The condition after a claim that assumes something."""
     assumed = ", ".join(assumption.name for assumption in rests)
     return f", if {assumed} hold{'s' * (len(rests) == 1)}" if assumed else ""
 
 
 class ExecutionReplay(Protocol):
-    """What executes the loops of one graph."""
+    """Executions of the loops of one graph."""
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """An execution with at least ``least`` executions of ``loop`` per entry from outside.

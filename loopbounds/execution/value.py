@@ -1,4 +1,4 @@
-"""Words of an execution of which something is not known, and what ops make of them.
+"""Words of an execution that may be unknown, and the results of ops on them.
 
 A word is known, or the address at a known distance from sp as the entry finds it, or unknown.
 Nothing is said of an op on words that are not all known, but for sums and differences, moves,
@@ -41,11 +41,11 @@ ConcreteValue = int | StackAddress | None
 
 
 class Undecided(Exception):
-    """Something that is not known decides what is executed next, or what memory holds."""
+    """An unknown word decides the next instruction, or the content of memory."""
 
 
 def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> ConcreteValue:
-    """What an op gives for ``values`` that are not all known; ``out_size`` in bytes.
+    """The result of an op on ``values`` that are not all known; ``out_size`` in bytes.
 
     Meanings of ops: ``quoll.semantics.operations``.
     """

@@ -6,7 +6,7 @@ are printed as stages, because NuSMV's own operators leave amounts beyond the wi
 counts of bits likewise.
 
 NuSMV knows no word of more than ``WIDEST`` bits and no division by a variable. Terms with these can
-be printed, which serves as their identity, but must not be asked (``is_sayable``). Nor must those
+be printed, which serves as their identity, but are no query (``is_sayable``). Nor are those
 that are too large once every DEFINE is written out where it is used: NuSMV counts in 32 bits there,
 and takes what overflows for ill-typed.
 """

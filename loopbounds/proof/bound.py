@@ -1,4 +1,4 @@
-"""What is known of a loop's iterations, and on what evidence."""
+"""The bound of a loop, with its method and evidence."""
 
 from __future__ import annotations
 
@@ -167,13 +167,13 @@ class LoopBound:
     seconds: float
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
-    assumes: Assumption | None = None  # a fact about data that the proof rests on
+    assumes: Assumption | None = None  # a fact about data that the proof assumes
     rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
-    unanswered: str = ""  # of a bound: what was asked of a solver, which failed
+    unanswered: str = ""  # of a bound: the query at which a solver failed
 
     @property
     def failed(self) -> bool:
-        """Whether there is no answer, which another run may give."""
+        """Whether a solver failed, so that another run may give a bound."""
         return self.reason is not None and self.reason.kind is NoBoundKind.SOLVER_FAILED
 
     @property
@@ -210,7 +210,7 @@ class LoopBound:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What the bound rests on."""
+        """The assumptions of the bound."""
         facts = (fact for fact in (self.fact, self.assumes) if fact is not None)
         return *facts, *self.rests
 
@@ -223,6 +223,6 @@ class LoopBound:
 
 
 def substituted(wanted: str, bounds: Iterable[LoopBound]) -> tuple[str, ...]:
-    """What is said where NuSMV is missing and the SMT solver proved bounds in its place."""
+    """The warning where NuSMV is missing and the SMT solver proved bounds in its place."""
     alone = wanted == EITHER and any(b.method == SMT and b.final for b in bounds)
     return (INSTEAD,) if alone else ()

@@ -188,7 +188,7 @@ def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
 def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
     """The bound of a loop where the checker failed at ``first``, and another one gave ``second``.
 
-    It says that the first one failed, so that it is not kept as its answer.
+    It says that the first one failed, so that it is not cached as its result.
     """
     if first.final or second.failed or (first.bound is not None and second.bound is None):
         return first

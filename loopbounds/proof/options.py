@@ -1,4 +1,4 @@
-"""How hard to try to bound a loop, and where what is found is kept."""
+"""Options of loop bounding: budget, workers, checker, results store."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["BoundOptions"]
 
 @dataclass(frozen=True, slots=True)
 class BoundOptions:
-    """How hard to try, and where results are kept."""
+    """Options of loop bounding."""
 
     budget: Budget = field(default_factory=Budget)
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # 0: in this process
-    store: Store = NOWHERE  # of proofs and answers
+    store: Store = NOWHERE  # of proofs and bounds of graphs
     models: Path | None = None  # folder to write the SMV models to
     checker: str = EITHER  # who proves: one of ``CHECKERS``, or that
     prove_stated: bool = False  # try a proof of loops, too, whose bounds facts state

@@ -47,7 +47,7 @@ class NestTotal:
 
     @staticmethod
     def lost(why: str) -> NestTotal:
-        """Where there is no answer."""
+        """The result of a query whose worker process ended."""
         return NestTotal(None, failed=why)
 
 
@@ -108,7 +108,7 @@ class _Line:
         return ule(left, terms.add(right, scale(trip, self.s)))
 
     def total(self, last: int, inner: int) -> int:
-        """The sum over t = 0 .. last of what is between 0 and ``inner``.
+        """The sum over t = 0 .. last of the quotients, each cut to 0 .. ``inner``.
 
         Every q-th of the quotients is an arithmetic progression.
         """
@@ -120,7 +120,7 @@ class _Line:
 
 
 def _sum_between(first: int, step: int, length: int, most: int) -> int:
-    """The sum of a progression of integers, of each what is between 0 and ``most``."""
+    """The sum of a progression of integers, each cut to 0 .. ``most``."""
     if step < 0:
         first, step = first + step * (length - 1), -step
     below = min(length, max(0, -(first // step)))  # members that are less than 0

@@ -1,4 +1,4 @@
-"""A simpler model with at least the runs of a given one: what is dropped can only lengthen runs.
+"""A simpler model with at least the runs of a given one: dropped terms only lengthen runs.
 
 Most loops are bounded by one easy condition among others that are hard for a solver (a compare of
 shifted capability words, say). So the easy part is tried first: conditions of ``again`` that are
@@ -58,7 +58,7 @@ def _cut(model: LoopModel) -> LoopModel:
 
 
 def _within(symbol: Term, value: Term) -> list[Term]:
-    """What is kept of the value that a symbol stands for."""
+    """The simpler value that a symbol stands for."""
     low, high = interval(value)
     return [terms.ule(const(low, value.width), symbol), terms.ule(symbol, const(high, value.width))]
 
@@ -176,7 +176,7 @@ def _with_easy_values(
 def without_large(model: LoopModel, most: int = 2 * table.HARD_TERMS) -> LoopModel:
     """The model without constraints of more than ``most`` terms: they are not worth their cost.
 
-    What the solver cannot say is any word, as in ``coarsen``.
+    A term that NuSMV has no form for is any word, as in ``coarsen``.
     """
     small = tuple(c for c in model.constraints if rewrite.size(c) <= most)
     model = replace(model, constraints=small)

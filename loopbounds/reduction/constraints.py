@@ -1,4 +1,4 @@
-"""What a model takes of what is known where a loop is entered: ranges and conditions."""
+"""Constraints of a model: ranges and conditions where the loop is entered."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def says_all(
     """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
 
     ``deciding`` are the conditions of it that are not certain, and what they are when the loops
-    around are in their first turn. What these say of a word that the analysis lost may hang
+    around are in their first iteration. What these say of a word that the analysis lost may hang
     together with anything (rule 39). What they say of others than those ``tried``, for which runs
     of the model were found, must be possible: some words for which it holds are found.
     """

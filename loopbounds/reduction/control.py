@@ -1,9 +1,9 @@
-"""What decides how a loop goes on, where that is a few bits of words that start as constants.
+"""The control of a loop, where a few bits of words that start as constants decide it.
 
 A software division shifts a bit through a word and gathers what it finds in others. How long that
 takes depends on that bit alone, and on one of those gathered. So conditions on words that are not
 constant at first become Boolean inputs, either outcome in each iteration, and of a word only the
-bits are kept that are *demanded*: those that may influence a condition, now or later. Each run of
+bits remain that are *demanded*: those that may influence a condition, now or later. Each run of
 the model has a run of the result that is as long.
 """
 
@@ -60,7 +60,7 @@ def _is_comparison(term: Term) -> bool:
 
 
 def _inputs(model: LoopModel, unknown: set[Term], numbered: int) -> dict[Term, Term]:
-    """What becomes an input; ``numbered`` have their names already."""
+    """The terms that become inputs; ``numbered`` have their names already."""
     cut = _conditions([model.again, *(v.next for v in model.state)], unknown)
     return {t: sym(f"either{numbered + i}", 1) for i, t in enumerate(cut)}
 

@@ -1,6 +1,6 @@
 """The same model, said more simply: what its constraints and its step decide is used up.
 
-Each function here keeps the lengths of all runs.
+Each function here preserves the lengths of all runs.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _with_constraints_used(model: LoopModel) -> LoopModel:
 
 
 def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
-    """What the small constraints decide: terms that are true, or constant, wherever they occur."""
+    """The terms that small constraints decide: true, or constant, wherever they occur."""
     known: dict[Term, Term] = {}
     for c in constraints:
         if c.constant is None and rewrite.size(c) <= table.SMALL_CONSTRAINT:

@@ -151,7 +151,7 @@ class _Narrow:
 
 
 def _narrow(variable: StateVariable) -> _Narrow | None:
-    """What a variable is in after an iteration; None if that may be any word."""
+    """The narrow word that a variable is after an iteration; None if it may be any word."""
     following, width = variable.next, variable.symbol.width
     if following.op == "sext":
         return _Narrow(following.args[0].width, signed=True)
@@ -367,7 +367,7 @@ def likely_bounds(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
 
 
 def _as_at_first(model: LoopModel) -> Iterator[Term]:
-    """What is known of a variable's initial value may hold of the variable."""
+    """Constraints on a variable's initial value, said of the variable."""
     for v in model.state:
         if v.initial.op == "sym":
             for c in model.constraints:

@@ -1,4 +1,4 @@
-"""What a slice consists of: registers and memory cells."""
+"""The cells of a slice: registers and words of memory."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["CellStep", "GraphCode", "KnownValues", "LoopContinuation", "UnknownV
 
 
 class KnownValues(Protocol):
-    """What value analysis answers, for every execution of the node in its context."""
+    """The results of value analysis, for every execution of a node in its context."""
 
     def register(self, node: int, register: int, /) -> ValueSet:
         """The values of a general register when a node begins."""
@@ -41,7 +41,7 @@ class KnownValues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CellStep:
-    """What every iteration of a loop adds to a cell."""
+    """The constant that every iteration of a loop adds to a cell."""
 
     amount: int
     rests: frozenset[Assumption]  # named assumptions
@@ -49,7 +49,7 @@ class CellStep:
 
 @dataclass(frozen=True, slots=True)
 class LoopContinuation:
-    """What holds of the header's cells whenever an iteration that starts there comes back.
+    """Conditions on the header's cells whenever an iteration that starts there comes back.
 
     ``leaves``: each symbol of the conditions, its cell, and what an iteration adds to that.
     """
@@ -85,7 +85,7 @@ class UnknownValues:
 
 @dataclass(slots=True)
 class GraphCode:
-    """Read-only for its users; effects are computed when first asked for."""
+    """Read-only for its users; effects are computed when first needed."""
 
     graph: Supergraph
     acyclic: AcyclicGraph
@@ -110,7 +110,7 @@ class GraphCode:
     _begins: dict[int, int] | None = None  # by context
 
     def effect(self, node: int) -> BlockEffect:
-        """What the block of ``node`` does."""
+        """The effect of the block of ``node``."""
         known = self._at.get(node)
         if known is None:
             known = self._at[node] = self._effect_of(self.graph.nodes[node].block)

@@ -1,7 +1,7 @@
-"""What one basic block does, as terms over its entry state: computed once, for all contexts.
+"""The effect of a basic block, as terms over its entry state: computed once, for all contexts.
 
-Entry values are the symbols ``register_symbol(n)``; what a load reads and what an instruction
-leaves unknown are symbols too, one per event, to be replaced by whoever knows the context.
+Entry values are the symbols ``register_symbol(n)``. Loaded words and unknown results are symbols
+too, one per event, to be replaced where the context is known.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class BlockEffect:
     leaves: Term
 
     def on_edge(self, register: int, *, falls_through: bool) -> Term | None:
-        """What a written register holds on one kind of edge out of the block; None: unwritten."""
+        """The value of a register on one kind of edge out of the block; None: unwritten."""
         term = self.registers.get(register)
         if term is None or term.op != "ite":
             return term

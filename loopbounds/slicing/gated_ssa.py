@@ -94,12 +94,12 @@ class SsaScope:
         self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](ssa.unbounded)
         self._changes = MemoTable[tuple[int, Cell], bool](ssa.unbounded)
         self._incoming: dict[int, list[int]] = {}
-        self.used: set[Assumption] = set()  # named assumptions that values rest on
+        self.used: set[Assumption] = set()  # named assumptions of values
         self.memory = LoadedWords(self)
         self.trips = TripCounts(self)
 
     def renewed(self) -> SsaScope:
-        """The same without what rests on loops that had no bound yet."""
+        """The same without the values that depend on loops without a bound."""
         scope = SsaScope(
             self.code,
             self.loop,
@@ -276,14 +276,14 @@ class SsaScope:
         return self.leaf(cell) if word is None else const(word, cell_width(cell))
 
     def _at_start(self, cell: MemoryCell) -> int | None:
-        """What a word of memory is where paths start, if the scope does and it is as loaded."""
+        """A word of memory where paths start, if the scope does and the word is as loaded."""
         address, size, _ = cell
         if self.loop is not None or not self.code.at_start or address.constant is None:
             return None
         return self.code.image.at_start(address.value, size)
 
     def leaf(self, cell: Cell) -> Term:
-        """What a cell holds at the start, of which nothing is known."""
+        """The unknown value of a cell at the start."""
         symbol = sym(f"leaf_{self.loop}_{cell_name(cell)}", cell_width(cell))
         self.leaves[symbol] = cell
         return symbol
@@ -313,7 +313,7 @@ class SsaScope:
         return self.joined(self.start, edges, cell)
 
     def next_visit(self, cell: Cell) -> Term:
-        """What the header finds in ``cell`` the next time; the address of one may have moved."""
+        """The value of ``cell`` at the next header execution; its address may have moved."""
         if isinstance(cell, int):
             return self.after_iteration(cell)
         assert self.loop is not None
@@ -331,7 +331,7 @@ class SsaScope:
         return self.at_entries(header, self.incoming(header), cell)
 
     def entered(self, node: int) -> Term:
-        """What holds when ``node`` is reached, given that its dominator is."""
+        """The condition under which ``node`` is reached, given that its dominator is."""
         edges = self.incoming(node)
         if len(edges) == 1:
             return self.taken(edges[0])
@@ -350,7 +350,7 @@ class SsaScope:
         return self.input(node, f"way{edge}", 1)
 
     def is_given(self, symbol: Term) -> bool:
-        """Whether nothing is known of a word because nothing can be: it is there at the start."""
+        """Whether a word is unknown because it is there at the start, not because it was lost."""
         if symbol in self.leaves:
             return self.leaves[symbol] != STACK
         return self.origin[symbol].given
@@ -463,16 +463,16 @@ class SsaScope:
         return known
 
     def _register_changed(self, loop: int, register: int) -> bool:
-        if self._ssa.kept(loop, register, self):
+        if self._ssa.preserved(loop, register, self):
             return False
         if register == SP or self.is_plain:
             return True
         inner = self.inner(loop)
-        changed = not inner.keeps(register)
+        changed = not inner.preserves(register)
         self.used |= inner.used
         return changed
 
-    def keeps(self, register: int) -> bool:
+    def preserves(self, register: int) -> bool:
         """Whether an iteration of this loop leaves a register as it was."""
         assert self.loop is not None
         start = self.at(self.start, register)
@@ -487,7 +487,7 @@ class SsaScope:
         if isinstance(cell, int) or cell.address.constant is not None:
             return cell
         distance = sub(cell.address, self.at(header, SP))
-        if distance.constant is None or not self._ssa.kept(loop, SP, self):
+        if distance.constant is None or not self._ssa.preserved(loop, SP, self):
             return None
         return cell._replace(address=add(self.inner(loop).at(header, SP), distance))
 
@@ -496,7 +496,7 @@ class SsaScope:
         if isinstance(cell, int) or cell.address.constant is not None:
             return cell
         distance = sub(cell.address, self.inner(loop).at(header, SP))
-        if distance.constant is None or not self._ssa.kept(loop, SP, self):
+        if distance.constant is None or not self._ssa.preserved(loop, SP, self):
             return None
         address = add(self.at(header, SP), distance)
         known = rewrite.symbols([address]) <= self.leaves.keys()
@@ -525,7 +525,7 @@ class GatedSsa:
     """The scope of the whole graph and those of its loops, made when first needed.
 
     ``effort``: values that may be looked for, none again; of no use after ``OutOfEffort``.
-    ``by_itself``: whether it is found out for each context of a loop what may hold a stack address.
+    ``by_itself``: whether cells that may hold a stack address are told apart by context.
     Else what one may hold all may, which is soon found, and ``spread`` says that it was so.
     """
 
@@ -558,7 +558,7 @@ class GatedSsa:
         self.spread |= not alike <= tainted
         self.taint = StackTaint(tainted | alike)
         self._plain: dict[tuple[int, Places], SsaScope] = {}
-        self._keepers: dict[tuple[int, bool], SsaScope] = {}
+        self._preserving: dict[tuple[int, bool], SsaScope] = {}
         self._loop_scopes: dict[int, SsaScope] = {}
         self._earlier: dict[int, SsaScope] = {}
         self.whole = SsaScope(self.code, None, self)
@@ -570,7 +570,7 @@ class GatedSsa:
         return [i for i, header in enumerate(headers) if header == headers[loop]]
 
     def renew(self) -> None:
-        """Forget what rests on loops without a bound, which may have one now."""
+        """Forget the values that depend on loops without a bound, which may have one now."""
         self._earlier |= self._loop_scopes
         self._loop_scopes = {}
         self.whole = self.whole.renewed()
@@ -584,7 +584,7 @@ class GatedSsa:
         return self._plain[key]
 
     def of_loop(self, loop: int) -> SsaScope:
-        """One iteration; what it keeps is a constant or a stack address where it is one outside."""
+        """One iteration; a preserved constant or stack address is the same as outside."""
         if loop not in self._loop_scopes:
             earlier = self._earlier.get(loop)
             self._loop_scopes[loop] = (
@@ -594,44 +594,44 @@ class GatedSsa:
             )
         return self._loop_scopes[loop]
 
-    def kept(self, loop: int, register: int, outside: SsaScope) -> bool:
-        """Whether a loop keeps a register, by what can be seen inside the loop and at its start."""
+    def preserved(self, loop: int, register: int, outside: SsaScope) -> bool:
+        """Whether a loop preserves a register, by the code inside and the values at its start."""
         if register not in self.code.written(loop):
             return True
-        keeper = self._keeper(loop, outside)
-        kept = keeper.keeps(register)
-        outside.used |= keeper.used
-        return kept
+        inside = self._preserving_scope(loop, outside)
+        preserved = inside.preserves(register)
+        outside.used |= inside.used
+        return preserved
 
-    def _keeper(self, loop: int, outside: SsaScope) -> SsaScope:
+    def _preserving_scope(self, loop: int, outside: SsaScope) -> SsaScope:
         """An iteration that starts with registers at the places that they have outside.
 
-        By induction over the iterations: the first starts so, and each one keeps these registers.
-        What is not kept is left out, and the rest is looked at again.
+        By induction over the iterations: the first starts so, and each one preserves these
+        registers. The others are left out, and the rest is checked again.
         """
         key = loop, outside.starts_with(loop)
-        known = self._keepers.get(key)
+        known = self._preserving.get(key)
         if known is None:
             places = outside.places(loop)
             known = self.plain(loop, places)
-            while changed := [r for r, _ in places if not known.keeps(r)]:
+            while changed := [r for r, _ in places if not known.preserves(r)]:
                 places = tuple((r, p) for r, p in places if r not in changed)
                 if SP in changed:
                     places = tuple((r, p) for r, p in places if not p.from_sp)
                 known = self.plain(loop, places)
-            self._keepers[key] = known
+            self._preserving[key] = known
         return known
 
     def start_value(self, scope: SsaScope, register: int) -> Term | None:
-        """What a kept register is at a loop's header, if a constant or at a distance from sp."""
+        """A preserved register at a loop's header, if a constant or at a distance from sp."""
         loop = scope.loop
-        if loop is None or register >= FLAG or not self.kept(loop, register, self.whole):
+        if loop is None or register >= FLAG or not self.preserved(loop, register, self.whole):
             return None
         header, entries = scope.start, self.code.graph.loops[loop].entries
         value = self.whole.at_entries(header, entries, register)
         if value.constant is not None:
             return value
-        if register == SP or not self.kept(loop, SP, self.whole):
+        if register == SP or not self.preserved(loop, SP, self.whole):
             return None
         distance = sub(value, self.whole.at_entries(header, entries, SP))
         return None if distance.constant is None else add(scope.at(header, SP), distance)

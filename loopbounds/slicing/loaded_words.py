@@ -2,7 +2,7 @@
 
 Followed are cells that nothing but the program's own stores changes: constant addresses in a
 section of the image, and live stack frames, which may be in memory that no section names. Whatever
-may alias a cell ends what is known of it (rule 20), except that, by assumption S1 (rule 1), a store
+may alias a cell makes it unknown (rule 20), except that, by assumption S1 (rule 1), a store
 of unknown address spares live stack frames; an address that may be computed from a stack address is
 not unknown in that sense. A word may have several names (rule 34): constant addresses are those of
 its home, and addresses that differ name different words by the memory map, by their places in
@@ -50,7 +50,7 @@ class LoadedWords:
         self.addresses: dict[Term, Term] = {}  # of words that are any
 
     def renewed(self, scope: ScopeValues) -> LoadedWords:
-        """The same for a scope without what rests on loops that had no bound yet."""
+        """The same for a scope without the values that depend on loops without a bound."""
         memory = LoadedWords(scope)
         memory._loads, memory._hands_on = self._loads.for_good(), self._hands_on.for_good()
         memory._offsets = self._offsets.for_good()
@@ -58,7 +58,7 @@ class LoadedWords:
         return memory
 
     def loaded(self, node: int, load: LoadEffect) -> Term:
-        """What a load of the block of ``node`` reads."""
+        """The word that a load of the block of ``node`` reads."""
         key = node, load.symbol
         known = self._loads.get(key)
         if known is None:
@@ -91,7 +91,7 @@ class LoadedWords:
         return word
 
     def _restored(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
-        """What a load of a cell reads: under F1 a register as its function began, if it is that."""
+        """The word of a loaded cell: under F1 a saved register as its function began."""
         read = self.before(node, load.position, cell)
         given_back = self._code.given_back(node, load)
         if given_back is None or not self._scope.contains(given_back[0]):
@@ -146,7 +146,7 @@ class LoadedWords:
         effect = self._code.effect(node)
         pointers = [self._scope.at(node, SP)]
         for sp in (effect.registers.get(SP), access.sp if access else None):
-            # Where sp itself is loaded, what it becomes depends on the answer.
+            # Where sp itself is loaded, its new value depends on the result.
             if sp is not None and not rewrite.symbols([sp]) & effect.loads.keys():
                 pointers.append(self._scope.instance(node, sp))
         return any(self._code.is_frame(address, pointer) for pointer in pointers)
@@ -179,7 +179,7 @@ class LoadedWords:
         return found
 
     def carried(self, edge: int, cell: MemoryCell) -> Term:
-        """What the header finds in a cell when control has come back to it along ``edge``.
+        """The value of a cell at the header when control has come back to it along ``edge``.
 
         The address is over what the header finds in registers: it moves where these do.
         """
@@ -248,7 +248,7 @@ class LoadedWords:
         return known
 
     def _arguments(self, node: int) -> Iterator[Term]:
-        """What registers and the words above sp hold when ``node`` has run."""
+        """The registers and the words above sp after ``node``."""
         for register in ARGUMENTS:
             yield self._scope.after(node, register)
         sp = self._scope.after(node, SP)
@@ -337,7 +337,7 @@ class LoadedWords:
         return known
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
-        """What is known of symbols: by value analysis, or as the trip of a bounded loop."""
+        """Ranges of symbols: by value analysis, or as the trip of a bounded loop."""
         found: dict[Term, tuple[int, int]] = {}
         for symbol in rewrite.symbols([term]):
             node, cell = self._scope.source(symbol)
@@ -434,6 +434,6 @@ def _span(first: int, size: int) -> Span:
 
 
 def _hit(address: int, away: tuple[int, int], stored: int) -> Span | None:
-    """What a store may hit that begins ``away`` below an address; None if that wraps around."""
+    """The bytes that a store from ``away`` below an address on may hit; None if they wrap."""
     low, high = (address - away[1]) % WORDS, (address - away[0]) % WORDS + stored - 1
     return (low, high) if low <= high < WORDS else None

@@ -25,9 +25,9 @@ class WordOrigin:
     node: int
     cell: Cell | None  # what the loop with header ``node`` havocs
     frame: bool  # lost from a stack frame, so it may be a stack address
-    given: bool  # read from memory that nothing is known of; otherwise the analysis lost it
+    given: bool  # read from unknown memory; otherwise the analysis lost it
     most: int | None = None  # what it cannot exceed, by the proved bound of a loop
-    # What a word from a frame is made of, in its scope.
+    # The term of a word from a frame, in its scope.
     parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None
 
 

@@ -39,7 +39,7 @@ ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 
 @dataclass(frozen=True, slots=True)
 class WordDescription:
-    """What an unknown word of a model is, for people.
+    """An unknown word of a model, described for people.
 
     ``tip`` says which fact would tell how large the word is; "" where no register holds it.
     """
@@ -93,7 +93,7 @@ class Slice:
     says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
 
     def steps(self) -> dict[Cell, int]:
-        """What an iteration that comes back to the header adds to cells, where it is constant."""
+        """The constants that an iteration which comes back to the header adds to cells."""
         found: dict[Cell, int] = {}
         for v in simplified(self.model).state:
             step = terms.sub(v.next, v.symbol).constant
@@ -188,7 +188,7 @@ class _Slicer:
             held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests
         )
 
-    # --- What the step reads -----------------------------------------------------------------
+    # --- Cells that the step reads -----------------------------------------------------------
 
     def _close(self) -> None:
         """Follow what the step reads until it reads nothing new."""
@@ -262,7 +262,7 @@ class _Slicer:
         return RegisterDecidedLoop(model, numbers)
 
     def _way_in(self, most: int | None = None) -> list[Term]:
-        """What holds just when the loop is entered, or the nearest ``most`` parts of that."""
+        """The condition to enter the loop, or the nearest ``most`` conjuncts of it."""
         return [self._whole.entered(node) for node, _ in islice(self._above(), most)]
 
     def _above(self) -> Iterator[tuple[int, int]]:
@@ -273,7 +273,7 @@ class _Slicer:
             node = above
 
     def _certain(self) -> list[Term]:
-        """What holds of the way in once loops that have one way out have been left."""
+        """The condition of the way in after loops with one exit have been left."""
         code = self._code
         left = [
             node
@@ -286,12 +286,12 @@ class _Slicer:
         return [self._whole.entered(node) for node in left]
 
     def _deciding(self, way_in: Sequence[Term]) -> dict[Term, Term]:
-        """Parts of the way in that are not certain, and what they are in first turns."""
+        """Conjuncts of the way in that are not certain, and their terms in first iterations."""
         parts = conjuncts(way_in) - conjuncts(self._certain())
         return {part: self._in_first_turns(part) for part in parts}
 
     def _in_first_turns(self, term: Term) -> Term:
-        """A term of the whole graph when all loops around this one are in their first turn."""
+        """A term of the whole graph in the first iteration of all loops around this one."""
         loops = self._code.graph.loops
         for _ in loops:
             found: dict[Term, Term] = {}
@@ -426,7 +426,7 @@ class _Slicer:
         return [part for leaf in leaves for part in within(leaf, self._header_range(leaf))]
 
     def _ranges(self, initial: dict[Term, Term]) -> list[Term]:
-        """What value analysis says of the cells at the header holds at the first visit too."""
+        """The values of cells at the header hold at the first visit, too."""
         values = initial | self._fixed
         return [
             part

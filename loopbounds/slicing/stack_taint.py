@@ -24,7 +24,7 @@ COUNTED = ("clz", "popcount")
 
 
 class StackTaint:
-    """Answers for all scopes of one graph; ``tainted`` is known, what else is asked is assumed."""
+    """Taint in all scopes of one graph; ``tainted`` is known, other cells are assumed clean."""
 
     def __init__(self, tainted: frozenset[HeaderCell]) -> None:
         self.tainted = tainted
@@ -41,11 +41,11 @@ class StackTaint:
         return any(t.op == "sym" and self._of_symbol(scope, t) for t in sources.parts)
 
     def renew(self) -> None:
-        """Forget what was found out in other than plain scopes, but not what was verified."""
+        """Forget the results of other than plain scopes, but no verified ones."""
         self._mixed = {scope: memo for scope, memo in self._mixed.items() if scope.is_plain}
 
     def newly_assumed(self) -> frozenset[HeaderCell]:
-        """What was assumed since this was last asked."""
+        """The assumptions since the last call."""
         new = list(self._assumed)[self._told :]
         self._told = len(self._assumed)
         return frozenset(new)
@@ -126,7 +126,7 @@ class StackTaint:
 
 
 class TermSources(NamedTuple):
-    """What a term is computed from, with the term; ``masks`` are constants of fields of bits."""
+    """The terms that a term is computed from, itself too; ``masks``: constants of bit fields."""
 
     parts: tuple[Term, ...]
     masks: tuple[Term, ...]

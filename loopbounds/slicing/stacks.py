@@ -20,7 +20,7 @@ FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
 class StackSpans:
     """``spans``: lowest address and end of each; ``apart``: ends of those in no section.
 
-    Addresses in those are kept as distances from their ends. As numbers they could not be told
+    Addresses in those are distances from their ends. As numbers they could not be told
     from others: a stack may end at 0xfffffff0, and -62 is no address in it.
     """
 

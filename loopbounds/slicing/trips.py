@@ -1,9 +1,10 @@
-"""What bounded loops leave behind: values after a number of iterations, called ``trip``.
+"""Values after bounded loops: after a number of iterations, called ``trip``.
 
 With a proved bound n, a loop has come round at most n - 1 times when its header runs for the last
-time. What moves by a constant per iteration has then moved by ``trip`` of them, all such cells of
-a loop by the same number; what takes over another cell's value is where that was one iteration
-before. And in each of those iterations, so in all but the last, the condition to go on held.
+time. A cell that moves by a constant per iteration has then moved by ``trip`` of them, all such
+cells of a loop by the same number; a cell that takes over another one's value is where that was one
+iteration before. And in each of those iterations, so in all but the last, the condition to go on
+held.
 
 With t iterations that came back, a cell that moves by s was x0 + s*k at the header's visit number
 k = 0 .. t, and the condition held of it for every k < t. Said for the last of them, for the first
@@ -57,7 +58,7 @@ class TripCounts:
         self._pending: set[tuple[int, Cell]] = set()  # under way: in itself, not known
 
     def renewed(self, scope: ScopeValues) -> TripCounts:
-        """The same for a scope without what rests on loops that had no bound yet."""
+        """The same for a scope without the values that depend on loops without a bound."""
         trips = TripCounts(scope)
         trips.counted = {trip: dict(found) for trip, found in self.counted.items()}
         trips._rounds = self._rounds.for_good()
@@ -135,7 +136,7 @@ class TripCounts:
         return None
 
     def _step(self, loop: int, header: int, cell: Cell) -> int | None:
-        """What each iteration of a loop adds to a cell, if that is a constant."""
+        """The constant that each iteration of a loop adds to a cell, if there is one."""
         local = self._scope.inside(loop, header, cell)
         if local is None:
             return None
@@ -149,7 +150,7 @@ class TripCounts:
         return step
 
     def came_round(self, trip: Term) -> list[Term]:
-        """What follows from a loop's having come round ``trip`` times: each time it went on.
+        """Conditions that follow from ``trip`` iterations of a loop: each time it went on.
 
         (That it did not go on in the end is the condition of its exit.)
         """
@@ -181,7 +182,7 @@ class TripCounts:
 
 
 def went_on(condition: Term, progress: Progress, trip: Term, most: int) -> Iterator[Term]:
-    """What ``condition`` says of the ``trip`` <= ``most`` iterations that came back."""
+    """The meaning of ``condition`` for the ``trip`` <= ``most`` iterations that came back."""
     for k in range(min(most, table.FIRST_VISITS)):
         yield either(ule(trip, const(k, 32)), _at(condition, progress, const(k, 32)))
     if most > table.FIRST_VISITS:
@@ -211,5 +212,5 @@ def _never_equal(equal: Term, progress: Progress, trip: Term) -> Iterator[Term]:
         return
     left = neg(start) if step == size else start
     between = operation("and", left, const(size - 1, 32))
-    turns = operation("lshr", left, const(size.bit_length() - 1, 32))
-    yield either(negate(eq(between, const(0, 32))), ule(trip, turns))
+    iterations = operation("lshr", left, const(size.bit_length() - 1, 32))
+    yield either(negate(eq(between, const(0, 32))), ule(trip, iterations))

@@ -95,5 +95,7 @@ class SmtInduction:
             limits = replace(limits, steps=min(limits.steps, self.most - self.steps))
         negation = self._solver.apply("NOT", states.at(last, claim))
         before = [states.at(k, claim) for k in holds]
-        answer = self._solver.check([*states.constraints, *before, negation], limits)
-        return answer.result, states.trace(last, answer) if answer.result is SmtResult.SAT else ()
+        outcome = self._solver.check([*states.constraints, *before, negation], limits)
+        return outcome.result, states.trace(
+            last, outcome
+        ) if outcome.result is SmtResult.SAT else ()

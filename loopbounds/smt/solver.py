@@ -1,7 +1,7 @@
 """The SMT solver bitwuzla, in this process: the only file that imports it.
 
-It runs in one thread from a fixed seed, so that a check has the same answer whenever it is made of
-the same formulas. It is bounded by the number of times that it asks whether to go on, which is the
+It runs in one thread from a fixed seed, so that a check has the same result whenever it is made of
+the same formulas. It is bounded by the calls of its termination callback, whose number is the
 same on any machine, and besides by processor time and memory. The library is loaded when it is
 first needed, as most runs need no proof.
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 from loopbounds.budgets.budget import StepLimits
 
-__all__ = ["PACKAGE", "Formula", "SearchFailed", "SmtAnswer", "SmtResult", "SmtSolver"]
+__all__ = ["PACKAGE", "Formula", "SearchFailed", "SmtOutcome", "SmtResult", "SmtSolver"]
 
 PACKAGE = "bitwuzla"
 
@@ -34,11 +34,11 @@ CLOCK = 64  # steps between looks at the clock
 
 
 class SearchFailed(Exception):
-    """The library gave no answer."""
+    """The library gave no result."""
 
 
 class SmtResult(Enum):
-    """What a check comes to."""
+    """The status of a check."""
 
     SAT = "sat"
     UNSAT = "unsat"
@@ -46,7 +46,7 @@ class SmtResult(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SmtAnswer:
+class SmtOutcome:
     """``value``: of a formula, where all that was checked holds; only after SAT."""
 
     result: SmtResult
@@ -91,7 +91,7 @@ class SmtSolver:
         """An operator, by its name in bitwuzla. The parts must fit."""
         return self._terms.mk_term(getattr(_library().Kind, kind), list(parts), list(indices))
 
-    def check(self, formulas: Sequence[Formula], limits: StepLimits) -> SmtAnswer:
+    def check(self, formulas: Sequence[Formula], limits: StepLimits) -> SmtOutcome:
         """Whether all ``formulas`` can hold at once. Raises SearchFailed."""
         library = _library()
         checker = self._checker(formulas, limits.memory)
@@ -111,7 +111,7 @@ class SmtSolver:
         def value(formula: Formula) -> int:
             return int(checker.get_value(formula).value(10))
 
-        return SmtAnswer(result, value, limit.steps)
+        return SmtOutcome(result, value, limit.steps)
 
     def text(self, formulas: Sequence[Formula]) -> str:
         """A check as SMT-LIB."""
@@ -131,7 +131,7 @@ class SmtSolver:
 
 
 class _Limit:
-    """Whether a check is to be stopped; the solver asks."""
+    """The termination callback: whether a check is to be stopped."""
 
     def __init__(self, limits: StepLimits, arrived: Sequence[int]) -> None:
         self._most, self._end = limits.steps, time.process_time() + limits.seconds
@@ -148,7 +148,7 @@ class _Limit:
 def _signals_held() -> Iterator[Sequence[int]]:
     """The signals that arrived meanwhile; their handlers are called at the end.
 
-    What a handler raises while the library asks whether to go on would be lost in the library.
+    An exception of a handler in the termination callback would be lost in the library.
     """
     arrived: list[int] = []
 

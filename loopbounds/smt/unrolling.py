@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loopbounds.smt.solver import Formula, SmtAnswer, SmtSolver
+from loopbounds.smt.solver import Formula, SmtOutcome, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, mask
@@ -63,12 +63,12 @@ class ModelUnrolling:
         [found] = self._translations[step].of([claim])
         return found
 
-    def trace(self, last: int, answer: SmtAnswer) -> tuple[State, ...]:
-        """The states up to ``last`` that an answer found, each with the inputs that led to it."""
-        known = {p.name: answer.value(f) for p, f in self._parameters.items()}
+    def trace(self, last: int, outcome: SmtOutcome) -> tuple[State, ...]:
+        """The states up to ``last`` of a satisfiable check, each with the inputs that led to it."""
+        known = {p.name: outcome.value(f) for p, f in self._parameters.items()}
         found = []
         for step, state in enumerate(self._states[: last + 1]):
             inputs = self._inputs[step - 1] if step else {}
-            values = {t.name: answer.value(f) for t, f in (*inputs.items(), *state.items())}
+            values = {t.name: outcome.value(f) for t, f in (*inputs.items(), *state.items())}
             found.append({**known, **values})
         return tuple(found)

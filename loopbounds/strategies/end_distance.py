@@ -207,7 +207,7 @@ def _of_count(term: Term) -> tuple[int, int]:
 
 
 def _beside(term: Term, known: Mapping[Term, int]) -> int:
-    """What a term comes to that is a constant away from one of those known; 0 if none is."""
+    """The most that a term is, by a known one at a constant distance; 0 if there is none."""
     for other, most in known.items():
         apart = sub(term, other).constant if other.width == term.width else None
         if apart is not None:

@@ -1,6 +1,6 @@
 """The queries about one loop, under one budget: a search, and the proof of its results.
 
-The search uses the SMT solver (``loopbounds.smt``). Nothing rests on its results: they say which
+The search uses the SMT solver (``loopbounds.smt``). No proof depends on its results: they say which
 relations to try, and which bound. ``proves`` hands the obligation to the checker, once.
 """
 

@@ -1,4 +1,4 @@
-"""What each operator of a term computes, on concrete words: the meaning the printer must match."""
+"""The concrete meaning of each operator of a term, which every back end must match."""
 
 from __future__ import annotations
 

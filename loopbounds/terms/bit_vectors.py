@@ -50,7 +50,7 @@ REMEMBERED = 1 << 16  # results of the functions that are called again and again
 
 
 def parts_of(term: Term) -> tuple[dict[Term, int], int]:
-    """What a sum consists of: the other terms with their factors, and the constant."""
+    """The members of a sum with their factors, and its constant."""
     if term.op == "const":
         return {}, term.value
     if term.op == "linear":
@@ -232,7 +232,7 @@ def negate(a: Term) -> Term:
 
 
 def conjuncts(a: Term) -> tuple[Term, ...]:
-    """What holds when ``a`` does; none for TRUE."""
+    """The conjuncts of ``a``; none for TRUE."""
     if a is TRUE:
         return ()
     return a.args if a.op == "and" and a.width == 1 else (a,)
@@ -257,7 +257,7 @@ def _all(parts: Iterable[Term]) -> Term:
 
 
 def _conjoin(parts: list[Term], new: Term) -> list[Term]:
-    """One more conjunct, merged with what is there."""
+    """One more conjunct, merged with the others."""
     if new in parts:
         return parts
     opposite = negate(new)

@@ -75,7 +75,7 @@ def compile_loop(
 
 
 def _independent(roots: Sequence[Term], of: set[Term]) -> list[Term]:
-    """What ``roots`` are built from without any of the symbols ``of``."""
+    """The subterms of ``roots`` without any of the symbols ``of``."""
     changing = set(of)
     for term in walk(roots):
         if not changing.isdisjoint(term.args):
@@ -84,7 +84,7 @@ def _independent(roots: Sequence[Term], of: set[Term]) -> list[Term]:
 
 
 def _lines(terms: Sequence[Term], names: dict[Term, str]) -> list[str]:
-    """Statements that compute ``terms``; ``names`` has what is known, and gets what they add."""
+    """Statements that compute ``terms``; ``names`` has the known ones, and gets theirs."""
     lines = []
     for term in walk(terms):
         if term in names:

@@ -1,4 +1,4 @@
-"""What a term is: an operator on terms, interned.
+"""Terms: operators on terms, interned.
 
 Equal structure is the same object, so terms are compared with ``is``. Width 1 is Boolean.
 """

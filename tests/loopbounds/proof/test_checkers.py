@@ -23,7 +23,7 @@ from loopbounds.proof.prove import ProofOutcome
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.smt import checker as smt_checker
 from loopbounds.smt.checker import SmtChecker
-from loopbounds.smt.solver import SmtAnswer, SmtResult, SmtSolver
+from loopbounds.smt.solver import SmtOutcome, SmtResult, SmtSolver
 from loopbounds.strategies.session import OutOfTime, SolverFailed, SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
@@ -73,7 +73,7 @@ def wrong_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that takes every induction step for proved."""
     real = SmtSolver.check
 
-    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtAnswer:
+    def check(self: SmtSolver, formulas: Sequence[object], effort: StepLimits) -> SmtOutcome:
         found = real(self, formulas, effort)
         constrained = len(formulas) > 1
         return replace(found, result=SmtResult.UNSAT) if constrained else found
