@@ -195,6 +195,7 @@ void main(unsigned n) {
 )
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("level", [*LEVELS, "-O3"])
 def test_a_bound_never_gets_to_a_loop_inside(level: str) -> None:
     found = stated(analysed(build(SPLIT, *FLAGS, optimise=level)))

@@ -235,6 +235,7 @@ def test_solvers_that_pulp_does_not_find(
 COUNTED = START + "mov r0, #10\n1: subs r0, r0, #1\nbne 1b\nbx lr\n"
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("status", ["kill -9 $$", "exit 3", "echo nonsense"])
 def test_nusmv_killed_failing_or_babbling(
     capsys: pytest.CaptureFixture[str],

@@ -43,6 +43,7 @@ def loops(elf: Path, *options: str | Path) -> tuple[int, list[dict[str, object]]
     return status, found
 
 
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("level", HEADS)
 @pytest.mark.parametrize(
     ("name", "form", "less"),

@@ -41,6 +41,7 @@ def installed(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow("starts many processes")
 def test_ours(installed: Path) -> None:
     assert clash(ROOT) is None
     run = started(installed)

@@ -25,6 +25,7 @@ unsigned main(unsigned a) { return pick(a, 2); }
 """
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("entries", [["pick"], ["pick", "work"]])
 def test_one_file_for_each_entry(tmp_path: Path, entries: list[str]) -> None:
     elf = build(PROGRAM, "-fno-inline", link=(CODE,))

@@ -90,6 +90,7 @@ def test_a_nested_lock_does_not_end_the_outer_region(tmp_path: Path) -> None:
     assert chains["add"]["contexts"] == 1
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_has_no_bound_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = CALLS.replace("i < (n & 15)", "i < ticks")
     elf = preemptible(source)
@@ -105,6 +106,7 @@ def test_what_has_no_bound_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "this answer is partial" in text
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_way_to_a_handler_is_shorter(tmp_path: Path) -> None:
     elf = preemptible(CALLS)
     whole = answered(elf, tmp_path)["interrupt"]["cycles"]

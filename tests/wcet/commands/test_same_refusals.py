@@ -63,6 +63,7 @@ def status(command: tuple[str, ...], elf: Path, facts: Path, more: tuple[str, ..
     return main([*words, *given, *entry, *platform, *more])
 
 
+@pytest.mark.slow("every command refuses every program")
 @pytest.mark.parametrize("name", REFUSED)
 def test_every_command_refuses_what_analyse_refuses(name: str, tmp_path: Path) -> None:
     code, facts, more = REFUSED[name]

@@ -128,6 +128,7 @@ void other(void) {}
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_lies_behind_an_unknown_call_is_asked_in_the_same_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow("several whole analyses")
 @given(LINES, LINES)
 def test_the_lines_add_up_to_the_difference_of_the_bounds(
     old: list[LineRecord], new: list[LineRecord]

@@ -33,6 +33,7 @@ def test_both_instruction_sets_are_analysed(thumb: bool) -> None:
     assert result.entries["main"].cycles > 0
 
 
+@pytest.mark.slow("builds and analyses a kernel")
 def test_the_kernel_is_analysed(capsys: pytest.CaptureFixture[str]) -> None:
     elf: Path = products.kernel("cubieboard-after")
     assert main(["analyse", str(elf), "--entry", "interrupt", "--quiet"]) == 0
