@@ -61,19 +61,19 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     functions = dict(program.functions)
     losses = {
         entry: [
-            (texts, loss)
-            for index, taken, texts in found
-            for loss in _branch(functions[entry], functions[entry].blocks[index], taken, texts[0])
+            (assumed, loss)
+            for index, taken, assumed in found
+            for loss in _branch(functions[entry], functions[entry].blocks[index], taken, assumed[0])
         ]
         for entry, found in branches.items()
     }
     for entry, of_registers in losses.items():
         cfg = functions[entry]
         functions[entry] = _without(cfg, [loss for _, loss in of_registers])
-        for texts, (loss, lost) in of_registers:
+        for assumed, (loss, lost) in of_registers:
             taken.add(cfg.blocks[loss.block].last.addr)
             removed[lost] = None
-            used.update(dict.fromkeys(texts))
+            used.update(dict.fromkeys(assumed))
     for cut in cuts:
         if isinstance(cut.fact, Branch):
             _require_one_branch(functions.values(), cut, cut.fact, image)
@@ -186,19 +186,19 @@ def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_Loss, Removed]]:
 
 
 def _branch(
-    cfg: Cfg, block: Block, taken: bool, text: Assumption
+    cfg: Cfg, block: Block, taken: bool, fact: Assumption
 ) -> Iterator[tuple[_Loss, Removed]]:
     last = block.last.addr
     for edge in cfg.successors(block.index):
         if (edge.kind is EdgeKind.FALLTHROUGH) == taken:
             target = cfg.blocks[edge.dst].addr
-            yield _Loss(block.index, edge=edge), Removed(last, target, text)
+            yield _Loss(block.index, edge=edge), Removed(last, target, fact)
     if taken:
         return
     for callee in (*block.calls, *block.passes):
-        yield _Loss(block.index, callee=callee), Removed(last, callee, text)
+        yield _Loss(block.index, callee=callee), Removed(last, callee, fact)
     if block.returns or block.exits:
-        yield _Loss(block.index, ends=True), Removed(last, None, text)
+        yield _Loss(block.index, ends=True), Removed(last, None, fact)
 
 
 def _without(cfg: Cfg, losses: list[tuple[_Loss, Removed]]) -> Cfg:

@@ -43,8 +43,8 @@ def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Deci
                 for (block, taken), rests in _one_way(program, cfg, image, given):
                     if (block, taken) not in known:
                         known[block, taken] = rests
-                        texts = (stated(pointer.fact), *sorted(rests))
-                        found.setdefault(entry, []).append((block, taken, texts))
+                        assumed = (stated(pointer.fact), *sorted(rests))
+                        found.setdefault(entry, []).append((block, taken, assumed))
     return found
 
 

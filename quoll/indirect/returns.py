@@ -109,7 +109,7 @@ class Confirmer:
         if values.spills_tables:
             spilled = self._through_spilled_tables(cfg, endings)
             endings |= {index: ending for index, (ending, _) in spilled.items()}
-            assumptions |= {text for _, text in spilled.values()}
+            assumptions |= {assumption for _, assumption in spilled.values()}
         return Confirmed(endings, left, assumptions)
 
     def resumed(self, cfg: Cfg, sites: Set[int]) -> dict[int, frozenset[int]]:

@@ -60,7 +60,7 @@ def summary(program: Program, image: Image, vivu: Vivu = FULL) -> str:
     ]
     lines += [f"recursion: {_recursion(program, recursion)}" for recursion in recursions(program)]
     lines += [f"unresolved: {u.where}: {u.reason} ({u.hint})" for u in program.unresolved]
-    lines += [f"assumed: {text}" for text in program.assumptions]
+    lines += [f"assumed: {assumption}" for assumption in program.assumptions]
     return "\n".join(lines) + "\n"
 
 

@@ -71,7 +71,7 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
             unbounded[name] = error
     if not results:
         raise all_unbounded(unbounded)
-    used = [text for entry in results.values() for text in entry.assumptions]
+    used = [assumption for entry in results.values() for assumption in entry.assumptions]
     for fact in unused_constraints(run.facts, constraints, used):
         stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
     bounds = [(paths.graph, paths.bounds) for found in entries for paths in found.paths]

@@ -78,7 +78,7 @@ def loops_of(code: AnalysisTarget) -> EntryLoops:
     graphs = (entry.graph, *(p.graph for one in entry.summaries for p in one.paths))
     reached = {g.contexts[node.context].function for g in graphs for node in g.nodes}
     depths = {f: depth for f, depth in entry.graph.guidance.depths.items() if f in reached}
-    of_loops = (text for one in loops for text in one.bound.assumptions)
+    of_loops = (assumption for one in loops for assumption in one.bound.assumptions)
     assumptions = (*assumed_by(entry, parts, found), *of_loops)
     return EntryLoops(code.name, graphs, tuple(loops), depths, assumptions)
 

@@ -90,7 +90,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         *values.assumptions,
         *run.regions.assumptions,
         *as_loaded,
-        *dict.fromkeys(text for one in summaries for text in one.assumptions),
+        *dict.fromkeys(assumption for one in summaries for assumption in one.assumptions),
     )
     return ValuedEntry(
         code,
@@ -133,7 +133,7 @@ def prepared(entry: ValuedEntry) -> Prepared:
             with code.stage("loop bounds"):
                 loops = bounded(entry, parts, identity.result)
             paths = costs(loops)
-    of_costs = (text for of in paths for text in of.costs.assumptions)
+    of_costs = (assumption for of in paths for assumption in of.costs.assumptions)
     assumptions = (*assumed_by(entry, parts, loops), *of_costs)
     return Prepared(
         tuple(paths),
@@ -154,7 +154,7 @@ def assumed_by(
         *entry.assumptions,
         *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
         *(stated(fact) for fact in run.facts.of(PathStart) if moved),
-        *(text for bound in loops.bounds for text in bound.rests),
+        *(assumption for bound in loops.bounds for assumption in bound.rests),
     )
 
 

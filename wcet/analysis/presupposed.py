@@ -89,4 +89,4 @@ def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[As
     """
     entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
     shown = (F1.of(), S6.of()) if entered else ()
-    return tuple(text for text in assumptions if text not in shown)
+    return tuple(assumption for assumption in assumptions if assumption not in shown)

@@ -200,7 +200,7 @@ def _of_switch(code: AnalysisTarget, prepared: Prepared, unknown: Replacement) -
         cycles=max(one.cycles for one in found),
         ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
     )
-    assumptions = (*prepared.assumptions, *(text for one in found for text in one.assumptions))
+    assumptions = (*prepared.assumptions, *(a for one in found for a in one.assumptions))
     return FunctionSummary(
         code.address, replacement, prepared.paths, assumptions, unmasking=prepared.unmasking
     )

@@ -132,14 +132,14 @@ def cost(timed: Timed, nodes: Sequence[int]) -> int:
     return sum(timed.charges.costs.node_cycles(n) for n in nodes)
 
 
-def chain(image: Image, graph: Supergraph, context: int) -> str:
-    """The calls that lead to a context, the innermost first."""
+def chain(image: Image, graph: Supergraph, context: int) -> list[str]:
+    """The places of the calls that lead to a context, the innermost first."""
     names: list[str] = []
     at: int | None = context
     while at is not None:
         names.append(image.place(graph.contexts[at].function))
         at = graph.contexts[at].parent
-    return " < ".join(names)
+    return names
 
 
 def listed(shared: Run, timed: Timed, contexts: dict[int, list[int]]) -> Iterator[str]:
@@ -147,7 +147,7 @@ def listed(shared: Run, timed: Timed, contexts: dict[int, list[int]]) -> Iterato
     yield f"{'context':>8}{'cycles':>10}  blocks, each once; called from"
     for context in sorted(contexts, key=lambda c: -cost(timed, contexts[c])):
         cycles = cost(timed, contexts[context])
-        yield f"{context:>8}{cycles:>10,}  {chain(shared.image, timed.graph, context)}"
+        yield f"{context:>8}{cycles:>10,}  {' < '.join(chain(shared.image, timed.graph, context))}"
 
 
 def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
@@ -157,7 +157,7 @@ def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
     core = platform.timing
     yield f"platform  {style.bold(platform.name)}, {level2}; core {core.core}, {core.profile.value}"
     yield f"entry     {timing.entry}"
-    yield f"context   {timing.context}: {chain(image, graph, timing.context)}"
+    yield f"context   {timing.context}: {' < '.join(chain(image, graph, timing.context))}"
     costs = timing.timed.charges.costs
     for node in timing.nodes:
         block = graph.nodes[node].block
@@ -225,7 +225,7 @@ def to_json(timing: FunctionTiming) -> dict[str, Any]:
         "profile": timing.run.platform.timing.profile.value,
         "entry": timing.entry,
         "context": timing.context,
-        "called": chain(image, graph, timing.context).split(" < "),
+        "called": chain(image, graph, timing.context),
         "blocks": [
             {
                 "address": graph.nodes[node].block.addr,

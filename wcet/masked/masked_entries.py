@@ -102,16 +102,16 @@ def masked(
             raise
         nowhere.append(without(ALL, "the entries of the platform", error))
         run = Run.begin(kernel, replace(hiding_nothing, entries=()), stages)
-    found, missing, texts = _of_entries(run) if extent is None else everywhere(run, extent)
+    found, missing, assumed = _of_entries(run) if extent is None else everywhere(run, extent)
     missing = [*nowhere, *missing]
-    assumptions = dict.fromkeys(texts)
+    assumptions = dict.fromkeys(assumed)
     interrupt = None
     try:
         if extent is not None and handler is None:
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
-        interrupt, texts = _interrupt_path(kernel, options, stages, handler)
+        interrupt, assumed = _interrupt_path(kernel, options, stages, handler)
         latency = (OTHERS_FIRST.of(others=0), TAKEN_AT_ONCE.of())
-        assumptions |= dict.fromkeys((*texts, *latency))
+        assumptions |= dict.fromkeys((*assumed, *latency))
     except WcetError as error:
         missing.append(without(INTERRUPT, "the interrupt path", error))
     stages.done()
@@ -150,13 +150,13 @@ def _of_entries(run: Run) -> Found:
     assumptions: dict[Assumption, None] = {}
     for name, address in run.entries.items():
         try:
-            regions_, not_bounded, texts = _of_entry(run, name, address)
+            regions_, not_bounded, assumed = _of_entry(run, name, address)
         except WcetError as error:
             missing.append(without(name, run.image.place(address), error))
             continue
         found += regions_
         missing += not_bounded
-        assumptions |= dict.fromkeys(texts)
+        assumptions |= dict.fromkeys(assumed)
     return found, missing, tuple(assumptions)
 
 
@@ -175,9 +175,9 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
             parts.append((start, masked_region(entry.graph, start, ends, image)))
         except ControlFlowError as error:
             missing.append(without(name, place_of(image, entry, start), error))
-    worst, not_bounded, texts = bounded_regions(entry, parts)
+    worst, not_bounded, assumed = bounded_regions(entry, parts)
     places = map(image.place, entry.unmasking)
     unmasked = {UNMASKED.of(entry=name, place=place) for place in places}  # regions follow it
-    listed = tuple(text for text in entry.assumptions if text not in unmasked)
+    listed = tuple(assumption for assumption in entry.assumptions if assumption not in unmasked)
     more = disturbing(entry, parts, ends)
-    return worst, [*missing, *not_bounded], (*listed, *more, *texts)
+    return worst, [*missing, *not_bounded], (*listed, *more, *assumed)

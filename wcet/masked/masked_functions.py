@@ -141,7 +141,7 @@ def everywhere(run: Run, extent: Extent) -> Found:
     return (
         list(worst.values()),
         [*(one for part in parts for one in part.missing), *handed],
-        tuple(dict.fromkeys(text for part in parts for text in part.assumptions)),
+        tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
     )
 
 
@@ -288,13 +288,13 @@ class _Function:
             if part.calls:
                 place = place_of(image, entry, part.start)
                 missing.append(self._not_whole(place, part, late))
-        texts: dict[Assumption, None] = {}
+        assumed: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
-            texts = dict.fromkeys((*entry.assumptions, OTHER_CALLS.of()))
+            assumed = dict.fromkeys((*entry.assumptions, OTHER_CALLS.of()))
             for part in whole:
                 pair = [(part.start, part.segment)]
-                texts |= dict.fromkeys(disturbing(entry, pair, part.ends))
+                assumed |= dict.fromkeys(disturbing(entry, pair, part.ends))
             pairs = [(part.start, part.segment) for part in whole]
             try:
                 worst, unbounded, rests = bounded_regions(entry, pairs)
@@ -303,8 +303,10 @@ class _Function:
                 return OfFunction((), (*missing, without(self.name, place, error)), (), lock)
             found = {region.place: region for region in worst}
             missing += unbounded
-            texts |= dict.fromkeys(rests)
-        return OfFunction(tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(texts), lock)
+            assumed |= dict.fromkeys(rests)
+        return OfFunction(
+            tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(assumed), lock
+        )
 
     def _not_whole(self, place: str, part: _Part, late: WcetError | None) -> NotBounded:
         """Why a region is not bounded that calls what is passed over."""

@@ -78,10 +78,10 @@ def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segme
         made = costs(loops)
     worst: dict[str, MaskedRegion] = {}
     missing: dict[NotBounded, None] = {}
-    texts: dict[Assumption, None] = dict.fromkeys(t for bound in loops.bounds for t in bound.rests)
+    assumed = dict.fromkeys(a for bound in loops.bounds for a in bound.rests)
     for (start, part), paths in zip(parts, made, strict=True):
         place = place_of(run.image, valued, start)
-        texts |= dict.fromkeys(paths.costs.assumptions)
+        assumed |= dict.fromkeys(paths.costs.assumptions)
         try:
             result = run.solve(name, code.address, paths, [], whole=start.insn is None)
             if result.parametric is not None:
@@ -89,14 +89,14 @@ def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segme
         except WcetError as error:
             missing[without(name, place, error)] = None
             continue
-        texts |= dict.fromkeys(result.assumptions)
+        assumed |= dict.fromkeys(result.assumptions)
         known = worst.get(place)
         contexts = 1 if known is None else known.contexts + 1
         if known is None or result.cycles > known.cycles:
             calls = tuple(_calls(run.image, valued, part.nodes[part.graph.entry]))
             known = MaskedRegion(name, place, calls, result.cycles, contexts, result)
         worst[place] = replace(known, contexts=contexts)
-    return list(worst.values()), list(missing), tuple(texts)
+    return list(worst.values()), list(missing), tuple(assumed)
 
 
 def place_of(image: Image, valued: ValuedCode, start: RegionStart) -> str:
