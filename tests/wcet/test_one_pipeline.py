@@ -172,9 +172,9 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     assert any(summary for summary, _, _ in expected) == (question.options.sharing != NEVER)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("proves all loops of a kernel")
 def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
-    """Slow: the proofs of all loops of a kernel; of a system call only its tests bound some."""
+    """``masked`` bounds no system call: only its tests for interrupts end some of its loops."""
     question = asked(products.kernel("kzm-after"), tmp_path, entry="all")
     expected = {target.name: of_analyse(target) for target in question.targets()}
     assert {target.name: of_loops(target) for target in question.targets()} == expected

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from ilp.constraints.constraint import Constraint, unused_constraints
+from ilp.constraints.constraint import unused_constraints
 from loopbounds.proof.bound import LoopBound, substituted
 from loopbounds.written_loops import loops_not_found
 from quoll.arm.insn import Flow
@@ -25,6 +25,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.processes.futures import Future, submit
 from quoll.processes.parallel_map import parallel_map
+from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result
 from wcet.analysis.options import Options
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.question import question
@@ -63,10 +64,12 @@ def bounded(run: Run, kernel: Path, entries: Sequence[Prepared]) -> Result:
     options, stages = run.options, run.stages
     results: dict[str, EntryResult] = {}
     unbounded: dict[str, UnboundedLoop] = {}
-    constraints: list[tuple[Constraint, ...]] = []
+    constraints: list[Constraints] = []
     for (name, address), found in zip(run.entries.items(), entries, strict=True):
+        limits = constraints_of(run, name, found)
+        constraints += limits
         try:
-            results[name] = run.entry(name, address, found, constraints)
+            results[name] = entry_result(run, name, address, found, limits)
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:

@@ -18,6 +18,7 @@ from pathlib import Path
 from quoll.errors import Missing, WcetError
 from quoll.image.image import Image
 from wcet.analysis.analyse import recalled_or_prepared
+from wcet.analysis.integer_programs import constraints_of, entry_result
 from wcet.analysis.options import Options
 from wcet.analysis.run import Run
 from wcet.analysis.stages import Stages
@@ -108,7 +109,8 @@ def meanwhile(missing: Missing) -> str:
 def _error(run: Run, name: str, address: int) -> WcetError | None:
     """What keeps an entry from having a bound."""
     try:
-        run.entry(name, address, recalled_or_prepared(run, name, address), [])
+        prepared = recalled_or_prepared(run, name, address)
+        entry_result(run, name, address, prepared, constraints_of(run, name, prepared))
     except WcetError as error:
         return error
     return None

@@ -1,18 +1,12 @@
-"""What the stages of all entries share: the inputs as they were read, and the integer program."""
+"""The inputs of a run as they were read: all that the stages of its entries share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
-from ilp.constraints.parameters import loop_parameters, refuse_unknown
-from ilp.entry import EntryBound, bound_entry
-from ilp.parametric import largest
-from ilp.solvers.solve import solver_named
-from ilp.worst_case import WorstCase
-from quoll.assumptions import stated
+from ilp.constraints.parameters import refuse_unknown
 from quoll.facts import Facts, load
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.read import uncontradicted
@@ -20,10 +14,8 @@ from quoll.facts.regions import Regions
 from quoll.image.image import Image
 from wcet.analysis.entries import asked_ends, find_entries, path_ends
 from wcet.analysis.options import Options
-from wcet.analysis.prepared import Prepared, PreparedPaths, PreparedStore
+from wcet.analysis.prepared import PreparedStore
 from wcet.analysis.raw_memory import refuse_several
-from wcet.analysis.result import EntryResult, Start
-from wcet.analysis.solved import Asked, SolvedStore
 from wcet.analysis.stages import Stages
 from wcet.platforms import platform as platforms
 from wcet.platforms.platform import Platform
@@ -34,7 +26,7 @@ __all__ = ["Run"]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the stages of all entries share."""
+    """The inputs of a run."""
 
     image: Image
     platform: Platform
@@ -75,123 +67,6 @@ class Run:
             store = PreparedStore(options, image, platform, facts, ends)
         return Run(
             image, platform, reason, files, facts, regions, entries, ends, options, stages, store
-        )
-
-    def entry(
-        self, name: str, address: int, prepared: Prepared, effective: list[tuple[Constraint, ...]]
-    ) -> EntryResult:
-        """The bound of one entry; the constraints that it has are added to ``effective``."""
-        whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
-        with self.stages.stage("ilp", name):
-            asked = [self.asked(paths, effective, whole=whole) for paths in prepared.paths]
-            answers = self.answers(name, address, prepared, asked)
-        results = [
-            self.result(name, address, paths, one, answer)
-            for paths, one, answer in zip(prepared.paths, asked, answers, strict=True)
-        ]
-        results.sort(key=lambda result: -result.cycles)
-        functions = [(result.parametric, result.cycles) for result in results]
-        assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
-        return replace(
-            results[0],
-            infeasible=prepared.infeasible,
-            assumptions=tuple(dict.fromkeys(assumptions)),
-            starts=tuple(start for result in results for start in result.starts),
-            paths=prepared.paths,
-            parametric=largest(functions),
-            unmasking=tuple(map(self.image.place, prepared.unmasking)),
-            never_returning=prepared.never_returning,
-            shared=prepared.shared,
-        )
-
-    def answers(
-        self, name: str, address: int, prepared: Prepared, asked: Sequence[Asked]
-    ) -> list[EntryBound]:
-        """The integer programs from all starts, or what an earlier run found out about them."""
-        entry = "" if self.options.programs else self.store.kept_under(name, address, prepared)
-        options = self.options
-        store = SolvedStore(options.store, entry, prepared.paths, asked, options.parameters)
-        found = [
-            self.answer(paths, one, store.recalled(number, paths))
-            for number, (paths, one) in enumerate(zip(prepared.paths, asked, strict=True))
-        ]
-        store.keep([None if answer.parametric else answer.worst for answer in found])
-        return found
-
-    def asked(
-        self, paths: PreparedPaths, effective: list[tuple[Constraint, ...]], *, whole: bool
-    ) -> Asked:
-        """What the facts say to the integer program of the paths from one start.
-
-        Unless they are ``whole``, what must happen somewhere may happen before or after them.
-        """
-        found = resolve_constraints(paths.graph, self.facts, locate_in(self.image))
-        effective.append(found)
-        return Asked(
-            tuple(c for c in found if whole or c.holds_in_parts),
-            loop_parameters(paths.graph, self.image, self.facts),
-        )
-
-    def solve(
-        self,
-        name: str,
-        address: int,
-        paths: PreparedPaths,
-        effective: list[tuple[Constraint, ...]],
-        *,
-        whole: bool,
-    ) -> EntryResult:
-        """The integer program of the paths from one start; ``whole``: see ``asked``."""
-        with self.stages.stage("ilp", name):
-            asked = self.asked(paths, effective, whole=whole)
-            answer = self.answer(paths, asked)
-        return self.result(name, address, paths, asked, answer)
-
-    def answer(
-        self, paths: PreparedPaths, asked: Asked, known: WorstCase | None = None
-    ) -> EntryBound:
-        """The bound; ``known``: what an earlier run found."""
-        return bound_entry(
-            paths.graph,
-            paths.costs,
-            paths.bounds,
-            asked.constraints,
-            asked.parameters,
-            self.options.parameters,
-            paths.execution,
-            solver=solver_named(self.options.solver),
-            seconds=self.options.time_limit,
-            place=self.image.place,
-            known=known,
-        )
-
-    def result(
-        self, name: str, address: int, paths: PreparedPaths, asked: Asked, answer: EntryBound
-    ) -> EntryResult:
-        """The same with what it rests on."""
-        assumptions = (
-            *(a for b in answer.bounds for a in b.assumptions),
-            *(limit.assumption for limit in answer.limits),
-            *(stated(c.fact) for c in asked.constraints),
-        )
-        context = paths.graph.nodes[paths.graph.entry].context
-        return EntryResult(
-            name=name,
-            symbol=self.image.place(address & ~1),
-            address=address & ~1,
-            graph=paths.graph,
-            costs=paths.costs,
-            bounds=answer.bounds,
-            solution=answer.worst.solution,
-            path=answer.worst.path,
-            infeasible=(),
-            assumptions=assumptions,
-            parametric=answer.parametric,
-            example=answer.example,
-            constraints=asked.constraints,
-            model=answer.worst.model,
-            numbers=answer.numbers,
-            starts=(Start(paths.start, context, answer.worst.solution.cycles),),
         )
 
 

@@ -35,6 +35,7 @@ from wcet.analysis.entry_stages import (
     timed,
     with_values,
 )
+from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import Prepared, PreparedPaths, SharedFunction
 from wcet.analysis.presupposed import presupposed
 
@@ -113,7 +114,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         return None
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
     paths = PreparedPaths(None, graph, charges.costs, bounds)
-    result = run.solve(code.name, function, paths, [], whole=False)
+    result = paths_result(run, code.name, function, paths, whole=False)
     if result.parametric is not None:
         return None
     assumed = SHARED.of(function=run.image.place(function), cycles=result.cycles)
@@ -187,8 +188,10 @@ def context_switches(
 
 def _of_switch(code: AnalysisTarget, prepared: Prepared, unknown: Replacement) -> FunctionSummary:
     """The summary of a function that switches contexts; ``unknown``: all but its cycles."""
-    solve = code.run.solve
-    found = [solve(code.name, code.address, p, [], whole=False) for p in prepared.paths]
+    found = [
+        paths_result(code.run, code.name, code.address, paths, whole=False)
+        for paths in prepared.paths
+    ]
     if any(one.parametric is not None for one in found):
         raise UsageError(
             f"the bound of {code.name}, which stands in for its calls, depends on a parameter",

@@ -26,6 +26,7 @@ from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_state
 from quoll.preemption.segments import Segment, masked_region
 from wcet.analysis.entries import ALL
 from wcet.analysis.entry_stages import AnalysisTarget
+from wcet.analysis.integer_programs import constraints_of, entry_result
 from wcet.analysis.options import Options
 from wcet.analysis.preparation import prepare, valued
 from wcet.analysis.run import Run
@@ -134,7 +135,8 @@ def _interrupt_path(
     run = Run.begin(kernel, replace(options, entries=(INTERRUPT,), ends=ends), stages)
     (address,) = run.entries.values()
     prepared = prepare(AnalysisTarget(run, INTERRUPT, address))
-    result = run.entry(INTERRUPT, address, prepared, [])
+    constraints = constraints_of(run, INTERRUPT, prepared)
+    result = entry_result(run, INTERRUPT, address, prepared, constraints)
     if result.parametric is not None:
         raise UsageError("the bound of the interrupt path depends on a parameter", hint=PARAMETER)
     return result.cycles, result.assumptions

@@ -12,6 +12,7 @@ from quoll.image.image import Image
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.segments import Segment
 from wcet.analysis.entry_stages import ValuedCode, bounded
+from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.preparation import ValuedEntry
 from wcet.analysis.result import EntryResult
 from wcet.analysis.schedule import costing
@@ -83,7 +84,7 @@ def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segme
         place = place_of(run.image, valued, start)
         assumed |= dict.fromkeys(paths.costs.assumptions)
         try:
-            result = run.solve(name, code.address, paths, [], whole=start.insn is None)
+            result = paths_result(run, name, code.address, paths, whole=start.insn is None)
             if result.parametric is not None:
                 raise UsageError("its bound depends on a parameter", hint=PARAMETER)
         except WcetError as error:

@@ -14,6 +14,7 @@ from ilp.worst_case import WorstCase, worst_case
 from quoll.kept.store import Store
 from tests.testing.quoll.building import build
 from tests.testing.wcet.kept_program import CODE, PROGRAM
+from wcet.analysis import integer_programs
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.run import Run
 from wcet.analysis.solved import Asked, SolvedProgram, SolvedStore, restored
@@ -30,7 +31,7 @@ class Runs:
         self.elf = build(PROGRAM, "-fno-inline", link=(CODE,))
         self.folder, self.facts, self.solved = folder, folder / "my.facts", 0
         self.paths: list[tuple[PreparedPaths, WorstCase]] = []
-        answer = Run.answer
+        answer = integer_programs.bound_of_paths
 
         def counted(*arguments: Any, **named: Any) -> WorstCase:
             self.solved += 1
@@ -42,7 +43,7 @@ class Runs:
             return found
 
         monkeypatch.setattr("ilp.entry.worst_case", counted)
-        monkeypatch.setattr(Run, "answer", seen)
+        monkeypatch.setattr(integer_programs, "bound_of_paths", seen)
 
     def __call__(self, facts: str = NINE, *more: str) -> dict[str, Any]:
         """The entries in the JSON of a run."""

@@ -1,0 +1,156 @@
+"""The integer programs of an entry, one for each start of its paths, and their results.
+
+constraints_of  Prepared             -> Constraints    user facts about counts, in each graph
+entry_result    Prepared             -> EntryResult    the worst of all starts
+paths_result    PreparedPaths        -> EntryResult    of one start
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.constraints.parameters import loop_parameters
+from ilp.entry import EntryBound, bound_entry
+from ilp.parametric import largest
+from ilp.solvers.solve import solver_named
+from ilp.worst_case import WorstCase
+from quoll.assumptions import stated
+from wcet.analysis.prepared import Prepared, PreparedPaths
+from wcet.analysis.result import EntryResult, Start
+from wcet.analysis.run import Run
+from wcet.analysis.solved import Asked, SolvedStore
+
+__all__ = ["Constraints", "constraints_of", "entry_result", "paths_result"]
+
+Constraints = tuple[Constraint, ...]
+
+
+def constraints_of(run: Run, name: str, prepared: Prepared) -> list[Constraints]:
+    """The constraints of an entry that have an effect, for each start of its paths."""
+    with run.stages.stage("ilp", name):
+        return [_constraints(run, paths) for paths in prepared.paths]
+
+
+def entry_result(
+    run: Run, name: str, address: int, prepared: Prepared, constraints: Sequence[Constraints]
+) -> EntryResult:
+    """The bound of an entry; ``constraints``: of each start. Raises UnboundedLoop without one."""
+    whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
+    with run.stages.stage("ilp", name):
+        asked = [
+            _asked(run, paths, found, whole=whole)
+            for paths, found in zip(prepared.paths, constraints, strict=True)
+        ]
+        answers = _bounds(run, name, address, prepared, asked)
+    results = [
+        _result(run, name, address, paths, one, answer)
+        for paths, one, answer in zip(prepared.paths, asked, answers, strict=True)
+    ]
+    results.sort(key=lambda result: -result.cycles)
+    functions = [(result.parametric, result.cycles) for result in results]
+    assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
+    return replace(
+        results[0],
+        infeasible=prepared.infeasible,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        starts=tuple(start for result in results for start in result.starts),
+        paths=prepared.paths,
+        parametric=largest(functions),
+        unmasking=tuple(map(run.image.place, prepared.unmasking)),
+        never_returning=prepared.never_returning,
+        shared=prepared.shared,
+    )
+
+
+def paths_result(
+    run: Run, name: str, address: int, paths: PreparedPaths, *, whole: bool
+) -> EntryResult:
+    """The bound of the paths from one start; unless ``whole``, an entry has more before or after.
+
+    Raises UnboundedLoop where there is none.
+    """
+    with run.stages.stage("ilp", name):
+        asked = _asked(run, paths, _constraints(run, paths), whole=whole)
+        answer = bound_of_paths(run, paths, asked)
+    return _result(run, name, address, paths, asked, answer)
+
+
+def _constraints(run: Run, paths: PreparedPaths) -> Constraints:
+    return resolve_constraints(paths.graph, run.facts, locate_in(run.image))
+
+
+def _asked(run: Run, paths: PreparedPaths, found: Constraints, *, whole: bool) -> Asked:
+    """The input of the integer program that only facts give.
+
+    Unless paths are ``whole``, a place that must be executed may be so before or after them.
+    """
+    return Asked(
+        tuple(c for c in found if whole or c.holds_in_parts),
+        loop_parameters(paths.graph, run.image, run.facts),
+    )
+
+
+def _bounds(
+    run: Run, name: str, address: int, prepared: Prepared, asked: Sequence[Asked]
+) -> list[EntryBound]:
+    """The bounds from all starts, solved now or by an earlier run."""
+    options = run.options
+    entry = "" if options.programs else run.store.kept_under(name, address, prepared)
+    store = SolvedStore(options.store, entry, prepared.paths, asked, options.parameters)
+    found = [
+        bound_of_paths(run, paths, one, store.recalled(number, paths))
+        for number, (paths, one) in enumerate(zip(prepared.paths, asked, strict=True))
+    ]
+    store.keep([None if answer.parametric else answer.worst for answer in found])
+    return found
+
+
+def bound_of_paths(
+    run: Run, paths: PreparedPaths, asked: Asked, known: WorstCase | None = None
+) -> EntryBound:
+    """The solution of one integer program; ``known``: the result of an earlier run."""
+    return bound_entry(
+        paths.graph,
+        paths.costs,
+        paths.bounds,
+        asked.constraints,
+        asked.parameters,
+        run.options.parameters,
+        paths.execution,
+        solver=solver_named(run.options.solver),
+        seconds=run.options.time_limit,
+        place=run.image.place,
+        known=known,
+    )
+
+
+def _result(
+    run: Run, name: str, address: int, paths: PreparedPaths, asked: Asked, answer: EntryBound
+) -> EntryResult:
+    """The same with the assumptions that it depends on."""
+    assumptions = (
+        *(a for b in answer.bounds for a in b.assumptions),
+        *(limit.assumption for limit in answer.limits),
+        *(stated(c.fact) for c in asked.constraints),
+    )
+    context = paths.graph.nodes[paths.graph.entry].context
+    return EntryResult(
+        name=name,
+        symbol=run.image.place(address & ~1),
+        address=address & ~1,
+        graph=paths.graph,
+        costs=paths.costs,
+        bounds=answer.bounds,
+        solution=answer.worst.solution,
+        path=answer.worst.path,
+        infeasible=(),
+        assumptions=assumptions,
+        parametric=answer.parametric,
+        example=answer.example,
+        constraints=asked.constraints,
+        model=answer.worst.model,
+        numbers=answer.numbers,
+        starts=(Start(paths.start, context, answer.worst.solution.cycles),),
+    )
