@@ -104,6 +104,19 @@ def test_every_module_lists_its_public_names() -> None:
     assert not wrong
 
 
+def test_entries_have_one_pipeline() -> None:
+    """``wcet loops`` had its own, which knew no sharing and refused less."""
+    stages = {"bound_loops", "bounds_by_counting", "charge", "classify", "expand", "inlined"}
+    found = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if module.startswith("wcet.") and isinstance(node, ast.ImportFrom)
+        if stages & {alias.name for alias in node.names}
+    }
+    assert found == {"wcet.analysis.entry_stages"}
+
+
 def test_class_names_are_distinct() -> None:
     """A reader who meets a name knows which class it is."""
     found: dict[str, list[str]] = {}

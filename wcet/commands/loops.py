@@ -71,7 +71,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         DESCRIPTION,
         EXAMPLES,
     )
-    p.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
+    p.add_argument(
+        "binary",
+        type=Path,
+        metavar="FILE.ELF",
+        help="a little-endian ARM ELF for a known platform; with --nest for any",
+    )
     p.add_argument(
         "--entry",
         action="append",
