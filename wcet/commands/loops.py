@@ -41,6 +41,8 @@ method and evidence:
            stated initial ranges, else "not known to be tight"
   smt      the same, proved by the SMT solver: NuSMV is missing, or --checker smt
   fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
+  execution, parameter
+           counted in the only execution of the entry; a name that a fact gives (--set)
   pending  it does not go round while an interrupt is pending: code in it tests for one, and each
            path from the arrival of an interrupt on is bounded by itself
   -        none: the reason names the values that nothing bounds, and the fact that would help
