@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 TESTS = ROOT / "tests"
 # Folders without a product package of that name.
 OTHERS = {
@@ -54,6 +55,14 @@ def test_folders_are_those_of_the_product() -> None:
         product = OTHERS.get(folder.parts[0], folder)
         assert (ROOT / product).is_dir(), f"tests/{folder} has no product folder of its name"
     assert {name for name, of in OTHERS.items() if (ROOT / name).is_dir() and of != name} == set()
+
+
+def test_each_folder_of_the_product_has_tests_of_its_own() -> None:
+    folders = [
+        init.parent for package in PACKAGES for init in (ROOT / package).rglob("__init__.py")
+    ]
+    paths = sorted(folder.relative_to(ROOT).as_posix() for folder in folders)
+    assert not [path for path in paths if not list((TESTS / path).glob("test_*.py"))]
 
 
 def test_slow_tests_say_why() -> None:

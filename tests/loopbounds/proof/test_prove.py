@@ -20,7 +20,6 @@ from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
 from loopbounds.reduction.simplify import simplified
-from loopbounds.sampling.hill_climbing import RunChoice, hill_climb
 from loopbounds.sampling.runs import explore, longest
 from loopbounds.smt.induction import SmtInduction
 from loopbounds.terms import bit_vectors as terms
@@ -146,13 +145,6 @@ def test_a_run_that_never_ends_is_told_from_a_long_one(name: str, endless: bool)
     assert outcome.endless == endless
 
 
-def test_the_longest_run_is_found_before_anything_is_proved() -> None:
-    """From a short run to the longest, where inputs decide: the proof is then one query."""
-    model, bound = PROVED["levels"]
-    runs = hill_climb(model, [RunChoice((), (31,))])
-    assert longest(runs) == bound
-
-
 def test_a_loop_that_is_never_repeated() -> None:
     """Leaving at once is one execution, in a model whose exit loops to itself."""
     outcome = prove(LoopModel((), (), (), (), FALSE), BUDGET, find_checker())
@@ -241,18 +233,6 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
     assert renamed(model) != model
     assert canonical(renamed(model)) == canonical(model)
     assert smv_text(canonical(renamed(model)), []) == smv_text(canonical(model), [])
-
-
-@pytest.mark.slow("many random loop models, with proofs by NuSMV")
-@given(models())
-@settings(max_examples=50)
-def test_runs_are_executions(model: LoopModel) -> None:
-    """Exploration never reports more executions than there are."""
-    exact = most_executions(model)
-    runs = explore(model)
-    runs += hill_climb(model, [RunChoice(r.parameters, (1,) * len(model.inputs)) for r in runs[:3]])
-    assert exact is None or longest(runs) <= max(exact, 1)
-    assert exact is None or not any(run.endless for run in runs)
 
 
 @pytest.mark.slow("NuSMV proves each bound")

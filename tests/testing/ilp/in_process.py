@@ -14,7 +14,7 @@ __all__ = ["InProcess"]
 
 @dataclass(frozen=True, slots=True)
 class InProcess(Highs):
-    """For many small models; ``tests/ilp/test_solve.py`` is about the process."""
+    """For many small models; ``tests/ilp/solvers/test_solve.py`` is about the process."""
 
     def solve(
         self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None

@@ -195,7 +195,7 @@ def test_80_columns_and_their_words(name: str, elf: Path) -> None:
 
 
 def test_the_glossary_has_the_words_of_the_screens() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs/glossary.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs/glossary.md").read_text()
     rows = page.partition("## Words on screens")[2]
     wanted = [f"| {w.word} | {', '.join(w.commands)} | {w.meaning} |" for w in WORDS]
     assert [line for line in rows.splitlines() if line.startswith("| ")][1:] == wanted
