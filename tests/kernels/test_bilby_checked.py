@@ -32,16 +32,10 @@ def run_checked(
 
 
 @pytest.mark.parametrize(
-    ("board", "preset"),
-    [
-        ("kzm", "after"),
-        ("cubieboard", "after"),
-        ("kzm", "before"),
-        ("kzm", "latency"),
-        ("kzm", "mcs"),
-    ],
+    ("board", "preset"), [("kzm", "after"), ("cubieboard", "after"), ("kzm", "mcs")]
 )
 def test_all_invariants_hold_while_a_program_runs(board: str, preset: str) -> None:
+    """Each machine, and time as a capability; the host builds check every preset."""
     done = run_checked(ROOT, board, 1, "pingpong", preset)
     assert done.returncode == 0, done.stdout + done.stderr
     check_tap(done.stdout)
