@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from cache.data_accesses import DataAccess, DataModel
-from cache.events import ELSEWHERE, UNSEEN, Event, Events, FlowOrder
+from cache.events import UNSEEN, Event, Events, FlowOrder
 from cache.geometry import Hierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
@@ -203,11 +203,8 @@ class DataClassifier:
         return all(self.locked.holds_line(n) and fixed(n * size) for n in lines)
 
     def _along(self, edge: int) -> tuple[Event, ...]:
-        """What an edge does beside renaming symbols. Those of one part mean nothing in another."""
-        if self.graph.passed(edge):
-            return (UNSEEN,)
-        crosses = self.graph.edges[edge].call is not None or self.graph.origin(edge) is None
-        return (ELSEWHERE,) if crosses else ()
+        """What an edge does beside renaming symbols."""
+        return (UNSEEN,) if self.graph.passed(edge) else ()
 
     def _accesses(self, index: int, block: Block) -> list[tuple[int, DataAccess | CacheOperation]]:
         """The lines accessed by a node, and the operations in it, in program order."""

@@ -12,7 +12,7 @@ from quoll.graph.fixpoint import solve
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["ELSEWHERE", "UNSEEN", "Event", "EventFlow", "Events", "FlowOrder"]
+__all__ = ["UNSEEN", "Event", "EventFlow", "Events", "FlowOrder"]
 
 S = TypeVar("S")  # what is known of the cache
 V = TypeVar("V")  # what is known of an event
@@ -50,7 +50,6 @@ class Events:
 
 
 UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
-ELSEWHERE = Event(None, rename=True)  # into or out of a shared context
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class LoopScopes:
         around: list[list[int]] = [[] for _ in graph.nodes]
         eligible: set[int] = set()
         all_loops = (*graph.loops, *_with_first_iterations(graph))
-        executed = tuple(graph.executed(loop) for loop in all_loops)
+        executed = tuple(loop.nodes for loop in all_loops)
         for loop, nodes in zip(all_loops, executed, strict=True):
             if graph.entry in loop.nodes and graph.entry != loop.header:
                 continue
@@ -73,7 +73,7 @@ def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
         of_context[node.context].append(n)
     called: dict[int, set[int]] = defaultdict(set)
     for edge in graph.edges:
-        if edge.kind is EdgeKind.CALL and graph.part_of(edge.src) == graph.part_of(edge.dst):
+        if edge.kind is EdgeKind.CALL:
             called[edge.src].add(graph.nodes[edge.dst].context)
     for loop in apart:
         header = graph.nodes[loop.header]
@@ -83,7 +83,7 @@ def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
         nodes = loop.nodes | _with_calls(own, called, of_context)
         if len(first) == 1:
             inward = graph.predecessors[first[0]]
-            entries = tuple(e for e in inward if graph.origin(e) not in nodes)
+            entries = tuple(e for e in inward if graph.edges[e].src not in nodes)
             yield SuperLoop(index, first[0], entries, (), nodes, None)
             index += 1
 

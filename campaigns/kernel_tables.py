@@ -1,7 +1,7 @@
 """Tables of the kernel beside those of caches: ``make campaign-kernel_tables``, ``ARGS=--write``.
 
-Bounds with translations charged and with merged contexts, and known data addresses under the
-shipped facts. With ``--write`` they replace the tables of ``docs/results/bounds.md``.
+Bounds with translations charged, and known data addresses under the shipped facts. With
+``--write`` they replace the tables of ``docs/results/bounds.md``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any
 from campaigns.documented import markdown
 from campaigns.documented import replace as replace_table
 from loopbounds.proof.options import BoundOptions
-from quoll.errors import UsageError
-from quoll.inlining.vivu import Vivu
 from quoll.kept.store import Store
 from tests.testing.harness import build
 from wcet.analysis.analyse import analyse
@@ -29,13 +27,10 @@ from wcet.commands.cache import report
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 POOLS = build.ROOT / "kernels/bilby/pools.facts"
 TRANSLATIONS = ("entry", "translations assumed", "charged", "of that TLB")
-CONTEXTS = ("entry", "K", "cycles", "contexts", "blocks")
 ADDRESSES = (
     *("entry", "exact line", "within 4 KiB", "named region", "symbolic hit", "unknown", "cycles"),
     "cycles without the facts",
 )
-LENGTHS = (None, 2, 1, 0)
-SHARED = ("interrupt", "data-abort", "syscall")
 
 
 def main() -> int:
@@ -45,7 +40,6 @@ def main() -> int:
     build.kernel()
     for name, head, rows in (
         ("translations", TRANSLATIONS, translations()),
-        ("contexts", CONTEXTS, contexts()),
         ("addresses", ADDRESSES, addresses()),
     ):
         text = markdown(head, rows)
@@ -73,22 +67,6 @@ def translations() -> Iterator[tuple[str, ...]]:
     for name, entry in assumed.items():
         more = charged[name].cycles
         yield name, f"{entry.cycles:,}", f"{more:,}", f"{more - entry.cycles:,}"
-
-
-def contexts() -> Iterator[tuple[str, ...]]:
-    """Entry, K, bound, contexts, blocks."""
-    for name in SHARED:
-        for length in LENGTHS:
-            label = "full" if length is None else str(length)
-            wanted = options(entries=(name,), vivu=Vivu(length))
-            try:
-                entry = analyse(KERNEL, wanted, Stages(verbose=False)).entries[name]
-            except UsageError:
-                yield name, label, "refused", "", ""
-                continue
-            used = {node.context for node in entry.paths[0].graph.nodes}
-            blocks = len(entry.paths[0].graph.nodes)
-            yield name, label, f"{entry.cycles:,}", f"{len(used):,}", f"{blocks:,}"
 
 
 def addresses() -> Iterator[tuple[str, ...]]:

@@ -110,13 +110,10 @@ def cycles_per_iteration(
     solver: Solver,
     seconds: float | None = None,
 ) -> int | None:
-    """Most cycles from one execution of a header to the next; None if a loop inside is unbounded,
-    or contexts are shared.
+    """Most cycles from one execution of a header to the next; None if a loop inside is unbounded.
 
     User constraints are left out.
     """
-    if graph.merged:
-        return None  # what is called outside of its part is not in the region
     region = iteration_of(graph, loop)
     if any(inner not in bounds for inner in region.loops):
         return None

@@ -15,7 +15,6 @@ from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
-from quoll.errors import FactsError
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["EntryBound", "bound_entry"]
@@ -69,12 +68,6 @@ def bound_entry(
                 solver=solver, seconds=seconds, place=place,
             )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
-    if graph.merged:
-        names = ", ".join(sorted({str(p) for p in still.values()}))
-        raise FactsError(
-            f"a bound as a function of {names} needs full call strings",
-            hint="leave out --call-string, or give numbers with --set NAME=N",
-        )
     parametric = parametric_bound(
         graph,
         costs,

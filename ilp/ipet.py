@@ -83,7 +83,6 @@ def build_ipet(
     ends = {n: len(graph.edges) + position for position, n in enumerate(graph.exits)}
     rows = [flow_row(graph, node, ends.get(node)) for node in range(len(graph.nodes))]
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
-    rows += call_rows(graph)
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
@@ -146,35 +145,6 @@ def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
         equal=False,
         rhs=rhs,
     )
-
-
-def call_rows(graph: Supergraph) -> list[Row]:
-    """A shared context returns to a call as often as that call enters it, or the path ends in it.
-
-        sum(x_e : e returns from the context to call c) <= x_(c calls the context)
-
-    Summed over its calls the two sides differ by at most 1, by the flow through the context: the
-    path ends once. Without shared contexts there are no such rows.
-    """
-    returns: dict[tuple[int, int], list[int]] = {}
-    for e, edge in enumerate(graph.edges):
-        if edge.call is not None:
-            returns.setdefault((edge.call, graph.part_of(edge.src)), []).append(e)
-    calls = {
-        (edge.src, graph.part_of(edge.dst)): e
-        for e, edge in enumerate(graph.edges)
-        if returns and graph.origin(e) is None
-    }
-    return [
-        Row(
-            f"call.{node_name(graph, call)}.c{part}",
-            "returns match calls",
-            (*((e, 1) for e in back), (calls[call, part], -1)),
-            equal=False,
-            rhs=0,
-        )
-        for (call, part), back in returns.items()
-    ]
 
 
 def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:

@@ -47,9 +47,8 @@ def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
 
 
 def longest_path(ipet: Ipet) -> Proposal | None:
-    """Counts and dual values; None where contexts are shared, a loop may not be entered at all, or
-    no path ends."""
-    if ipet.graph.merged or any(bound < 1 for bound in ipet.nest.bounds):
+    """Counts and dual values; None where a loop may not be entered at all, or no path ends."""
+    if any(bound < 1 for bound in ipet.nest.bounds):
         return None
     search = LoopTurns(ipet.nest, ipet.model.objective)
     if not search.ends():

@@ -14,7 +14,6 @@ from ilp.cuts import cost_cuts, cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import proved_maximum
 from ilp.paths.check import check_path, path_cycles
-from ilp.paths.merged_path import build_path_of_parts
 from ilp.paths.path import Order, build_path
 from ilp.paths.solution import PathStep, Solution, WorstPath
 from ilp.solvers.answer import Solver
@@ -129,8 +128,7 @@ def realise(
     steps: tuple[PathStep, ...] = ()
     for order in orders(several=bool(repeated_contexts(ipet, constraints))):
         try:
-            shared = ipet.graph.merged
-            steps = (build_path_of_parts if shared else build_path)(ipet.nest, edges, last, order)
+            steps = build_path(ipet.nest, edges, last, order)
         except SolverError as error:
             return WorstPath((), 0, f"counts not realisable: {error}")
         wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps, totals)

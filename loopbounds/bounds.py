@@ -4,11 +4,6 @@ Loops with the same slice and the same initial ranges are proved once. A proved 
 looser fact; a tighter fact is an assumption, and refuted where an execution exceeds it; a loop with
 neither is returned without a bound and says what to add. Nothing is sliced for a fact that is no
 tighter than the proof, or that no execution can refute.
-
-Where calls share contexts, loops are bounded by subgraph, each for any of its callers. Words at the
-entry of a subgraph are any within the values over all callers; a call of another subgraph preserves
-the callee-saved registers, and leaves all else unknown (rule 20). So a bound holds for every
-caller, and may be missing where each of them alone has one.
 """
 
 from __future__ import annotations
@@ -22,7 +17,7 @@ from functools import partial
 
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.replay import ExecutionReplay, GraphReplay, NoReplay
+from loopbounds.execution.replay import ExecutionReplay, GraphReplay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
 from loopbounds.proof.checkers import any_checker
@@ -52,9 +47,7 @@ from loopbounds.smt.checker import SmtChecker
 from loopbounds.transition.checker import Checker
 from quoll.facts import Facts, ListAtMost, LoopFact
 from quoll.image.image import Image
-from quoll.inlining.merged_contexts import ContextPart, pieces
 from quoll.inlining.supergraph import Supergraph
-from quoll.words.strided_interval import ValueSet
 
 __all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
 
@@ -96,44 +89,19 @@ def bound_loops(
     options = options or BoundOptions()
     values = values or UnknownValues()
     stacks = stacks.joined(StackSpans.of((node.block for node in graph.nodes), image))
-    if not graph.merged:
-        known = identity or partial(graph_identity, graph, image, values)
-        return _bound_subgraph(
-            graph,
-            image,
-            values,
-            stacks,
-            facts,
-            options,
-            progress,
-            only,
-            known,
-            replay or GraphReplay(graph, image, values),
-            called=called,
-        )
-    found: dict[int, LoopBound] = {}
-    for subgraph in pieces(graph):
-        if subgraph.loops:
-            tried = None if only is None else subgraph.asked(only)
-            inside = _SubgraphValues(values, subgraph)
-            bounds = _bound_subgraph(
-                subgraph.graph,
-                image,
-                inside,
-                stacks,
-                facts,
-                options,
-                progress,
-                tried,
-                partial(graph_identity, subgraph.graph, image, inside),
-                NoReplay(),
-                called=True,
-            )
-            found |= {
-                loop: replace(b, loop=loop, exact=None)  # that a caller reaches it is not known
-                for loop, b in zip(subgraph.loops, bounds, strict=True)
-            }
-    return tuple(found[loop.index] for loop in graph.loops)
+    return _bound_graph(
+        graph,
+        image,
+        values,
+        stacks,
+        facts,
+        options,
+        progress,
+        only,
+        identity or partial(graph_identity, graph, image, values),
+        replay or GraphReplay(graph, image, values),
+        called=called,
+    )
 
 
 def bounds_by_counting(
@@ -159,7 +127,7 @@ def bounds_by_counting(
 
 
 @_deep_recursion()
-def _bound_subgraph(
+def _bound_graph(
     graph: Supergraph,
     image: Image,
     values: KnownValues,
@@ -201,34 +169,6 @@ def _bound_subgraph(
     if options.checker != EITHER or checker.name == SMT or all(b.final for b in bounds):
         return bounds
     return tuple(map(better_proved, bounds, counted(SmtChecker())))
-
-
-@dataclass(frozen=True, slots=True)
-class _SubgraphValues:
-    """The values of the whole graph, by the nodes of one subgraph."""
-
-    whole: KnownValues
-    subgraph: ContextPart
-
-    def register(self, node: int, register: int, /) -> ValueSet:
-        """The values of a general register when a node begins."""
-        return self.whole.register(self.subgraph.nodes[node], register)
-
-    def access(self, node: int, insn: int, /) -> ValueSet | None:
-        """First addresses that an instruction of the node's block accesses; None: no access."""
-        return self.whole.access(self.subgraph.nodes[node], insn)
-
-    def frame_register(self, node: int, register: int, /) -> ValueSet | None:
-        """Distance above sp at the entry of the subgraph, plus ``BIAS``; None: unknown."""
-        return self.whole.frame_register(self.subgraph.nodes[node], register)
-
-    def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
-        """The same for the first addresses that an instruction accesses."""
-        return self.whole.frame_access(self.subgraph.nodes[node], insn)
-
-    def hands_on_a_stack_address(self, node: int, /) -> bool:
-        """Whether the subgraph of ``node`` may be handed an address in a caller's stack."""
-        return self.whole.hands_on_a_stack_address(self.subgraph.nodes[node])
 
 
 @dataclass(slots=True)

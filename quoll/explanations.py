@@ -98,7 +98,7 @@ EXPLANATIONS = {
             "The system, or a limit of the shell, gives no more memory, files, processes, disk "
             "space or processor time.",
             "this run needs more than there is: memory (ulimit -v)",
-            "Raise the limit, or free some. --call-string K and --share always need less memory.",
+            "Raise the limit, or free some. --share always needs less memory.",
         ),
         Explanation(
             "E111", "an execution outside of the graph", 1,

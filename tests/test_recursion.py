@@ -48,7 +48,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ONCE: (
         "quoll/semantics/lift.py: _of_form, lifted",
         "quoll/domain/terms.py: _joined, union",
-        "quoll/values/values.py: Values._stack, Values._words",
     ),
     TYPES: (
         "quoll/kept/archive.py: _Writer._all, _Writer._tuple, _Writer._written, _Writer.part",

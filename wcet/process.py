@@ -142,7 +142,7 @@ def resource_error(error: BaseException) -> ResourceError | None:
 def _short(what: str) -> ResourceError:
     return ResourceError(
         f"this run needs more than there is: {what}",
-        hint="raise the limit, or free some; --call-string K and --share always need less memory",
+        hint="raise the limit, or free some; --share always needs less memory",
     )
 
 

@@ -244,14 +244,7 @@ def add_function(p: argparse.ArgumentParser) -> None:
 
 
 def add_vivu(p: argparse.ArgumentParser) -> None:
-    """Add ``--call-string`` and ``--unroll``; ``vivu_of`` reads them."""
-    p.add_argument(
-        "--call-string",
-        type=whole("--call-string", 0),
-        metavar="K",
-        help="calls whose last K call sites are the same share one copy of their callee: less "
-        "memory and time, a looser bound (default: every call is analysed by itself)",
-    )
+    """Add ``--unroll``; ``vivu_of`` reads it."""
     p.add_argument(
         "--unroll",
         action="store_true",
@@ -262,7 +255,7 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
 
 def vivu_of(options: argparse.Namespace) -> Vivu:
     """What tells contexts apart."""
-    return Vivu(options.call_string, options.unroll)
+    return Vivu(options.unroll)
 
 
 def requested(

@@ -116,9 +116,7 @@ class Claims:
             for bound in paths.bounds:
                 loop = graph.loops[bound.loop]
                 header = graph.nodes[loop.header].block.addr
-                body = frozenset(
-                    i.addr for n in graph.executed(loop) for i in graph.nodes[n].block.insns
-                )
+                body = frozenset(i.addr for n in loop.nodes for i in graph.nodes[n].block.insns)
                 if bound.bound is None:
                     continue
                 rounds = bound.bound + graph.apart(loop)

@@ -150,12 +150,6 @@ def resolve_one(
 ) -> Constraint:
     """One fact; nodes outside of the invocations it is about are dropped."""
     function, caller, *_ = (*(entry_of(fact, f, locate) for f in fact.functions()), None, None)
-    if function is not None and graph.merged:
-        raise FactsError(
-            f"'{fact}' speaks of single invocations, which shared contexts do not tell apart",
-            where=str(fact.source),
-            hint="analyse with full call strings: leave out --call-string",
-        )
     inside = contexts_inside(graph, function, caller)
     sets = []
     for text in fact.places():

@@ -10,9 +10,8 @@ these properties, which ``LoopNest.build`` verifies:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from graphlib import TopologicalSorter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
 from quoll.errors import ControlFlowError, Missing, MissingKind, UnansweredLoop, UnboundedLoop
@@ -34,7 +33,6 @@ class LoopNest:
     innermost: tuple[int | None, ...]  # per node
     started: frozenset[int]
     leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
-    entered: Mapping[int, int]  # per part of the graph: most entries on one path
     order: tuple[int, ...]  # the nodes, each after its predecessors, back edges left out
 
     @staticmethod
@@ -55,8 +53,7 @@ class LoopNest:
         started = frozenset(loop.index for loop in graph.loops if graph.entry in loop.nodes)
         exits = frozenset(graph.exits)
         leaving = tuple(leaving_nodes(graph, loop, exits) for loop in graph.loops)
-        nest = LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, {}, order)
-        return replace(nest, entered=nest.entries_of_parts())
+        return LoopNest(graph, tuple(bounds), tuple(innermost), started, leaving, order)
 
     def passes(self, loop: int, node: int) -> int:
         """Most passes through the body of ``loop`` per entry in which ``node`` executes.
@@ -77,30 +74,12 @@ class LoopNest:
         Between two executions of a node the header of a loop around it executes (the graph is
         reducible). With ``inside``, a predicate on header nodes that holds from some depth of
         the nest inwards, only loops it accepts count: executions per entry of that region.
-        A shared context multiplies by how often all of its callers enter it.
         """
         product, loop = 1, self.innermost[node]
         while loop is not None and inside(self.graph.loops[loop].header):
             product *= self.passes(loop, node)
             loop = self.graph.loops[loop].parent
-        return product * (self.entered[self.graph.part_of(node)] if loop is None else 1)
-
-    def entries_of_parts(self) -> Mapping[int, int]:
-        """Most entries of each part: what its callers can execute, callers first."""
-        graph = self.graph
-        if not graph.merged:
-            return dict.fromkeys(graph.part, 1)
-        calls: dict[int, list[int]] = {}
-        for e, edge in enumerate(graph.edges):
-            if graph.origin(e) is None:
-                calls.setdefault(graph.part_of(edge.dst), []).append(e)
-        entered = dict.fromkeys(graph.part, 1)
-        nest = replace(self, entered=entered)
-        callers = {p: {graph.part_of(graph.edges[e].src) for e in calls[p]} for p in calls}
-        for part in TopologicalSorter(callers).static_order():  # the calls form no cycle
-            if part in calls:
-                entered[part] = sum(nest.most_node(graph.edges[e].src) for e in calls[part])
-        return entered
+        return product
 
     def most_edge(self, edge: int) -> int:
         """Most traversals of ``edge`` on one path."""
@@ -125,7 +104,7 @@ class LoopNest:
 def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
     """Entry and back edges are exactly the edges into the header; no other edge enters."""
     into_header = set(graph.predecessors[loop.header])
-    backs = {e for e in into_header if graph.origin(e) in loop.nodes}
+    backs = {e for e in into_header if graph.edges[e].src in loop.nodes}
     if set(loop.backs) != backs or set(loop.entries) != into_header - backs:
         raise ControlFlowError(
             "the edges into a loop header are not its entry and back edges",
@@ -133,7 +112,7 @@ def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
         )
     for node in loop.nodes:
         for e in graph.predecessors[node]:
-            if node != loop.header and graph.origin(e) not in loop.nodes:
+            if node != loop.header and graph.edges[e].src not in loop.nodes:
                 raise ControlFlowError(
                     "a loop is entered other than at its header (irreducible control flow)",
                     where=hex(graph.nodes[node].block.addr),
@@ -159,7 +138,7 @@ def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> 
 
 
 def topological_order(graph: Supergraph) -> tuple[int, ...]:
-    """All nodes, each after its predecessors in its part, back edges left out.
+    """All nodes, each after its predecessors, back edges left out.
 
     Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
     """
@@ -167,9 +146,8 @@ def topological_order(graph: Supergraph) -> tuple[int, ...]:
     following: list[list[int]] = [[] for _ in graph.nodes]
     waiting = [0] * len(graph.nodes)
     for e, edge in enumerate(graph.edges):
-        origin = graph.origin(e)
-        if e not in backs and origin is not None:
-            following[origin].append(edge.dst)
+        if e not in backs:
+            following[edge.src].append(edge.dst)
             waiting[edge.dst] += 1
     order = [n for n, count in enumerate(waiting) if count == 0]
     for node in order:

@@ -96,7 +96,6 @@ class OpenInvocation:
 
     context: int
     partial: bool  # it began before the path did
-    call: int | None = None  # the node that called it
     left: bool = False  # by a tail call: the callee returns in its place
     a: dict[int, int] = field(default_factory=dict)  # by index of the constraint
     b: dict[int, int] = field(default_factory=dict)
@@ -186,11 +185,9 @@ class Walker:
         to = self._graph.nodes[edge.dst].context
         if edge.kind is EdgeKind.CALL:
             self._stack[-1].left = self._graph.nodes[edge.src].block.tail
-            self._stack.append(OpenInvocation(to, partial=False, call=edge.src))
+            self._stack.append(OpenInvocation(to, partial=False))
         elif edge.kind is EdgeKind.RETURN:
-            called = edge.call is None
-            while self._stack and not (called and self._stack[-1].context == to):
-                called |= edge.call == self._stack[-1].call
+            while self._stack and self._stack[-1].context != to:
                 self._close(self._stack.pop(), cut=False)
             if self._stack:
                 self._stack[-1].left = False

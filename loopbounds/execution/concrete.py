@@ -60,7 +60,7 @@ def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> 
     Raises Undecided if something unknown decides what is executed, for code that facts say
     something else of, and as ``ConcreteMachine.execute``.
     """
-    if graph.merged or graph.guidance.replaced:
+    if graph.guidance.replaced:
         raise Undecided("calls are not followed")
     return _Walk(graph, image, registers).followed()
 
@@ -79,8 +79,6 @@ def executed_most(
     ``values`` do not exclude: facts about values are among them. None where nothing is followed.
     Raises ControlFlowError for an instruction without semantics.
     """
-    if graph.merged:
-        return None
     return _Walk(graph, image, registers).followed_for(loop, steps, values)
 
 

@@ -30,7 +30,7 @@ class KnownValues(Protocol):
         """First addresses that an instruction of the node's block accesses; None: no access."""
 
     def frame_register(self, node: int, register: int, /) -> ValueSet | None:
-        """How far a register is above sp at the entry of its part, plus ``BIAS``; None: unknown."""
+        """How far a register is above sp at the entry, plus ``BIAS``; None: unknown."""
 
     def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
         """The same for the first addresses that an instruction accesses."""

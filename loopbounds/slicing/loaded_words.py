@@ -358,23 +358,22 @@ class LoadedWords:
             place: int | None = address.value
             known = values.access(node, store.insn)
         else:
-            place = self._above_entry(node, address)
+            place = self._above_entry(address)
             known = values.frame_access(node, store.insn)
         memory = self._code.graph.nodes[node].block.insns[store.insn].memory
         if place is None or known is None or memory is None:
             return None
         return place, (known.low, known.high + memory.size * memory.count - 1)
 
-    def _above_entry(self, node: int, address: Term) -> int | None:
-        """How far a cell is above sp at the entry of the part of ``node``, as values say it."""
+    def _above_entry(self, address: Term) -> int | None:
+        """How far a cell is above sp at the entry, as values say it."""
         symbols = rewrite.symbols([address])
         if len(symbols) != 1:
             return None
         [symbol] = symbols
         distance = sub(address, symbol).constant
         at, cell = self._scope.source(symbol)
-        part = self._code.graph.part_of
-        if distance is None or not isinstance(cell, int) or cell >= FLAG or part(at) != part(node):
+        if distance is None or not isinstance(cell, int) or cell >= FLAG:
             return None
         base = self._code.values.frame_register(at, cell)
         if base is None or base.low != base.high:

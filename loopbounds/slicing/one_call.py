@@ -15,7 +15,7 @@ from loopbounds.budgets import table
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode, LoopContinuation, UnknownValues
 from loopbounds.slicing.slice import Slice
-from quoll.inlining.merged_contexts import ContextPart, activation
+from quoll.inlining.activation import Activation, activation
 
 __all__ = ["OneCall", "for_any_caller"]
 
@@ -32,7 +32,7 @@ class _AnyCaller(UnknownValues):
 class OneCall:
     """The innermost call that a loop is in. ``loop``: its index there; ``bounds`` likewise."""
 
-    part: ContextPart
+    part: Activation
     loop: int
     bounds: Mapping[int, int]
     whole: GraphCode
@@ -54,7 +54,8 @@ class OneCall:
         nodes = tuple((node.context, node.block.addr, node.turns) for node in graph.nodes)
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
         bounds = tuple(sorted(self.bounds.items()))
-        return self.loop, graph.entry, nodes, edges, tuple(graph.crossings), bounds
+        passed = tuple(e for e in range(len(edges)) if graph.passed(e))
+        return self.loop, graph.entry, nodes, edges, passed, bounds
 
     def code(self) -> GraphCode:
         """The program that it is."""

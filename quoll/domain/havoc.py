@@ -1,4 +1,4 @@
-"""What a call leaves when its callee is not looked at (rule 2), and what a shared callee is given.
+"""What a call leaves when its callee is not looked at (rule 2).
 
 Registers that it is not known to give back, the flags and its callers' memory are unknown
 afterwards. Under S1 (rule 1) its stores spare live stack frames, unless it was handed an
@@ -13,31 +13,27 @@ from quoll.arm.insn import LR, SP
 from quoll.assumptions import F1
 from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_memory import S1, live_frames
-from quoll.domain.abstract_state import BEFORE, FLAG, MODE, State, entry_state
+from quoll.domain.abstract_state import FLAG, MODE, State
 from quoll.domain.banked_registers import without_saved_status
 from quoll.domain.terms import (
     BIAS,
-    ENTRY_SP,
     MASK,
     TAINT,
     TAINTED,
     Anchored,
     Fact,
-    Term,
     describe,
     entry_symbol,
     is_marked,
     on_stack,
-    plus,
 )
 from quoll.facts.applied import CALLEE_SAVED, Replacement
-from quoll.words.strided_interval import ANY
 
-__all__ = ["after_call", "entered", "hands_on_a_stack_address"]
+__all__ = ["after_call", "hands_on_a_stack_address"]
 
 ARGUMENTS = (0, 1, 2, 3, 12)
-SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
 STACK_ARGUMENTS = 64  # bytes above sp that may hold arguments
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
 
 
 def after_call(
@@ -96,50 +92,6 @@ def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> N
         same = where.base == key >> 32 and (key - first) & MASK < reach
         if same or where.base == TAINT:
             del frames[key]
-
-
-def entered(before: State, environment: Environment) -> State:
-    """What a shared context may take from one of its callers, which calls in ``before``.
-
-    sp and lr are symbols, as at the entry of an analysis. Of the other registers, and of arguments
-    on the stack, the caller tells what words they may be; one that may be an address in its stack
-    is marked. Words at constant addresses and registers of other
-    modes keep what has a meaning everywhere: constants, and stacks at constant addresses.
-    """
-    names, facts = environment.names, dict[int, Fact]()
-    mode = before.registers[MODE]
-    state = entry_state(names, mode if isinstance(mode, int) else None)
-    registers = list(state.registers)
-
-    def argument(symbol: int, term: Term | None) -> Term:
-        fact = TAINTED if term is None else describe(term, before.facts)
-        if isinstance(fact, Anchored) and fact.base not in environment.stacks:
-            fact = TAINTED if on_stack(fact) else ANY
-        if fact != ANY:
-            facts[symbol] = fact
-        return symbol << 32
-
-    for register in range(SP):
-        symbol = names.of(BEFORE, ("handed", register))
-        registers[register] = argument(symbol, before.term(register))
-    frames: dict[int, object] = {}
-    sp = before.term(SP)
-    for offset in range(0, STACK_ARGUMENTS, 4):
-        symbol = names.of(BEFORE, ("argument", offset))
-        cell = before.frames.get(plus(sp, offset))
-        frames[ENTRY_SP << 32 | offset] = argument(symbol, cell if type(cell) is int else None)
-
-    def everywhere(cells: Mapping[int, object]) -> dict[int, object]:
-        known = environment.stacks
-        return {
-            at: cell
-            for at, cell in cells.items()
-            if type(cell) is int and (cell >> 32 == 0 or cell >> 32 in known)
-        }
-
-    return State(
-        tuple(registers), frames, everywhere(before.globals), everywhere(before.banks), facts
-    )
 
 
 def hands_on_a_stack_address(state: State) -> bool:

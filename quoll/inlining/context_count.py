@@ -44,11 +44,6 @@ class Counting:
 
         None if it is recursive or calls what is. Raises ControlFlowError as unrolling does.
         """
-        length, full = self._vivu.call_string, self.full(entry)
-        return full if length is None or full is None else self._shared(entry, length)
-
-    def full(self, entry: int) -> ExpansionSize | None:
-        """The same with full call strings."""
         if not self._sizes:
             for function in self._calls.order:
                 self._sizes[function] = self._of_calls(function)
@@ -65,31 +60,6 @@ class Counting:
             contexts += copies[call.site] * size.contexts
             blocks += copies[call.site] * size.blocks
             insns += copies[call.site] * size.instructions
-        return ExpansionSize(contexts, blocks, insns)
-
-    def _shared(self, entry: int, length: int) -> ExpansionSize:
-        """As ``quoll.inlining.expand`` shares contexts: those whose last ``length`` sites are the
-        same.
-
-        Those of tail calls are not shared.
-        """
-        contexts = blocks = insns = 0
-        shared: set[tuple[int, tuple[int, ...]]] = set()
-        pending: list[tuple[int, tuple[int, ...]]] = [(entry, ())]
-        while pending:
-            function, string = pending.pop()
-            own, copies = self._function(function)
-            contexts += 1
-            blocks += own.blocks
-            insns += own.instructions
-            for call in self._calls.calls[function]:
-                longer = (*string, call.site)
-                callee = call.callee, longer[len(longer) - min(length, len(longer)) :]
-                if call.tail:
-                    pending += [callee] * copies[call.site]
-                elif callee not in shared:
-                    shared.add(callee)
-                    pending.append(callee)
         return ExpansionSize(contexts, blocks, insns)
 
     def _function(self, entry: int) -> tuple[ExpansionSize, Mapping[int, int]]:

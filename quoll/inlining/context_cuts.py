@@ -54,20 +54,11 @@ def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
     (function,) = find_place(image, fact.function, fact.source).addresses
     caller = fact.caller and find_place(image, fact.caller, fact.source).addresses[0]
     contexts = graph.contexts
-    inside = [context.function != function and context.parent is not None for context in contexts]
-    for index, context in enumerate(contexts):
+    inside: list[bool] = []
+    for context in contexts:  # callers come first
+        above = None if context.parent is None else contexts[context.parent].function
         if context.function == function:
-            above = {contexts[c].function for c, _ in context.callers}
-            inside[index] = caller is None or above == {caller}
-    while True:  # greatest fixed point: a shared context is inside if all of its callers are
-        lost = [
-            index
-            for index, context in enumerate(contexts)
-            if inside[index]
-            and context.function != function
-            and not all(inside[c] for c, _ in context.callers)
-        ]
-        if not lost:
-            return inside
-        for index in lost:
-            inside[index] = False
+            inside.append(caller is None or above == caller)
+        else:
+            inside.append(context.parent is not None and inside[context.parent])
+    return inside

@@ -4,9 +4,9 @@ At any time an execution is a chain of activations, each with what it has done u
 is open. In this graph every chain is a path: a recursive function is entered by its call, and
 calls of functions that call one another in the end lead on, into a new context or, where the
 callee is active further up, back to that. What such a call did that has returned is a step past
-it, which keeps what the callee is known to give back and forgets the rest
-(``quoll.inlining.merged_contexts``). So how often the entry of a function is executed on a path,
-per entry from outside, is at least how many activations of it there can be at a time.
+it, which keeps what the callee is known to give back and forgets the rest. So how
+often the entry of a function is executed on a path, per entry from outside, is at least how many
+activations of it there can be at a time.
 
 Nothing returns from a recursive function here; paths end at each recursive call.
 """
@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from quoll.arm.status import switches_mode
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.errors import ControlFlowError
-from quoll.facts.applied import Guidance
+from quoll.facts.applied import Guidance, Replacement
+from quoll.facts.contract import Contract
 from quoll.image.image import Image
-from quoll.inlining.expand import Expansion, OpenContext, Return, reached_from, refuse_unresolved
+from quoll.inlining.expand import Expansion, OpenContext, reached_from, refuse_unresolved
 from quoll.inlining.function_shape import Shape, shape_of
-from quoll.inlining.merged_contexts import summaries
 from quoll.inlining.supergraph import Context, Nested, SuperEdge, Supergraph
 from quoll.inlining.trim import trimmed
 
@@ -86,6 +87,35 @@ def activations(program: Program, entry: int, image: Image) -> Activations | Non
     return Activations(trimmed(draft, 0, image), components)
 
 
+def summaries(program: Program) -> Mapping[int, Replacement]:
+    """What each function leaves: the registers that it is known to give back, and the mode.
+
+    It is given back where nothing that the function may call has an instruction that changes it.
+    """
+    changes = {
+        entry
+        for entry, cfg in program.functions.items()
+        if any(switches_mode(i) for b in cfg.blocks for i in b.insns)
+    }
+    while True:
+        more = {
+            entry
+            for entry, cfg in program.functions.items()
+            if entry not in changes and any(c in changes for b in cfg.blocks for c in b.calls)
+        }
+        if not more:
+            break
+        changes |= more
+    nothing = Contract(frozenset())
+    left = {entry: program.left.get(entry, nothing) for entry in program.functions}
+    return {
+        entry: Replacement(
+            0, False, None, known.preserved, entry not in changes, stores=known.stores
+        )
+        for entry, known in left.items()
+    }
+
+
 def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
     """The function with a step past each of its calls of recursive ones that may return."""
 
@@ -111,7 +141,7 @@ class _Chains(Expansion):
     def __init__(
         self, shapes: dict[int, Shape], guidance: Guidance, components: Components, image: Image
     ) -> None:
-        super().__init__(shapes, guidance, None)
+        super().__init__(shapes, guidance)
         self.components, self.image = components, image
         self.open: dict[int, OpenContext] = {}  # contexts of recursive functions
 
@@ -125,15 +155,14 @@ class _Chains(Expansion):
             self.draft.edges.append(SuperEdge(node, known.base, EdgeKind.CALL))
             return None
         site = here.shape.cfg.blocks[here.shape.blocks[vertex]].last.addr
-        opened = self._enter(Context(here.index, site, callee), None, (), ())
+        opened = self._enter(Context(here.index, site, callee), None, ())
         self.draft.edges.append(SuperEdge(node, opened.base, EdgeKind.CALL))
         return opened
 
     def _enter(
         self,
         context: Context,
-        returns: Return | None,
-        string: tuple[int, ...],
+        returns: tuple[int, ...] | None,
         active: tuple[int, ...],
     ) -> OpenContext:
         if len(self.draft.contexts) >= MOST:
@@ -142,7 +171,7 @@ class _Chains(Expansion):
                 where=self.image.place(context.function),
             )
         recursive = context.function in self.components
-        opened = super()._enter(context, None if recursive else returns, string, active)
+        opened = super()._enter(context, None if recursive else returns, active)
         if recursive:
             self.open[opened.index] = opened
         return opened

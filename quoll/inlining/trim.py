@@ -5,9 +5,6 @@ the path ends there and nobody said so. The first block of such a place stays in
 its ``stops``, for facts and values to exclude it; no bound is given beside one (rule 33). There is
 none where a fact excludes the way on. Nor where values do and nothing goes round: an instruction
 all of whose successors are excluded is never executed.
-
-A return edge of a merged context is usable only where its call can be reached and made; beyond
-that, reachability does not match calls with returns, which keeps more than necessary.
 """
 
 from __future__ import annotations
@@ -17,10 +14,10 @@ from dataclasses import dataclass, field
 
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, Missing, MissingKind
-from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
+from quoll.facts.applied import NO_GUIDANCE, Guidance
 from quoll.image.image import Image
-from quoll.inlining.merged_contexts import loops_of_parts
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, parts_of
+from quoll.inlining.super_loops import super_loops
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
 
 __all__ = ["Draft", "nodes_kept", "nodes_to_cycles", "refuse_stops", "trimmed", "without_edges"]
 
@@ -37,7 +34,6 @@ class Draft:
     edges: list[SuperEdge] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
     guidance: Guidance = NO_GUIDANCE
-    summaries: Mapping[int, Replacement] = field(default_factory=dict)
     cut: set[int] = field(default_factory=set)  # nodes that a fact took a way on from
     stops: list[int] = field(default_factory=list)
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
@@ -67,7 +63,6 @@ def without_edges(
         kept,
         exits,
         guidance or graph.guidance,
-        graph.summaries,
         stops=list(graph.stops),
         left_out=_with_left_out(graph.left_out, graph.nodes, (graph.edges[i] for i in removed)),
     )
@@ -79,11 +74,11 @@ def without_edges(
 def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
     """For each node of ``part``, a trimmed ``whole``, its number there.
 
-    None if they have merged contexts, or other nodes.
+    None if it has other nodes.
     """
     number = {id(node): n for n, node in enumerate(whole.nodes)}
     found = [number.get(id(node)) for node in part.nodes]
-    if whole.merged or part.merged or len(number) < len(whole.nodes):
+    if len(number) < len(whole.nodes):
         return None
     kept = tuple(n for n in found if n is not None)
     return kept if len(kept) == len(found) else None
@@ -121,12 +116,10 @@ def trimmed(
     stops = sorted({*before, *found})
     keep = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
     number = {old: new for new, old in enumerate(keep)}
-    usable = _usable(draft)
     edges = tuple(
-        SuperEdge(number[e.src], number[e.dst], e.kind, None if e.call is None else number[e.call])
+        SuperEdge(number[e.src], number[e.dst], e.kind)
         for e in draft.edges
         if e.src in number and e.dst in number and e.src not in found
-        if e.call is None or (e.call in number and usable(e))
     )
     contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in keep)
     successors: list[list[int]] = [[] for _ in keep]
@@ -142,10 +135,9 @@ def trimmed(
         tuple(map(tuple, predecessors)),
         number[entry],
         tuple(number[n] for n in exits),
-        loops_of_parts(contexts, nodes, edges, predecessors, number[entry]),
+        super_loops(edges, successors, predecessors, number[entry]),
         tuple(number[n] for n in stops),
         draft.guidance,
-        summaries=draft.summaries,
         left_out={
             number[node]: addresses
             for node, addresses in _with_left_out(
@@ -170,40 +162,12 @@ def _with_left_out(
     return found
 
 
-def _usable(draft: Draft) -> Callable[[SuperEdge], bool]:
-    """Whether the call that a return edge belongs to is there."""
-    if not any(context.others for context in draft.contexts):
-        return lambda edge: True
-    parts = parts_of(tuple(draft.contexts))
-    made = {(e.src, draft.nodes[e.dst].context) for e in draft.edges if e.kind is EdgeKind.CALL}
-
-    def usable(edge: SuperEdge) -> bool:
-        return (edge.call, parts[draft.nodes[edge.src].context]) in made
-
-    return usable
-
-
 def _forward(draft: Draft, entry: int) -> bytearray:
     """Which nodes are reached from ``entry``."""
-    following: list[list[SuperEdge]] = [[] for _ in draft.nodes]
+    following: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
-        following[edge.src].append(edge)
-    usable = _usable(draft)
-    waiting: dict[int, list[int]] = {}  # call -> where it returns to, once it is reached
-    reached = bytearray(len(draft.nodes))
-    pending = [entry]
-    while pending:
-        node = pending.pop()
-        if reached[node]:
-            continue
-        reached[node] = 1
-        pending.extend(waiting.pop(node, ()))
-        for edge in following[node]:
-            if edge.call is None or (reached[edge.call] and usable(edge)):
-                pending.append(edge.dst)
-            elif usable(edge):
-                waiting.setdefault(edge.call, []).append(edge.dst)
-    return reached
+        following[edge.src].append(edge.dst)
+    return _reached(following, [entry])
 
 
 def _backward(draft: Draft, exits: list[int]) -> bytearray:
@@ -211,13 +175,17 @@ def _backward(draft: Draft, exits: list[int]) -> bytearray:
     before: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
         before[edge.dst].append(edge.src)
-    reached = bytearray(len(draft.nodes))
-    pending = list(exits)
+    return _reached(before, exits)
+
+
+def _reached(following: Sequence[Sequence[int]], starts: Sequence[int]) -> bytearray:
+    reached = bytearray(len(following))
+    pending = list(starts)
     while pending:
         node = pending.pop()
         if not reached[node]:
             reached[node] = 1
-            pending.extend(before[node])
+            pending.extend(following[node])
     return reached
 
 

@@ -9,12 +9,8 @@ __all__ = ["FULL", "Vivu"]
 
 @dataclass(frozen=True, slots=True)
 class Vivu:
-    """Of call strings the last ``call_string`` sites, or all if None.
+    """All call sites and, with ``unroll``, in each loop whether it is the first iteration."""
 
-    ``unroll``: and in each loop whether it is the first iteration.
-    """
-
-    call_string: int | None = None
     unroll: bool = False
 
 

@@ -72,10 +72,10 @@ def _is_table(found: JumpTable) -> bool:
 def _sizes(program: Program, image: Image, vivu: Vivu) -> Iterator[str]:
     """What virtual inlining makes of each entry, the largest first, up to a screenful."""
     count = Counting(program, image, vivu)
-    full = {entry: count.full(entry) for entry in program.entries}
-    order = sorted(full, key=lambda e: -(size.instructions if (size := full[e]) else 0))
+    sizes = {entry: count.of(entry) for entry in program.entries}
+    order = sorted(sizes, key=lambda e: -(size.instructions if (size := sizes[e]) else 0))
     for entry in order[:LARGEST]:
-        size = count.of(entry)
+        size = sizes[entry]
         text = (
             f"{size.contexts} contexts, {size.blocks} blocks, {size.instructions} instructions"
             if size

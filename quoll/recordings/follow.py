@@ -97,31 +97,27 @@ def _covers(insns: Sequence[Insn], addresses: frozenset[int]) -> bool:
     return any(insn.addr in addresses for insn in insns)
 
 
-_Calls = tuple[int, "_Calls"] | None  # nodes that called shared contexts, the last one first
-_Point = tuple[int, _Calls]  # a node, and the calls that are open
-
-
 class _Follower:
     """The nodes in which an execution can be, step by step."""
 
     def __init__(self, graph: Supergraph, image: Image, pcs: Sequence[int]) -> None:
         self.graph, self.image, self.pcs = graph, image, pcs
         self.exits = frozenset(graph.exits)
-        # Per step: point -> (predecessor, edge), and where in the execution the step starts.
-        self.trail: list[tuple[dict[_Point, tuple[_Point, int]], int]] = []
+        # Per step: node -> (predecessor, edge), and where in the execution the step starts.
+        self.trail: list[tuple[dict[int, tuple[int, int]], int]] = []
 
     def run(self) -> tuple[Visit, ...]:
         graph, pcs = self.graph, self.pcs
-        current: dict[_Point, tuple[_Point, int]] = {(graph.entry, None): ((-1, None), -1)}
+        current: dict[int, tuple[int, int]] = {graph.entry: (-1, -1)}
         at = 0
         while True:
             current = self._executed(current, at)
             self.trail.append((current, at))
-            at += len(graph.nodes[next(iter(current))[0]].block.insns)
-            ends = [point for point in current if point[0] in self.exits]
+            at += len(graph.nodes[next(iter(current))].block.insns)
+            ends = [node for node in current if node in self.exits]
             current, after = self._following(current, at)
             if ends and not current:
-                return self._path(min(ends, key=lambda point: point[0]))
+                return self._path(min(ends))
             if at == len(pcs):
                 raise self._missing(at, "the execution ends here, where no path may end")
             if not current:
@@ -135,41 +131,27 @@ class _Follower:
         return self._path(min(self.trail[-1][0])) if self.trail else ()
 
     def _following(
-        self, current: dict[_Point, tuple[_Point, int]], at: int
-    ) -> tuple[dict[_Point, tuple[_Point, int]], int]:
+        self, current: dict[int, tuple[int, int]], at: int
+    ) -> tuple[dict[int, tuple[int, int]], int]:
         """Where the execution may be after ``current``, and its position then."""
         graph, pcs = self.graph, self.pcs
         if at >= len(pcs):
             return {}, at
-        edges = [(point, e) for point in current for e in graph.successors[point[0]]]
-        direct: dict[_Point, tuple[_Point, int]] = {}
-        for point, e in edges:
+        edges = [(node, e) for node in current for e in graph.successors[node]]
+        direct: dict[int, tuple[int, int]] = {}
+        for node, e in edges:
             edge = graph.edges[e]
             if graph.nodes[edge.dst].block.addr == pcs[at] and not graph.passed(e):
-                calls = self._calls(point[1], e)
-                if calls is not None:
-                    direct[edge.dst, calls or None] = point, e
+                direct[edge.dst] = node, e
         if direct:
             return direct, at
-        for point, e in edges:
+        for node, e in edges:
             if graph.passed(e):
                 after = self._returned(graph.edges[e].dst, at)
                 if after is not None:
                     self._check_replaced(e, at, after)
-                    return {(graph.edges[e].dst, point[1]): (point, e)}, after
+                    return {graph.edges[e].dst: (node, e)}, after
         return {}, at
-
-    def _calls(self, calls: _Calls, e: int) -> _Calls | tuple[()]:
-        """The calls of shared contexts that are open after edge ``e``: () for none.
-
-        None if the edge returns to another call than the last.
-        """
-        edge = self.graph.edges[e]
-        if edge.call is not None:
-            return (calls[1] or ()) if calls is not None and calls[0] == edge.call else None
-        if self.graph.origin(e) is None:
-            return edge.src, calls
-        return calls or ()
 
     def _returned(self, node: int, at: int) -> int | None:
         """The first position from ``at`` on at which ``node`` starts."""
@@ -200,19 +182,19 @@ class _Follower:
         return decode(code, pc, self.image.thumb_at(pc) is True).flow is Flow.NEXT
 
     def _executed(
-        self, candidates: dict[_Point, tuple[_Point, int]], at: int
-    ) -> dict[_Point, tuple[_Point, int]]:
+        self, candidates: dict[int, tuple[int, int]], at: int
+    ) -> dict[int, tuple[int, int]]:
         """The candidates whose block is what runs from position ``at`` on."""
         graph, pcs = self.graph, self.pcs
         fitting = {
-            point: came
-            for point, came in candidates.items()
+            node: came
+            for node, came in candidates.items()
             if all(
                 at + i < len(pcs) and pcs[at + i] == insn.addr
-                for i, insn in enumerate(graph.nodes[point[0]].block.insns)
+                for i, insn in enumerate(graph.nodes[node].block.insns)
             )
         }
-        lengths = {len(graph.nodes[node].block.insns) for node, _ in fitting}
+        lengths = {len(graph.nodes[node].block.insns) for node in fitting}
         if len(lengths) != 1:
             raise MissingEdge(
                 f"the execution leaves the middle of the block at {self.image.place(pcs[at])}",
@@ -242,12 +224,12 @@ class _Follower:
         yield from pairwise(self.pcs[start:])
         yield self.pcs[-1], None
 
-    def _path(self, end: _Point) -> tuple[Visit, ...]:
+    def _path(self, end: int) -> tuple[Visit, ...]:
         """Walk back from the exit ``end`` in the last step."""
-        point, visits = end, [Visit(end[0], None, self.trail[-1][1])]
+        node, visits = end, [Visit(end, None, self.trail[-1][1])]
         for (step, _), (_, start) in zip(
             reversed(self.trail[1:]), reversed(self.trail[:-1]), strict=True
         ):
-            point, edge = step[point]
-            visits.append(Visit(point[0], edge, start))
+            node, edge = step[node]
+            visits.append(Visit(node, edge, start))
         return tuple(reversed(visits))

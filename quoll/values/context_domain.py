@@ -15,16 +15,14 @@ from quoll.domain.abstract_machine import Environment
 from quoll.domain.abstract_state import State, entry_state
 from quoll.domain.condition import words
 from quoll.domain.function_values import BlockCode, environment_of
-from quoll.domain.havoc import after_call, entered
+from quoll.domain.havoc import after_call
 from quoll.domain.steps import CompiledBlock
 from quoll.domain.terms import describe
 from quoll.domain.transfer import BlockOutcome, run
 from quoll.domain.value_domain import ValueDomain
-from quoll.facts.applied import Replacement
 from quoll.facts.regions import Regions
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.image.image import Image
-from quoll.inlining.merged_contexts import PartStep
 from quoll.inlining.supergraph import Supergraph
 from quoll.words.strided_interval import ValueSet
 
@@ -41,15 +39,11 @@ class Entry:
     registers: Mapping[int, ValueSet] = field(default_factory=dict)
 
 
-def flow_of(graph: Supergraph, steps: Sequence[PartStep]) -> FlowGraph:
-    """The graph with a step past each call of another part in place of that part's returns."""
-    first = len(graph.edges)
-    successors = [[e for e in edges if graph.edges[e].call is None] for edges in graph.successors]
-    for index, step in enumerate(steps):
-        successors[step.call].append(first + index)
-    sources = [*(e.src for e in graph.edges), *(s.call for s in steps)]
-    targets = [*(e.dst for e in graph.edges), *(s.after for s in steps)]
-    return FlowGraph(graph.entry, sources, targets, successors)
+def flow_of(graph: Supergraph) -> FlowGraph:
+    """The graph as the fixed-point engine takes it."""
+    sources = [edge.src for edge in graph.edges]
+    targets = [edge.dst for edge in graph.edges]
+    return FlowGraph(graph.entry, sources, targets, graph.successors)
 
 
 def environment_in(image: Image, regions: Regions, *, retranslated: bool = False) -> Environment:
@@ -100,15 +94,13 @@ class ContextDomain(ValueDomain):
     def __init__(
         self,
         graph: Supergraph,
-        steps: Sequence[PartStep],
         flow: FlowGraph,
         order: WeakOrder,
         blocks: Sequence[CompiledBlock],
         environment: Environment,
         code: BlockCode,
     ) -> None:
-        kinds = [*(edge.kind for edge in graph.edges), *(EdgeKind.ACROSS for _ in steps)]
-        self.steps = steps
+        kinds = [edge.kind for edge in graph.edges]
         self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
@@ -121,7 +113,7 @@ class ContextDomain(ValueDomain):
     def _special(self) -> Mapping[EdgeKind, Callable[[int, BlockOutcome], State | None]]:
         return {
             EdgeKind.INDIRECT: self._indirect,
-            EdgeKind.CALL: self._call,
+            EdgeKind.CALL: self._indirect,
             EdgeKind.ACROSS: self._passed,
             EdgeKind.RETURN: self._passed,
         }
@@ -157,7 +149,7 @@ class ContextDomain(ValueDomain):
         return words is not None and not words.isdisjoint(self._about)
 
     def restricted(self, graph: Supergraph, kept: Sequence[int]) -> ContextDomain:
-        """The same on a graph of the nodes ``kept``, without merged contexts."""
+        """The same on a graph of the nodes ``kept``."""
         whole, order = self.order, self.order.restricted(kept)
         positions = {
             whole.position[old]: order.position[new]
@@ -172,7 +164,7 @@ class ContextDomain(ValueDomain):
             loaded={positions[p]: found for p, found in known.loaded.items() if p in positions},
         )
         blocks = [self.blocks[old] for old in kept]
-        domain = ContextDomain(graph, (), flow_of(graph, ()), order, blocks, environment, self.code)
+        domain = ContextDomain(graph, flow_of(graph), order, blocks, environment, self.code)
         outcomes = self._outcomes
         domain._outcomes = {new: outcomes[old] for new, old in enumerate(kept) if old in outcomes}
         return domain
@@ -193,25 +185,11 @@ class ContextDomain(ValueDomain):
         """Along a return, or past a function that a fact replaces."""
         if outcome.leave is None:
             return None
-        passed = self._passes(edge)
+        passed = self._graph.passed(edge)
         if not passed:
             return outcome.leave.state
         position = self.order.position[self.graph.sources[edge]]
         return after_call(outcome.leave.state, self.environment, position, passed)
-
-    def _passes(self, edge: int) -> tuple[Replacement, ...]:
-        graph = self._graph
-        if edge < len(graph.edges):
-            return graph.passed(edge)
-        callee = graph.contexts[self.steps[edge - len(graph.edges)].callee].function
-        return (graph.summaries[callee],)
-
-    def _call(self, edge: int, outcome: BlockOutcome) -> State | None:
-        """Into the callee; a shared context takes only what all its callers have in common."""
-        state = self._indirect(edge, outcome)
-        if state is None or self._graph.origin(edge) is not None:
-            return state
-        return entered(state, self.environment)
 
     def _indirect(self, edge: int, outcome: BlockOutcome) -> State | None:
         leave = outcome.leave

@@ -80,7 +80,7 @@ class _Check:
         """What is assumed of the transfer that ends ``node``; None if values know where it goes."""
         block = self.graph.nodes[node].block
         fact = describe(leave.target, leave.state.facts)
-        ends = node in self.graph.exits or self.graph.part_of(node) != self.graph.part[0]
+        ends = node in self.graph.exits
         if block.returns and ends and exact_term(fact) == BACK:
             return None
         known = words(fact, self.domain.environment.stacks)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 from quoll.arm.insn import Insn
@@ -27,10 +27,8 @@ from quoll.domain.abstract_memory import S3
 from quoll.domain.abstract_state import MODE, State, images
 from quoll.domain.condition import words
 from quoll.domain.function_values import BlockCode
-from quoll.domain.havoc import hands_on_a_stack_address
 from quoll.domain.resumption import restored
 from quoll.domain.terms import (
-    BIAS,
     ENTRY_SP,
     MASK,
     SIGN,
@@ -48,15 +46,13 @@ from quoll.graph.fixpoint import Ascent, Fixpoint, count_in_edges, solve
 from quoll.graph.weak_topological_order import WeakOrder
 from quoll.image.image import Image
 from quoll.image.memory_map import Span, words_in_page
-from quoll.inlining.merged_contexts import steps_over_parts
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.trim import nodes_kept
 from quoll.values.as_loaded import stored_as_loaded, words_at_start
 from quoll.values.certain_stores import read_only_stores, refuse_read_only
 from quoll.values.context_domain import ContextDomain, Entry, environment_in, flow_of, start_of
 from quoll.values.landing import landings
-from quoll.words.arithmetic import add, subtract
-from quoll.words.strided_interval import ANY, ValueSet, join
+from quoll.words.strided_interval import ANY, ValueSet
 
 __all__ = ["Entry", "Resumed", "SymbolicAddress", "Values", "analyse"]
 
@@ -145,8 +141,7 @@ def _under(
 ) -> Values:
     """The values, where constants are what ``image`` says."""
     environment = environment_in(image, regions, retranslated=retranslated)
-    steps = steps_over_parts(graph)
-    flow = flow_of(graph, steps)
+    flow = flow_of(graph)
     order = WeakOrder.of(flow)
     code = BlockCode(
         {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
@@ -155,7 +150,7 @@ def _under(
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
     bodies = [blocks[id(node.block)] for node in graph.nodes]
-    domain = ContextDomain(graph, steps, flow, order, bodies, environment, code)
+    domain = ContextDomain(graph, flow, order, bodies, environment, code)
     contents = words_at_start(image) if starts else {}
     found = solve(flow, order, domain, start_of(entry, environment, contents))
     for node, state in enumerate(found.states):
@@ -282,14 +277,7 @@ class Values:
         self._accesses: dict[int, dict[int, Address]] = {}
         self._images: dict[int, Mapping[int, Term]] = {}
         self._in_edges: Sequence[int] | None = None
-        self._stacks: dict[int, ValueSet] = {}
-        self._calls: dict[int, list[int]] = {}  # shared context -> edges that call it
-        for index, edge in enumerate(graph.edges):
-            if graph.origin(index) is None:
-                self._calls.setdefault(graph.part_of(edge.dst), []).append(index)
-        self._dead = frozenset(e for e in fixpoint.dead if e < len(graph.edges)) | _dead_returns(
-            graph, domain, fixpoint
-        )
+        self._dead = frozenset(fixpoint.dead)
 
     def assume_landings(self, image: Image) -> None:
         """Add what is assumed of transfers to the assumptions. Raises as ``landings`` does."""
@@ -402,7 +390,7 @@ class Values:
         if leave is None:
             return None
         target, status = restored(leave)
-        return self._words(target, node), status
+        return self._words(target), status
 
     def reached(self, node: int) -> bool:
         """Whether some execution may reach ``node``, as far as values tell."""
@@ -419,7 +407,7 @@ class Values:
         state = self._fixpoint.states[node]
         if state is None:
             return ANY
-        known = self._words(state.fact(register), node)
+        known = self._words(state.fact(register))
         return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
 
     def operand(self, node: int, insn: int, register: int) -> ValueSet:
@@ -428,17 +416,17 @@ class Values:
         if state is None:
             return ANY
         before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
-        return self._words(before.fact(register), node)
+        return self._words(before.fact(register))
 
     def arriving(self, node: int, register: int) -> Iterator[ValueSet]:
         """What r0 to lr may hold when control gets to ``node``, by each edge that is not dead."""
         for edge in self.graph.predecessors[node]:
             before = self._fixpoint.states[self.graph.edges[edge].src]
-            if before is None or edge in self._dead or self.graph.edges[edge].call is not None:
+            if before is None or edge in self._dead:
                 continue
             out = self._domain.transfer(edge, before)
             if out is not None:
-                yield self._words(out.fact(register), node)
+                yield self._words(out.fact(register))
 
     def word(self, node: int, insn: int, register: int) -> Term | None:
         """The term of r0 to lr just before an instruction of ``node``; None if it is not reached.
@@ -457,10 +445,10 @@ class Values:
         None if the instruction makes no access, or is never executed. ANY if nothing is known.
         """
         known = self._node_accesses(node).get(insn)
-        return None if known is None else self._words(known.fact, node)
+        return None if known is None else self._words(known.fact)
 
     def frame_register(self, node: int, register: int) -> ValueSet | None:
-        """How far above sp at the entry of its part a register is when ``node`` begins.
+        """How far above sp at the entry a register is when ``node`` begins.
 
         With ``BIAS`` added; None if that is not known.
         """
@@ -506,7 +494,7 @@ class Values:
         stacks = self._domain.environment.stacks
         for key, cell in [] if state is None else sorted(state.frames.items()):
             if state is not None and type(cell) is int and key >> 32 in stacks:
-                known = self._words(describe(cell, state.facts), node)
+                known = self._words(describe(cell, state.facts))
                 if known != ANY:
                     yield stacks[key >> 32] + key & MASK, known
 
@@ -529,61 +517,14 @@ class Values:
         index = deciding[-1] if deciding else len(block.insns) - 1
         before = self._domain.before(source, state, block.insns[:index])
         known = (
-            f"r{register} = {self._words(before.fact(register), source)}"
+            f"r{register} = {self._words(before.fact(register))}"
             for register in sorted(block.insns[index].reads - {15})
         )
         return f"{block.insns[index].text}: {', '.join(known) or 'decided before'}"
 
     def _show(self, term: int, outcome: BlockOutcome, node: int) -> str:
         assert outcome.leave is not None
-        return str(self._words(describe(term, outcome.leave.state.facts), node))
-
-    def _frame_of(self, fact: Fact, node: int) -> int | None:
-        """The shared context over whose sp a fact is known, if it is over one."""
-        part = self.graph.part_of(node)
-        over = isinstance(fact, Anchored) and fact.base == ENTRY_SP
-        return part if over and part != self.graph.part[0] else None
-
-    def _words(self, fact: Fact, node: int) -> ValueSet:
-        part = self._frame_of(fact, node)
-        if part is not None and isinstance(fact, Anchored):
-            sp = self._stacks[part] if part in self._stacks else self._stack(part)
-            return subtract(add(fact.offsets, sp), ValueSet.of(BIAS))
-        return words(fact, self._domain.environment.stacks)
-
-    def _stack(self, part: int) -> ValueSet:
-        """sp when a shared context is entered, over all of its callers.
-
-        Those of the contexts that call it are found first: calls nest to any depth.
-        """
-        pending, begun = [part], set[int]()
-        while pending:
-            at = pending[-1]
-            calls = [(self.graph.edges[e].src, s) for e, s in self._calling(at)]
-            needed = {
-                caller
-                for node, state in calls
-                if (caller := self._frame_of(state.fact(SP), node)) is not None
-                and caller not in self._stacks
-            }
-            if needed and not needed & begun:
-                begun.add(at)
-                pending += needed
-                continue
-            if at not in self._stacks:  # contexts that call each other: any word
-                found = [] if needed else [self._words(s.fact(SP), node) for node, s in calls]
-                self._stacks[at] = reduce(join, found) if found else ANY
-            begun.discard(pending.pop())
-        return self._stacks[part]
-
-    def _calling(self, part: int) -> Iterator[tuple[int, State]]:
-        """The edges that call a shared context, and the states in which they do."""
-        for edge in self._calls.get(part, ()):
-            source = self.graph.edges[edge].src
-            state = self._fixpoint.states[source]
-            leave = None if state is None else self._domain.outcome(source, state).leave
-            if leave is not None and edge not in self._dead:
-                yield edge, leave.state
+        return str(self._words(describe(term, outcome.leave.state.facts)))
 
     @property
     def stored(self) -> frozenset[Span]:
@@ -591,9 +532,11 @@ class Values:
         return frozenset(self._domain.environment.use.stored)
 
     def hands_on_a_stack_address(self, node: int) -> bool:
-        """Whether the part of ``node`` may be handed an address in a caller's stack."""
-        calling = self._calling(self.graph.part_of(node))
-        return any(hands_on_a_stack_address(state) for _, state in calling)
+        """The caller of the entry hands on no address in its stack."""
+        return False
+
+    def _words(self, fact: Fact) -> ValueSet:
+        return words(fact, self._domain.environment.stacks)
 
     def _node_accesses(self, node: int) -> dict[int, Address]:
         known = self._accesses.get(node)
@@ -607,21 +550,3 @@ class Values:
 def _above_entry(fact: Fact) -> ValueSet | None:
     """The offsets of a fact from sp at entry."""
     return fact.offsets if isinstance(fact, Anchored) and fact.base == ENTRY_SP else None
-
-
-def _dead_returns(
-    graph: Supergraph, domain: ContextDomain, fixpoint: Fixpoint[State]
-) -> frozenset[int]:
-    """The returns out of shared contexts whose source is never left, or whose call is not made."""
-    first = len(graph.edges)
-    dead = {(s.call, s.after, s.callee) for i, s in enumerate(domain.steps)
-            if first + i in fixpoint.dead}  # fmt: skip
-    found: set[int] = set()
-    for index, edge in enumerate(graph.edges):
-        if edge.call is None:
-            continue
-        state = fixpoint.states[edge.src]
-        left = state is not None and domain.outcome(edge.src, state).leave is not None
-        if not left or (edge.call, edge.dst, graph.part_of(edge.src)) in dead:
-            found.add(index)
-    return frozenset(found)

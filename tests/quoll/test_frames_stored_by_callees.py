@@ -18,7 +18,6 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
-from quoll.inlining.vivu import Vivu
 from quoll.recordings.follow import MissingEdge, follow, follow_prefix
 from quoll.values.values import Values, analyse
 from quoll.words.strided_interval import ANY
@@ -215,36 +214,6 @@ def test_a_store_to_one_of_several_known_addresses_hits_a_stack_of_known_place()
     values = analyse(expand(program, address(image, "main"), image), image)
     place = image.place(address(image, "f") + 20)
     assert RETURN_IN_CONTEXT.of(insn="pop {r4, pc}", place=place) in values.assumptions
-
-
-@pytest.mark.parametrize("store", ["str r1, [sp, #4]", "strb r1, [sp, #6]"])
-def test_a_shared_callee_stores_into_the_frames_of_its_callers(store: str) -> None:
-    """With call strings a callee has one context for several callers, which do not enter it."""
-    image = assemble(
-        f"""
-        main:   push {{r4, lr}}
-                sub  sp, sp, #16
-                mov  r2, #5
-                str  r2, [sp, #4]
-                str  r2, [sp, #8]
-                mov  r2, #0
-                bl   f
-                bl   f
-        after:  ldr  r2, [sp, #4]
-                ldr  r3, [sp, #8]
-                b    end
-        end:    add  sp, sp, #16
-                pop  {{r4, pc}}
-                .type f, %function
-        f:      {store}
-                bx   lr
-        """
-    )
-    graph = expand(extracted(image), address(image, "main"), image, Vivu(call_string=0))
-    values = analyse(graph, image)
-    (end,) = (i for i, n in enumerate(graph.nodes) if n.block.addr == address(image, "end"))
-    assert values.register(end, 2) == ANY
-    assert values.register(end, 3).exact == 5
 
 
 @pytest.mark.slow("many random programs")

@@ -26,7 +26,6 @@ def chain(first: str, link: str, last: str) -> str:
 
 
 TAILS = chain("b g0", "add r0, r0, #1\nb NEXT", "bx lr")
-SHARED = chain("push {r4, lr}\nbl g0\nbl g0\npop {r4, pc}", "add r0, r0, #1\nb NEXT", "bx lr")
 COUNTED = chain(
     "push {r4, lr}\nmov r4, #10\n1: bl g0\ncmp r4, #0\nbne 1b\npop {r4, pc}",
     "add r0, r0, #1\nb NEXT",
@@ -77,13 +76,6 @@ def test_each_has_a_bound_and_a_path(
     said = capsys.readouterr()
     assert "in more than 400 calls and loops at once" in said.err
     assert not (tmp_path / "b.json").exists()
-
-
-@pytest.mark.slow("programs of a thousand nested calls")
-@pytest.mark.parametrize("words", [("--call-string", 0), ("--call-string", 1)])
-def test_a_chain_that_two_calls_share(tmp_path: Path, words: tuple[object, ...]) -> None:
-    """To return to one more caller, each function of the chain was gone through in the last one."""
-    assert run("analyse", linked(tmp_path, SHARED), *words, "--no-cache") == 0
 
 
 @pytest.mark.slow("programs of a thousand nested calls")

@@ -8,8 +8,7 @@ import pytest
 
 from ilp.paths.tree import fold
 from pipeline.costs import Cause
-from quoll.errors import InfeasibleError, UnboundedLoop, UsageError
-from quoll.inlining.vivu import Vivu
+from quoll.errors import InfeasibleError, UnboundedLoop
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound, check, guided, program
 from wcet.cli import main
@@ -112,8 +111,6 @@ def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
     assert any(f": {fact}" in text for text in map(str, late.assumptions))
     one = guided(elf, tmp_path, "path starts at second\npath must end at second").entries["main"]
     assert one.cycles < late.cycles
-    with pytest.raises(UsageError, match="full call strings"):
-        guided(elf, tmp_path, fact, vivu=Vivu(0))
 
 
 HANDED = """

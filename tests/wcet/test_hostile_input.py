@@ -260,7 +260,6 @@ def test_platforms_with_assumptions_that_are_programs(
 
 NUMBERS = {
     "--time-limit": ("analyse", "cache", "check-facts", "loops", "path", "timing", "values"),
-    "--call-string": ("analyse", "cfg", "replay"),
     "--context": ("timing", "values"),
     "--states": ("replay",),
     "--seed": ("replay",),

@@ -44,7 +44,6 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "json, page": ("analyse {elf} --entry main --json {out}/a.json --html {out}/a.html", 0),
     "a copy of each call": ("analyse {elf} --entry main --share never --html {out}/a.html", 0),
     "always shared": ("analyse {elf} --entry main --share always --html {out}/a.html", 0),
-    "call strings": ("analyse {elf} --entry main --call-string 1 --html {out}/a.html", 0),
     "path": ("path {elf} --entry main", 8),
     "why": ("path {elf} --entry main --why step", 8),
     "advise": ("advise {elf} --entry main", 2),

@@ -112,18 +112,10 @@ def _trials(result: Result, entry: EntryResult, options: Options) -> Iterator[_T
     if not options.vivu.unroll:
         yield _Trial(
             "--unroll",
-            replace(options, vivu=Vivu(options.vivu.call_string, True)),
+            replace(options, vivu=Vivu(unroll=True)),
             "",
             "always: a finer analysis of the same program",
             "the first iteration of a loop is charged as all others are",
-        )
-    if options.vivu.call_string is not None:
-        yield _Trial(
-            "(leave out --call-string)",
-            replace(options, vivu=Vivu(None, options.vivu.unroll)),
-            "",
-            "always: a finer analysis of the same program",
-            f"calls with the same last {options.vivu.call_string} call sites are analysed together",
         )
     if platform.hierarchy.l1d.index_sets < platform.hierarchy.l1d.sets:
         yield _Trial(

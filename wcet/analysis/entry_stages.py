@@ -215,18 +215,13 @@ def divided(valued: ValuedCode) -> list[Segment]:
     starts = from_place(graph, run.facts, run.image)
     if tests is None and not starts:
         return [undivided(graph)]
-    if starts and (graph.merged or tests is not None):
+    if starts and tests is not None:
         raise UsageError(
-            "'path starts at' is for full call strings, and code without tests for interrupts",
-            hint="leave out --call-string, or name the place with --entry",
+            "'path starts at' is for code without tests for interrupts",
+            hint="name the place with --entry",
         )
     if tests is None:
         return list(starts)
-    if graph.merged:
-        raise UsageError(
-            "code tests for interrupts, which shared contexts do not tell apart",
-            hint="leave out --call-string",
-        )
     return list(segments(values, tests, run.image))
 
 

@@ -87,6 +87,6 @@ def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[As
     They follow each store, and list the returns and targets that they do not confirm. So they do
     with what a change of translations leaves of stacks (S6).
     """
-    entered = not graph.merged and not any(r.settled for r in graph.guidance.replaced.values())
+    entered = not any(r.settled for r in graph.guidance.replaced.values())
     shown = (F1.of(), S6.of()) if entered else ()
     return tuple(assumption for assumption in assumptions if assumption not in shown)

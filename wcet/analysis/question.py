@@ -27,7 +27,7 @@ def question(options: Options, platform: Platform) -> Mapping[str, str]:
         "--tlb": str(options.tlb),
         "--data-index": str(options.data_index),
         "--set": ", ".join(f"{name}={n}" for name, n in sorted(options.parameters.items())),
-        "contexts": str(options.vivu),
+        "--unroll": str(options.vivu.unroll),
         "shared functions": str(options.sharing),
         "--from-reset": str(options.extra.from_reset),
         "--interrupts": str(options.interrupts),

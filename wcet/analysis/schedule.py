@@ -50,7 +50,7 @@ def identified(valued: ValuedCode) -> Future[str]:
     run, graph = valued.code.run, valued.graph
     find = partial(graph_identity, graph, run.image, valued.values)
     pays = run.options.bounds.store.keeps and len(graph.nodes) >= LARGE
-    return submit(find, worth=pays and not graph.merged)
+    return submit(find, worth=pays)
 
 
 @contextmanager

@@ -85,7 +85,6 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
                 "parent": c.parent,
                 "call_site": None if c.call_site is None else hex(c.call_site),
                 "function": result.function(c.function),
-                "other_callers": [{"context": at, "call_site": hex(site)} for at, site in c.others],
             }
             for c in graph.contexts
         ],

@@ -159,9 +159,7 @@ class _Returns:
         """
         graph = self.graph
         target = graph.nodes[edge.dst].context
-        at: int | None = graph.nodes[edge.src if edge.call is None else edge.call].context
-        if edge.call is not None and at == target:
-            return edge.call
+        at: int | None = graph.nodes[edge.src].context
         site = None
         while at is not None and at != target:
             site, at = graph.contexts[at].call_site, graph.contexts[at].parent

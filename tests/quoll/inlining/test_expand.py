@@ -7,17 +7,14 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from quoll.arm.decode import decode
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Block, Edge, EdgeKind, Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
-from quoll.inlining.context_count import Counting
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.inlining.vivu import Vivu
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import InvariantError, verify_program, verify_supergraph
 from tests.testing.quoll.random_programs import programs
@@ -373,55 +370,3 @@ def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
     graph = expanded(image, program)
     assert as_points(graph) == (steps, exits)
     assert all(a.header != b.header for a, b in pairwise(graph.loops))
-
-
-def shared_naive(program: Program, entry: int, length: int) -> tuple[set[Point], set[Point]]:
-    """Points on paths from the entry, and exits, by search over whole call strings; then of each
-    string only the last ``length`` sites and the function are kept.
-
-    Tail calls count as sites, but what they call is told apart by the string of its caller.
-    """
-    steps, exits = naive(program, entry)
-    points = {p for a, b, _ in steps for p in (a, b)} | exits
-    return {shortened(program, entry, p, length) for p in points}, {
-        shortened(program, entry, p, length) for p in exits
-    }
-
-
-def shortened(program: Program, entry: int, point: Point, length: int) -> Point:
-    string, addr = point
-    sites, functions = string[::2], (entry, *string[1::2])
-    tail = 0
-    for site, caller in zip(reversed(sites), reversed(functions[:-1]), strict=True):
-        blocks = program.functions[caller].blocks
-        if not next(b for b in blocks if b.last.addr == site).tail:
-            break
-        tail += 1
-    head = len(sites) - tail
-    if head == 0:
-        return (-1, *string), addr
-    kept = sites[max(0, head - length) : head]
-    return (functions[head], *kept, -2, *string[2 * head :]), addr
-
-
-@pytest.mark.slow("many random programs")
-@settings(max_examples=40, deadline=None)
-@given(programs(), st.integers(0, 3))
-def test_shared_contexts_are_those_of_shortened_strings(text: str, length: int) -> None:
-    image = assemble(text)
-    program = extracted(image)
-    entry = program.entries[0]
-    points, exits = shared_naive(program, entry, length)
-    if not exits:
-        return
-    graph = expand(program, entry, image, Vivu(length))
-    verify_supergraph(graph, program)
-    whole = expand(program, entry, image)
-    assert len(graph.contexts) <= len(whole.contexts)
-    assert {n.block.addr for n in graph.nodes} == {n.block.addr for n in whole.nodes}
-    assert len(graph.nodes) == len(points)
-    counted = Counting(program, image, Vivu(length)).of(entry)
-    assert counted is not None
-    assert counted.contexts == len(graph.contexts)
-    assert len(graph.exits) == len(exits)
-    assert expand(program, entry, image, Vivu(99)) == whole

@@ -156,19 +156,6 @@ def test_sizes_are_counted_as_they_are_made(text: str) -> None:
     assert len(plain.nodes) <= len(graph.nodes) <= count.blocks
 
 
-@pytest.mark.parametrize("length", [0, 1])
-def test_unrolled_calls_share_contexts_of_limited_strings(length: int) -> None:
-    image = Image.load(build(NESTED, optimise="-O1"))
-    program = extracted(image)
-    entry = address(image, "main")
-    graph = expand(program, entry, image, Vivu(length, unroll=True))
-    verify_supergraph(graph, program)
-    assert len(graph.contexts) == len(expand(program, entry, image, Vivu(length)).contexts)
-    count = Counting(program, image, Vivu(length, unroll=True)).of(entry)
-    assert count
-    assert len(graph.contexts) == count.contexts
-
-
 def test_each_turn_of_nested_loops_calls_in_contexts_of_its_own() -> None:
     image = Image.load(build(NESTED, optimise="-O1"))
     program = extracted(image)

@@ -19,17 +19,15 @@ Program
     P8  ``returns`` is there when a block returns or a tail callee does (rule 3)
 
 Supergraph
-    S1  a context's parent is below it unless it is merged, its call sites are calls of its
-        function in the callers
+    S1  a context's parent is below it, its call site is a call of its function in the parent
     S2  adjacency lists are exactly the edges
     S3  every node is on a path from the entry to an exit, or to a stop, from which nothing goes on
     S4  erasing contexts maps every edge to one of the program: a local edge within one context,
         ACROSS only past a function that is replaced,
         CALL from a call site to the callee's entry in its context, RETURN from a returning block
-        to the end of an ACROSS edge of the calling context (through tail calls); ``call`` is the
-        node that called, where the return leaves a part, and there is no other
+        to the end of an ACROSS edge of the calling context (through tail calls)
     S5  exits are blocks that exit, or return with no caller
-    S6  every part is reducible, the loops are all its loops, outer ones first; ``entries`` and
+    S6  the graph is reducible, the loops are all its loops, outer ones first; ``entries`` and
         ``backs`` divide the edges into the header
     S7  each call of a node has its context, and each local edge of a node is there if both ends
         are (checked for graphs from which no edge was removed)
@@ -46,7 +44,6 @@ from quoll.arm.insn import Flow
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.graph.loops import find_loops, retreating_edges
-from quoll.inlining.merged_contexts import steps_of_parts
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 
 __all__ = ["InvariantError", "verify_program", "verify_supergraph"]
@@ -232,10 +229,9 @@ def _contexts(graph: Supergraph, program: Program) -> Iterator[str]:
         if not 0 <= context.parent < index:
             yield f"S1 context {index} has parent {context.parent}"
             continue
-        for at, site in context.callers:
-            caller = program.functions[graph.contexts[at].function]
-            if not any(b.last.addr == site and context.function in b.calls for b in caller.blocks):
-                yield f"S1 context {index}: no call at {site:#x}"
+        site, caller = context.call_site, program.functions[graph.contexts[context.parent].function]
+        if not any(b.last.addr == site and context.function in b.calls for b in caller.blocks):
+            yield f"S1 context {index}: no call at {site}"
 
 
 def _adjacency(graph: Supergraph) -> Iterator[str]:
@@ -266,19 +262,12 @@ def _paths(graph: Supergraph) -> Iterator[str]:
 
 
 def _loop_nest(graph: Supergraph) -> Iterator[str]:
-    parts = steps_of_parts(graph.contexts, graph.nodes, graph.edges, graph.entry)
-    for start, steps in parts.values():
-        members = list(steps)
-        number = {node: i for i, node in enumerate(members)}
-        successors = [[number[dst] for dst in steps[node]] for node in members]
-        for src, dst in retreating_edges(successors, number[start]):
-            yield f"S6 the step from node {members[src]} to {members[dst]} is irreducible"
-        found = [
-            (members[o.header], frozenset(members[n] for n in o.nodes))
-            for o in find_loops(successors, number[start])
-        ]
-        if [(o.header, o.nodes) for o in graph.loops if o.header in steps] != found:
-            yield "S6 the loops are not the loops of the graph"
+    successors = [[graph.edges[e].dst for e in out] for out in graph.successors]
+    for src, dst in retreating_edges(successors, graph.entry):
+        yield f"S6 the step from node {src} to {dst} is irreducible"
+    found = [(o.header, frozenset(o.nodes)) for o in find_loops(successors, graph.entry)]
+    if [(o.header, o.nodes) for o in graph.loops] != found:
+        yield "S6 the loops are not the loops of the graph"
     for i, loop in enumerate(graph.loops):
         around = [o.index for o in graph.loops[:i] if o.nodes >= loop.nodes]
         nearest = min(around, key=lambda o: len(graph.loops[o].nodes), default=None)
@@ -288,8 +277,8 @@ def _loop_nest(graph: Supergraph) -> Iterator[str]:
         inward = graph.predecessors[loop.header]
         if sorted((*loop.entries, *loop.backs)) != sorted(inward) or loop.index != i:
             yield f"S6 loop {i}: its edges are not those into its header"
-        if any(graph.origin(e) not in loop.nodes for e in loop.backs) or any(
-            graph.origin(e) in loop.nodes for e in loop.entries
+        if any(graph.edges[e].src not in loop.nodes for e in loop.backs) or any(
+            graph.edges[e].src in loop.nodes for e in loop.entries
         ):
             yield f"S6 loop {i}: entries and backs are mixed up"
         if not loop.backs or (not loop.entries and loop.header != graph.entry):
@@ -311,7 +300,7 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
         caller, callee = graph.contexts[src.context], graph.contexts[dst.context]
         if edge.kind is EdgeKind.CALL:
             legal = (
-                (src.context, src.block.last.addr) in callee.callers
+                (src.context, src.block.last.addr) == (callee.parent, callee.call_site)
                 and callee.function in src.block.calls
                 and dst.block.addr == callee.function
             )
@@ -325,7 +314,7 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
             yield f"S4 edge {i}: {edge.kind.value} {src.block.addr:#x} to {dst.block.addr:#x}"
     for exit_ in graph.exits:
         node = graph.nodes[exit_]
-        alone = not _callers(graph, program, node.context)
+        alone = _caller(graph, program, node.context) is None
         if any(r.ends for e in graph.predecessors[exit_] for r in graph.passed(e)):
             continue
         if not (node.block.exits or (node.block.returns and alone)):
@@ -334,19 +323,17 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
         yield "S5 the entry node is not the entry"
 
 
-def _callers(graph: Supergraph, program: Program, context: int) -> list[tuple[int, int]]:
-    """The contexts and call sites to which a return from ``context`` leads; none at the root."""
-    found: list[tuple[int, int]] = []
-    pending = list(graph.contexts[context].callers)
-    while pending:
-        at, site = pending.pop()
-        function = program.functions[graph.contexts[at].function]
-        block = next(b for b in function.blocks if b.last.addr == site)
-        if block.tail:
-            pending.extend(graph.contexts[at].callers)
-        else:
-            found.append((at, site))
-    return found
+def _caller(graph: Supergraph, program: Program, context: int) -> tuple[int, Block] | None:
+    """The context and block to which a return from ``context`` leads; None at the root."""
+    called = graph.contexts[context]
+    while called.parent is not None:
+        parent, site = called.parent, called.call_site
+        called = graph.contexts[parent]
+        blocks = program.functions[called.function].blocks
+        block = next(b for b in blocks if b.last.addr == site)
+        if not block.tail:
+            return parent, block
+    return None
 
 
 def _returns_to(
@@ -355,19 +342,13 @@ def _returns_to(
     local: dict[int, set[tuple[int, int, EdgeKind]]],
     edge: SuperEdge,
 ) -> bool:
-    """Whether the return ``edge`` leads to where one of its callers goes on."""
-    src, target = graph.nodes[edge.src], graph.nodes[edge.dst]
-    crosses = graph.part_of(edge.src) != graph.part_of(edge.dst)
-    if crosses != (edge.call is not None):
+    """Whether the return ``edge`` leads to where its caller goes on."""
+    target = graph.nodes[edge.dst]
+    caller = _caller(graph, program, graph.nodes[edge.src].context)
+    if caller is None or target.context != caller[0]:
         return False
-    called = None if edge.call is None else graph.nodes[edge.call]
-    for parent, site in _callers(graph, program, src.context):
-        function = graph.contexts[parent].function
-        block = next(b for b in program.functions[function].blocks if b.last.addr == site)
-        step = (block.addr, target.block.addr, EdgeKind.ACROSS)
-        if target.context == parent and step in local[function]:
-            return called is None or (called.context, called.block.addr) == (parent, block.addr)
-    return False
+    step = (caller[1].addr, target.block.addr, EdgeKind.ACROSS)
+    return step in local[graph.contexts[target.context].function]
 
 
 def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
@@ -378,7 +359,7 @@ def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
             if kind is not EdgeKind.ACROSS or (entry, src) in passing:
                 steps.setdefault((entry, src), []).append((dst, kind))
     present = {(node.context, node.block.addr) for node in graph.nodes}
-    opened = {(at, site, c.function) for c in graph.contexts for at, site in c.callers}
+    opened = {(c.parent, c.call_site, c.function) for c in graph.contexts}
     taken = {(r.source, r.target) for r in graph.guidance.removed}
     for n, node in enumerate(graph.nodes):
         if n in graph.stops:

@@ -60,13 +60,6 @@ def test_without_a_test_for_interrupts_the_loop_has_no_bound(tmp_path: Path) -> 
     assert analyse(tmp_path, CLEARING.replace("TEST", "0"))[0] == 6
 
 
-def test_shared_contexts_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Even where a function is shared before the first test."""
-    twice = PREEMPTIBLE.replace("    while", "    chunk(at); chunk(end);\n    while")
-    assert analyse(tmp_path, twice, "--call-string", "0")[0] == 2
-    assert "shared contexts do not tell apart" in capsys.readouterr().err
-
-
 @pytest.mark.slow("several whole analyses")
 def test_a_preemptible_loop_costs_one_turn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

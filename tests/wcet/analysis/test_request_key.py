@@ -61,7 +61,6 @@ CHANGES = {
     "--symbols": ["--symbols", "/symbols"],
     "--end": ["--end", "main"],
     "--force-core": ["--force-core"],
-    "--call-string": ["--call-string", "1"],
     "--unroll": ["--unroll"],
     "--share": ["--share", "always"],
     "--solver": ["--solver", "cbc"],

@@ -138,15 +138,6 @@ def test_the_command(
         assert entry["exceeding"] == []
 
 
-def test_call_strings_reach_the_analysis(
-    kernel: Path, recording: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The kernel has preemption points, for which contexts may not be shared."""
-    arguments = ["replay", str(recording), "--kernel", str(kernel), "--states", "1", "--quiet"]
-    assert main([*arguments, "--call-string", "2"]) == 2
-    assert "leave out --call-string" in capsys.readouterr().err
-
-
 def test_names_in_facts_are_given_numbers(
     kernel: Path, report: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,7 +246,6 @@ def test_memory_types() -> None:
     ("arguments", "status", "said"),
     [
         (["--states", "0"], 2, "--states"),
-        (["--call-string", "-1"], 2, "--call-string"),
         (["--raw", "memory.bin"], 2, "is not FILE@ADDRESS"),
         ([], 3, "not a recording"),
     ],

@@ -190,9 +190,9 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
 
 @pytest.mark.slow("a browser, or whole reports of random programs")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("vivu", [FULL, Vivu(0, unroll=False), Vivu(None, unroll=True)])
+@pytest.mark.parametrize("vivu", [FULL, Vivu(unroll=True)])
 def test_random_programs_add_up(seed: int, vivu: Vivu) -> None:
-    """ARM and Thumb, functions that call one another, contexts that are merged or split."""
+    """ARM and Thumb, functions that call one another, contexts that are split."""
     for elf, platform in (
         (calling_program(seed, "-O2"), "kzm"),
         (program(seed, "-Os", "cortex-a8", thumb=True), "cubieboard"),
@@ -297,10 +297,10 @@ def test_a_baseline_is_compared_with(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [["--unroll"], ["--call-string", "0"], ["--call-string", "1"], ["--share", "always"]],
+    [["--unroll"], ["--share", "always"]],
     ids=" ".join,
 )
-def test_contexts_that_are_merged_or_split_add_up(options: list[str], folder: Path) -> None:
+def test_contexts_that_are_split_or_summarised_add_up(options: list[str], folder: Path) -> None:
     assert_sums(data(written(folder, *options)))
 
 

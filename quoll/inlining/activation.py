@@ -1,0 +1,92 @@
+"""One call of a function, with all that it calls, as a graph of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from quoll.facts.applied import Guidance
+from quoll.inlining.super_loops import super_loops
+from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
+
+__all__ = ["Activation", "activation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A call as a graph; ``nodes`` and ``loops`` are the indices in the whole."""
+
+    graph: Supergraph
+    nodes: tuple[int, ...]
+    loops: tuple[int, ...]
+
+
+def activation(graph: Supergraph, context: int, most: int) -> Activation | None:
+    """The call of a context; None for the root.
+
+    Also where it has more than ``most`` nodes, or is entered elsewhere than at its function.
+    """
+    if graph.contexts[context].parent is None:
+        return None
+    inside, pending, members = list[int](), [context], list[int]()
+    while pending:
+        inside.append(pending.pop())
+        members += graph.nodes_in[inside[-1]]
+        pending += graph.called_in[inside[-1]]
+        if len(members) > most:
+            return None
+    number = {old: new for new, old in enumerate(inside)}
+    starts = {
+        graph.edges[e].dst
+        for n in members
+        for e in graph.predecessors[n]
+        if graph.nodes[graph.edges[e].src].context not in number
+    }
+    if len(starts) != 1:
+        return None
+    called = (graph.contexts[c] for c in inside[1:])
+    contexts = (
+        replace(graph.contexts[context], parent=None, call_site=None),
+        *(replace(c, parent=number[c.parent]) for c in called if c.parent is not None),
+    )
+    members.sort()
+    nodes = tuple(replace(graph.nodes[n], context=number[graph.nodes[n].context]) for n in members)
+    return _piece(graph, contexts, nodes, members, starts.pop())
+
+
+def _piece(
+    graph: Supergraph,
+    contexts: tuple[Context, ...],
+    nodes: tuple[Node, ...],
+    members: list[int],
+    start: int,
+) -> Activation:
+    """Of nodes of the graph, which are ``nodes`` of ``contexts`` in the piece."""
+    number = {node: i for i, node in enumerate(members)}
+    kept = [
+        graph.edges[i]
+        for node in members
+        for i in graph.successors[node]
+        if graph.edges[i].dst in number
+    ]
+    edges = tuple(SuperEdge(number[e.src], number[e.dst], e.kind) for e in kept)
+    successors: list[list[int]] = [[] for _ in members]
+    predecessors: list[list[int]] = [[] for _ in members]
+    for index, edge in enumerate(edges):
+        successors[edge.src].append(index)
+        predecessors[edge.dst].append(index)
+    loops = super_loops(edges, successors, predecessors, number[start])
+    return Activation(
+        Supergraph(
+            contexts,
+            nodes,
+            edges,
+            tuple(map(tuple, successors)),
+            tuple(map(tuple, predecessors)),
+            number[start],
+            tuple(number[n] for n in members if n in graph.exit_nodes),
+            loops,
+            guidance=Guidance(replaced=graph.guidance.replaced),
+        ),
+        tuple(members),
+        tuple(graph.loop_at[members[loop.header]] for loop in loops),
+    )
