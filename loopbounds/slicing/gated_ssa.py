@@ -20,6 +20,7 @@ from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, STACK, Cell, HeaderCell, MemoryCell, cell_name, cell_width
 from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import FLAG
+from loopbounds.slicing.gates import PathGates
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
 from loopbounds.slicing.memo import MemoTable, UnboundedCounter
 from loopbounds.slicing.scope import ScopeValues, WordOrigin
@@ -27,15 +28,10 @@ from loopbounds.slicing.stack_taint import StackTaint
 from loopbounds.slicing.trips import TripCounts
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
-    FALSE,
-    TRUE,
     Term,
     add,
-    both,
     const,
-    either,
     ite,
-    negate,
     sub,
     sym,
 )
@@ -65,6 +61,20 @@ class CellAddress:
 Places = tuple[tuple[int, CellAddress], ...]  # of registers
 
 
+@dataclass(frozen=True, slots=True)
+class ScopeStart:
+    """Knowledge of the registers at the start of a scope: their ``places``.
+
+    ``outside``: also the values from outside that the loop preserves.
+    """
+
+    places: Places = ()
+    outside: bool = False
+
+
+NOTHING = ScopeStart()
+
+
 class SsaScope:
     """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
 
@@ -73,15 +83,12 @@ class SsaScope:
         code: GraphCode,
         loop: int | None,
         ssa: GatedSsa,
-        *,
-        known_start: bool = False,
-        places: Places = (),
+        known: ScopeStart = NOTHING,
     ) -> None:
         self.code = code
         self.loop = loop
         self._ssa = ssa
-        self.known_start = known_start  # what the loop does not change is known from outside
-        self._places = dict(places)  # registers at the start
+        self._known, self._places = known, dict(known.places)
         loops = code.graph.loops
         self.start = code.graph.entry if loop is None else loops[loop].header
         self._nodes = None if loop is None else loops[loop].nodes
@@ -90,29 +97,22 @@ class SsaScope:
         self.unbounded = ssa.unbounded
         self._at = MemoTable[tuple[int, Cell], Term](ssa.unbounded)
         self._instances = MemoTable[tuple[int, Term], Term](ssa.unbounded)
-        self._edges = MemoTable[int, Term](ssa.unbounded)
-        self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](ssa.unbounded)
         self._changes = MemoTable[tuple[int, Cell], bool](ssa.unbounded)
         self._incoming: dict[int, list[int]] = {}
         self.used: set[Assumption] = set()  # named assumptions of values
+        self.gates = PathGates(self)
         self.memory = LoadedWords(self)
         self.trips = TripCounts(self)
 
     def renewed(self) -> SsaScope:
         """The same without the values that depend on loops without a bound."""
-        scope = SsaScope(
-            self.code,
-            self.loop,
-            self._ssa,
-            known_start=self.known_start,
-            places=tuple(self._places.items()),
-        )
+        scope = SsaScope(self.code, self.loop, self._ssa, self._known)
         scope.leaves, scope.origin = dict(self.leaves), dict(self.origin)
         scope._at, scope._instances = self._at.for_good(), self._instances.for_good()
-        scope._edges, scope._reach = self._edges.for_good(), self._reach.for_good()
         scope._changes, scope._incoming = self._changes.for_good(), self._incoming
         scope.used = set(self.used)
-        scope.memory, scope.trips = self.memory.renewed(scope), self.trips.renewed(scope)
+        scope.gates, scope.memory = self.gates.renewed(scope), self.memory.renewed(scope)
+        scope.trips = self.trips.renewed(scope)
         return scope
 
     def contains(self, node: int) -> bool:
@@ -266,7 +266,7 @@ class SsaScope:
         return known
 
     def _leaf(self, cell: Cell) -> Term:
-        if self.known_start and isinstance(cell, int):
+        if self._known.outside and isinstance(cell, int):
             known = self._ssa.start_value(self, cell)
             if known is not None:
                 return known
@@ -330,24 +330,9 @@ class SsaScope:
         """The value of ``cell`` when a loop of this scope is entered."""
         return self.at_entries(header, self.incoming(header), cell)
 
-    def entered(self, node: int) -> Term:
-        """The condition under which ``node`` is reached, given that its dominator is."""
-        edges = self.incoming(node)
-        if len(edges) == 1:
-            return self.taken(edges[0])
-        guards = self._guards(node, edges)
-        condition = FALSE
-        for guard in guards:
-            condition = either(condition, guard)
-        return condition
-
     def unknown(self, node: int, cell: Cell) -> Term:
         """Any word, standing for ``cell`` at ``node``."""
         return self.input(node, f"unknown_{cell_name(cell)}", cell_width(cell), frame=True)
-
-    def choice(self, node: int, edge: int) -> Term:
-        """A free choice of an edge out of ``node``."""
-        return self.input(node, f"way{edge}", 1)
 
     def is_given(self, symbol: Term) -> bool:
         """Whether a word is unknown because it is there at the start, not because it was lost."""
@@ -372,7 +357,7 @@ class SsaScope:
         values = [value(e) for e in edges]
         if all(v is values[0] for v in values[1:]):
             return values[0]
-        guards = self._guards(node, edges)
+        guards = self.gates.guards(node, edges)
         merged = values[-1]
         for guard, v in zip(guards[:-1], values[:-1], strict=True):
             merged = ite(guard, v, merged)
@@ -381,70 +366,6 @@ class SsaScope:
     def joined(self, node: int, edges: Sequence[int], cell: Cell) -> Term:
         """The value of ``cell`` when control comes to ``node`` along one of ``edges``."""
         return self._join(node, edges, lambda e: self.along(e, cell))
-
-    def _guards(self, node: int, edges: Sequence[int]) -> list[Term]:
-        """Which edge was taken into a join; conditions from its dominator on, or free choices."""
-        key = node, tuple(edges)
-        reach = self._reach.get(key)
-        if reach is None:
-            since = self.unbounded.met
-            reach = self._reach.keep(key, self._reached(node, edges), since)
-        if not reach:
-            return [self.input(node, f"choice{e}", 1) for e in edges]
-        graph = self.code.graph
-        return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
-
-    def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
-        """For each node between what dominates ``edges`` and ``node``: when it is passed.
-
-        Nothing if there are too many.
-        """
-        acyclic, graph = self.code.acyclic, self.code.graph
-        stack = [graph.edges[e].src for e in edges]
-        top = acyclic.common_dominator(stack)
-        between = set(stack)
-        stack = [n for n in between if n != top]
-        while stack:
-            for e in self.incoming(stack.pop()):
-                source = graph.edges[e].src
-                if source not in between:
-                    between.add(source)
-                    if source != top:
-                        stack.append(source)
-                if len(between) > table.JOINED_NODES:
-                    return {}
-        reach = {top: TRUE}
-        for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
-            condition = FALSE
-            for e in self.incoming(n):
-                condition = either(condition, both(reach[graph.edges[e].src], self.taken(e)))
-            reach[n] = condition
-        return reach
-
-    def taken(self, edge: int) -> Term:
-        """When control takes ``edge`` out of its node; several that are alike are choices."""
-        known = self._edges.get(edge)
-        if known is None:
-            since = self.unbounded.met
-            known = self._edges.keep(edge, self._taken(edge), since)
-        return known
-
-    def _taken(self, edge: int) -> Term:
-        graph = self.code.graph
-        source = graph.edges[edge].src
-        leaves = self.leaving(source)
-        if graph.edges[edge].kind is EdgeKind.FALLTHROUGH:
-            return negate(leaves)
-        others = [
-            e for e in graph.successors[source] if graph.edges[e].kind is not EdgeKind.FALLTHROUGH
-        ]
-        if len(others) == 1:
-            return leaves
-        return both(leaves, self.input(source, f"way{edge}", 1))
-
-    def leaving(self, node: int) -> Term:
-        """When control goes elsewhere than to the next instruction in memory."""
-        return self.instance(node, self.code.effect(node).leaves)
 
     # --- Loops inside -----------------------------------------------------------------------
 
@@ -509,7 +430,7 @@ class SsaScope:
     @property
     def is_plain(self) -> bool:
         """Whether nothing is taken from outside the loop but places of registers."""
-        return self.loop is not None and not self.known_start
+        return self.loop is not None and not self._known.outside
 
 
 def _single(values: ValueSet | None) -> int | None:
@@ -580,7 +501,7 @@ class GatedSsa:
         """One iteration, of whose start nothing is known but ``places``."""
         key = loop, places
         if key not in self._plain:
-            self._plain[key] = SsaScope(self.code, loop, self, places=places)
+            self._plain[key] = SsaScope(self.code, loop, self, ScopeStart(places))
         return self._plain[key]
 
     def of_loop(self, loop: int) -> SsaScope:
@@ -588,7 +509,7 @@ class GatedSsa:
         if loop not in self._loop_scopes:
             earlier = self._earlier.get(loop)
             self._loop_scopes[loop] = (
-                SsaScope(self.code, loop, self, known_start=True)
+                SsaScope(self.code, loop, self, ScopeStart(outside=True))
                 if earlier is None
                 else earlier.renewed()
             )

@@ -54,18 +54,18 @@ class LoopIteration:
             if self._complete(node) and all(term is first for _, term in possible):
                 return first
         elif len(possible) == 1 and self._always(node):
-            self.exits.append(self._scope.taken(possible[0][0]))
+            self.exits.append(self._scope.gates.taken(possible[0][0]))
         going = [(e, term) for e, term in possible if term is not FALSE]
         if len(going) == 1 and self._is_recursive(node, going[0][0]):
-            return self._scope.leaving(node)
+            return self._scope.gates.leaving(node)
         result = FALSE
         for e, term in going:
-            result = either(result, both(self._scope.taken(e), term))
+            result = either(result, both(self._scope.gates.taken(e), term))
         if rewrite.size(result) <= table.LARGE_CONDITION:
             return result
         result = FALSE
         for e, term in going:
-            result = either(result, both(self._scope.choice(node, e), term))
+            result = either(result, both(self._scope.gates.choice(node, e), term))
         return result
 
     def _is_recursive(self, node: int, edge: int) -> bool:

@@ -263,7 +263,7 @@ class _Slicer:
 
     def _way_in(self, most: int | None = None) -> list[Term]:
         """The condition to enter the loop, or the nearest ``most`` conjuncts of it."""
-        return [self._whole.entered(node) for node, _ in islice(self._above(), most)]
+        return [self._whole.gates.entered(node) for node, _ in islice(self._above(), most)]
 
     def _above(self) -> Iterator[tuple[int, int]]:
         """The nodes that dominate the loop, the nearest first, each with its own dominator."""
@@ -283,7 +283,7 @@ class _Slicer:
                 for loop in code.acyclic.around(above)
             )
         ]
-        return [self._whole.entered(node) for node in left]
+        return [self._whole.gates.entered(node) for node in left]
 
     def _deciding(self, way_in: Sequence[Term]) -> dict[Term, Term]:
         """Conjuncts of the way in that are not certain, and their terms in first iterations."""

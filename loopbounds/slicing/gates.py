@@ -1,0 +1,107 @@
+"""Conditions under which control takes the edges of a scope: the gates of gated SSA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loopbounds.budgets import table
+from loopbounds.slicing.memo import MemoTable
+from loopbounds.slicing.scope import ScopeValues
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, both, either, negate
+from quoll.cfg.cfg import EdgeKind
+
+__all__ = ["PathGates"]
+
+
+class PathGates:
+    """Terms of one bit at the start of a scope, on demand."""
+
+    def __init__(self, scope: ScopeValues) -> None:
+        self._scope = scope
+        self._edges = MemoTable[int, Term](scope.unbounded)
+        self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](scope.unbounded)
+
+    def renewed(self, scope: ScopeValues) -> PathGates:
+        """The same for a scope without the values that depend on loops without a bound."""
+        gates = PathGates(scope)
+        gates._edges, gates._reach = self._edges.for_good(), self._reach.for_good()
+        return gates
+
+    def entered(self, node: int) -> Term:
+        """The condition under which ``node`` is reached, given that its dominator is."""
+        edges = self._scope.incoming(node)
+        if len(edges) == 1:
+            return self.taken(edges[0])
+        guards = self.guards(node, edges)
+        condition = FALSE
+        for guard in guards:
+            condition = either(condition, guard)
+        return condition
+
+    def choice(self, node: int, edge: int) -> Term:
+        """A free choice of an edge out of ``node``."""
+        return self._scope.input(node, f"way{edge}", 1)
+
+    def guards(self, node: int, edges: Sequence[int]) -> list[Term]:
+        """Which edge was taken into a join; conditions from its dominator on, or free choices."""
+        key = node, tuple(edges)
+        reach = self._reach.get(key)
+        if reach is None:
+            since = self._scope.unbounded.met
+            reach = self._reach.keep(key, self._reached(node, edges), since)
+        if not reach:
+            return [self._scope.input(node, f"choice{e}", 1) for e in edges]
+        graph = self._scope.code.graph
+        return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
+
+    def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
+        """For each node between what dominates ``edges`` and ``node``: when it is passed.
+
+        Nothing if there are too many.
+        """
+        acyclic, graph = self._scope.code.acyclic, self._scope.code.graph
+        stack = [graph.edges[e].src for e in edges]
+        top = acyclic.common_dominator(stack)
+        between = set(stack)
+        stack = [n for n in between if n != top]
+        while stack:
+            for e in self._scope.incoming(stack.pop()):
+                source = graph.edges[e].src
+                if source not in between:
+                    between.add(source)
+                    if source != top:
+                        stack.append(source)
+                if len(between) > table.JOINED_NODES:
+                    return {}
+        reach = {top: TRUE}
+        for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
+            condition = FALSE
+            for e in self._scope.incoming(n):
+                condition = either(condition, both(reach[graph.edges[e].src], self.taken(e)))
+            reach[n] = condition
+        return reach
+
+    def taken(self, edge: int) -> Term:
+        """When control takes ``edge`` out of its node; several that are alike are choices."""
+        known = self._edges.get(edge)
+        if known is None:
+            since = self._scope.unbounded.met
+            known = self._edges.keep(edge, self._taken(edge), since)
+        return known
+
+    def _taken(self, edge: int) -> Term:
+        graph = self._scope.code.graph
+        source = graph.edges[edge].src
+        leaves = self.leaving(source)
+        if graph.edges[edge].kind is EdgeKind.FALLTHROUGH:
+            return negate(leaves)
+        others = [
+            e for e in graph.successors[source] if graph.edges[e].kind is not EdgeKind.FALLTHROUGH
+        ]
+        if len(others) == 1:
+            return leaves
+        return both(leaves, self._scope.input(source, f"way{edge}", 1))
+
+    def leaving(self, node: int) -> Term:
+        """When control goes elsewhere than to the next instruction in memory."""
+        return self._scope.instance(node, self._scope.code.effect(node).leaves)
