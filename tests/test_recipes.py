@@ -18,7 +18,6 @@ import wcet
 from cache.geometry import Geometry
 from cache.policy import Policy, strict_rules
 from cache.simulator import Cache
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import prove_model
 from loopbounds.strategies.sampling import RunSampling
 from loopbounds.terms import bit_vectors as terms
@@ -33,6 +32,7 @@ from quoll.facts.fact import Fact
 from quoll.semantics.corrections import CORRECTIONS
 from quoll.semantics.lift import lift_afresh
 from tests.testing.arm.interpreter import ConcreteMachine
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, X, counted, word
 from tests.testing.quoll.building import build
 from wcet import cli

@@ -6,15 +6,12 @@ Where the user names no checker and there is no NuSMV, the SMT solver proves.
 from __future__ import annotations
 
 from loopbounds.nusmv.checker import NusmvChecker
-from loopbounds.nusmv.run import any_solver, find_solver
-from loopbounds.proof.bound import EITHER, NUSMV, SMT
+from loopbounds.nusmv.run import any_solver
+from loopbounds.proof.bound import EITHER, SMT
 from loopbounds.smt.checker import SmtChecker
-from loopbounds.smt.solver import PACKAGE
 from loopbounds.transition.checker import Checker
-from quoll.errors import SolverError
-from quoll.kept.versions import package_version
 
-__all__ = ["any_checker", "find_checker"]
+__all__ = ["any_checker"]
 
 
 def any_checker(name: str = EITHER) -> Checker:
@@ -23,12 +20,3 @@ def any_checker(name: str = EITHER) -> Checker:
     if name == SMT or (name == EITHER and not program.is_file()):
         return SmtChecker()
     return NusmvChecker(program)
-
-
-def find_checker(name: str = NUSMV) -> Checker:
-    """The checker of a name. Raises SolverError when it is missing."""
-    if name == SMT:
-        if package_version(PACKAGE) == "absent":
-            raise SolverError(f"{PACKAGE} is missing", hint="run 'make setup'")
-        return SmtChecker()
-    return NusmvChecker(find_solver())

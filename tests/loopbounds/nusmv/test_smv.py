@@ -9,7 +9,6 @@ from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.printing import SmvPrinter, TooLarge, is_sayable
 from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.proof.abstractions import LoopAbstractions, prove
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import prove_model
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
@@ -18,6 +17,7 @@ from loopbounds.terms.term import make
 from loopbounds.terms.well_typed import IllTyped
 from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.drawn_terms import Drawn, equals
 
 

@@ -16,7 +16,6 @@ from loopbounds.nusmv import run as nusmv
 from loopbounds.nusmv.checker import NusmvChecker
 from loopbounds.proof.abstractions import prove
 from loopbounds.proof.bound import CHECKERS, NUSMV, SMT
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
@@ -32,6 +31,7 @@ from loopbounds.transition.query import InvariantQuery, InvariantResult, Invaria
 from quoll.kept.versions import package_version
 from quoll.processes import children
 from tests.testing.loopbounds.bounded import function
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, PROVED, N, X, bits, counted, word
 
 THREES = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))

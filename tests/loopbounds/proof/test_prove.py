@@ -15,7 +15,6 @@ from loopbounds.nusmv import run as nusmv
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.proof.abstractions import LoopAbstractions, prove
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.reduction.canonical import canonical
 from loopbounds.reduction.coarsen import coarsen
@@ -29,6 +28,7 @@ from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import COUNT_WIDTH, LoopModel, StateVariable, at_most
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from tests.testing.loopbounds.brute_force import most_executions
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, mixed, models, small
 from tests.testing.loopbounds.models import (
     BUDGET,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof import triangular
 from loopbounds.proof.abstractions import prove
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.triangular import total_over
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.models import BUDGET, PROVED, N
 from tests.testing.quoll.building import build

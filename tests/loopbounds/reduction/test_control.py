@@ -8,7 +8,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import prove_explicit
 from loopbounds.reduction.control import control_of, demanded
 from loopbounds.strategies.explicit_states import states_of
@@ -18,6 +17,7 @@ from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, models, small
 from tests.testing.loopbounds.models import BUDGET
 

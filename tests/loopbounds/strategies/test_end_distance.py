@@ -8,7 +8,6 @@ from hypothesis import assume, given, settings
 from loopbounds.budgets.budget import Budget
 from loopbounds.budgets.table import RUN_STEPS, USEFUL
 from loopbounds.proof.abstractions import prove
-from loopbounds.proof.checkers import find_checker
 from loopbounds.sampling.runs import explore, longest
 from loopbounds.sampling.samples import Samples
 from loopbounds.strategies.end_distance import end_distances, longer_runs
@@ -17,6 +16,7 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.transition.model import LoopModel
 from tests.testing.loopbounds.brute_force import most_executions
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import Program
 from tests.testing.loopbounds.drawn_models import models
 from tests.testing.loopbounds.models import BUDGET, UP, M, N, X, bits, counted, word

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopbounds.proof.abstractions import prove
-from loopbounds.proof.checkers import find_checker
 from loopbounds.strategies.linear_phases import in_phases, phases_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, sym
@@ -16,6 +15,7 @@ from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.model import COUNT, LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
 from tests.testing.loopbounds.brute_force import most_executions
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.drawn_models import J, P, Q, models
 from tests.testing.loopbounds.models import BUDGET

@@ -1,0 +1,16 @@
+"""Checkers that are there, for tests that prove."""
+
+from __future__ import annotations
+
+from loopbounds.nusmv.checker import NusmvChecker
+from loopbounds.nusmv.run import find_solver
+from loopbounds.proof.bound import NUSMV, SMT
+from loopbounds.smt.checker import SmtChecker
+from loopbounds.transition.checker import Checker
+
+__all__ = ["find_checker"]
+
+
+def find_checker(name: str = NUSMV) -> Checker:
+    """The checker of a name. Raises SolverError if NuSMV is missing."""
+    return SmtChecker() if name == SMT else NusmvChecker(find_solver())
