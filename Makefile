@@ -12,7 +12,7 @@ KERNEL := build/bilby/kzm-after/kernel.elf
 PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests kernel recorder analyse demo check quick test coverage bench \
+.PHONY: help setup setup-tests kernel recorder analyse demo check quick test collected coverage bench \
     benchmark mutants docs man wheel clean
 
 help:
@@ -66,9 +66,13 @@ check: setup
 quick: setup
 	$(PYTEST) -m 'not slow'
 
+# Tests are compiled once, not in each worker.
+collected: setup
+	@text=$$(.venv/bin/pytest --collect-only --quiet) || { echo "$$text"; exit 1; }
+
 # The types take one processor, what is built the other.
 test: setup-tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernel recorder
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernel recorder collected
 	$(PYTEST)
 
 # Line by line in build/coverage/html; ARGS=tests/cache for the tests of one folder.
