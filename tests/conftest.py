@@ -71,6 +71,14 @@ def _shares(item: pytest.Item) -> bool:
     return any(fixtures[-1].scope == "module" for fixtures in found if fixtures)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Tests are printed, and known to ``--last-failed``, by names without their unit of work."""
+    at = report.nodeid.rfind("@")
+    if at > report.nodeid.rfind("]") and "PYTEST_XDIST_WORKER" not in os.environ:
+        report.nodeid = report.nodeid[:at]
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: no collection of garbage looks at them again."""
     gc.collect()
