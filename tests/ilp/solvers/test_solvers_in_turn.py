@@ -48,6 +48,7 @@ NO_PATH = says(Answer(Status.INFEASIBLE, None, None, None))
 TOO_LOW = says(Answer(Status.OPTIMAL, (1.0, 1.0), 4.0, None))  # its own counts reach 106
 
 
+@pytest.mark.slow("waits for solvers that fail")
 @pytest.mark.parametrize("solve", [REFUSES, STAYS_AWAY, NO_PATH, TOO_LOW])
 def test_the_next_one_is_asked(monkeypatch: pytest.MonkeyPatch, solve: Solve) -> None:
     monkeypatch.setattr(Highs, "solve", solve)
@@ -99,6 +100,7 @@ def test_where_nobody_answers_the_longest_path_is_a_bound(monkeypatch: pytest.Mo
     assert "constraints left out; Highs stopped with model status 15" in proof.method
 
 
+@pytest.mark.slow("many integer programs are solved")
 def test_a_claim_that_there_is_no_path_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     at_least = Row("fact", "my.facts:1", ((0, -1),), False, -10, FACT)
     model = PAIR.with_rows([at_least])

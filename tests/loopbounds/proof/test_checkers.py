@@ -51,6 +51,7 @@ def answering(
     monkeypatch.setattr(nusmv, "check_invariants", ask)
 
 
+@pytest.mark.slow("starts a worker for each pair")
 @pytest.mark.parametrize("proof", InvariantVerdict)
 @pytest.mark.parametrize("some", InvariantVerdict)
 def test_only_one_pair_of_answers_is_a_proof(

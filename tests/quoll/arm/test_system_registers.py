@@ -44,6 +44,7 @@ def test_rows_are_found_and_are_what_the_ops_do(
     assert refused(insn) == row.refused
 
 
+@pytest.mark.slow("decodes thousands of instructions")
 def test_every_write_is_in_a_row() -> None:
     """What no row names may do anything: it is refused, and no stage counts on memory behind it."""
     known = 0
