@@ -75,7 +75,7 @@ def test_a_loop_with_first_iterations_is_a_scope_with_them_and_without() -> None
         inside = {graph.nodes[n].block.addr for n in scopes.executed[loop.index]}
         same = [found for found in addresses.values() if found <= inside]
         assert same, "all blocks of a loop as it was before unrolling"
-        entries = {graph.origin(e) for e in loop.entries}
+        entries = {graph.edges[e].src for e in loop.entries}
         assert entries.isdisjoint(loop.nodes)
 
 

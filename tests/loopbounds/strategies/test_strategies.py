@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import loopbounds
-from loopbounds.proof.checkers import find_checker
 from loopbounds.proof.prove import STRATEGIES
 from loopbounds.strategies.explicit_states import ExplicitStates
 from loopbounds.strategies.session import OutOfTime
 from loopbounds.strategies.strategy import ProofTask
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.transition.model import LoopModel, StateVariable
+from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, PROVED, UP, M, N, X, bits, counted, word
 
 DOCUMENT = Path(loopbounds.__file__).parents[1] / "docs" / "loopbounds.md"
