@@ -18,7 +18,7 @@ from loopbounds.proof import keys, rounds
 from loopbounds.proof.bound import SMT
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, prove_model
-from loopbounds.proof.store import CachedProof
+from loopbounds.proof.store import CachedProof, GraphBounds
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
@@ -34,10 +34,12 @@ from tests.testing.quoll.building import build
 
 
 def records(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files of answers for whole graphs, and of proofs."""
+    """The files of bounds of whole graphs, and of proofs."""
     found = sorted(folder.glob("*.quoll"))
     whole = [
-        f for f in found if b"Answers" in zlib.decompress(f.read_bytes()[len(MAGIC) + DIGEST :])
+        f
+        for f in found
+        if GraphBounds.__name__.encode() in zlib.decompress(f.read_bytes()[len(MAGIC) + DIGEST :])
     ]
     return whole, [f for f in found if f not in whole]
 
@@ -49,8 +51,8 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     options = BoundOptions(Budget(seconds=20), workers=2, store=Store(tmp_path))
     first = code.bounds(options=options)
     assert [b.bound is None for b in first].count(True) == 1
-    [answers], proofs = records(tmp_path)
-    answers.unlink()
+    [bounds_of_graph], proofs = records(tmp_path)
+    bounds_of_graph.unlink()
     kept = [Store(tmp_path).value(proof.stem, CachedProof).bound for proof in proofs]
     assert set(kept) == {b.bound for b in first}
     asked: list[str] = []
@@ -75,7 +77,7 @@ def edited(path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda _: b"[]", lambda _: b"\xff\xfe", edited])
-def test_a_damaged_store_is_asked_again(
+def test_a_damaged_record_is_proved_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     damage: Callable[[Path], bytes],
@@ -85,8 +87,8 @@ def test_a_damaged_store_is_asked_again(
     code = function("fixed")
     options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
     code.bounds(options=options)
-    [answers], proofs = records(tmp_path)
-    for damaged in ([answers], [answers, *proofs]):
+    [bounds_of_graph], proofs = records(tmp_path)
+    for damaged in ([bounds_of_graph], [bounds_of_graph, *proofs]):
         for file in damaged:
             file.write_bytes(damage(file))
         begin_run()
@@ -95,7 +97,7 @@ def test_a_damaged_store_is_asked_again(
         assert text.count("is damaged") == text.count("\n") == 1
 
 
-def test_answers_are_found_without_slicing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_bounds_need_no_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of a whole graph is read, models included, as long as nothing changed."""
     code = function("masked")
     options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path / "cache"))
