@@ -83,7 +83,7 @@ UNKNOWN_OPS = Treatment("results unknown", "quoll.semantics.system:system_ops")
 NO_OPS = Treatment("no effect on registers, flags or memory", "quoll.semantics.system:NO_EFFECT")
 TIMED = Treatment("cycles of its row", "pipeline.classes:classify_insn")
 OPS_TO_SLICES = Treatment("by its ops", "loopbounds.slicing.effects:block_effect")
-OPS_TO_MACHINE = Treatment("by its ops", "loopbounds.execution.machine:Machine")
+OPS_TO_MACHINE = Treatment("by its ops", "loopbounds.execution.machine:ConcreteMachine")
 ENDS = Treatment("the path ends, or goes on at a known place", "quoll.cfg.discover:FunctionBuilder")
 UNRESOLVED = Treatment("refused unless a fact says more", "quoll.cfg.discover:FunctionBuilder")
 REFUSED_WRITE = Treatment("refused by name", "wcet.analysis.refusals:refuse_control_writes")
@@ -552,7 +552,7 @@ _STAGES_OF_REGISTERS: Mapping[Column, Treatment] = {
     Column.CACHES: Treatment("its effects", "cache.maintenance:cache_operation"),
     Column.PIPELINE: TIMED,
     Column.SLICES: Treatment("by its ops", "loopbounds.slicing.effects:block_effect"),
-    Column.MACHINE: Treatment("by its ops", "loopbounds.execution.memory:Memory"),
+    Column.MACHINE: Treatment("by its ops", "loopbounds.execution.memory:ConcreteMemory"),
 }
 
 
