@@ -71,6 +71,7 @@ def test_one_fact_answers(shape: str, thumb: bool) -> None:
     assert not cfg.returns
 
 
+@pytest.mark.slow("compiles many programs")
 @needs("clang")
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -9,8 +9,9 @@ import pytest
 
 from campaigns import fuzz_elf
 from campaigns.fuzz_elf import campaign
+from tests.testing.harness.cases import cases
 
-PARTS, CASES = 4, 75
+PARTS, CASES = 2, cases(40)
 
 
 @pytest.mark.slow("extracts many damaged files")

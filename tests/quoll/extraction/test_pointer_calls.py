@@ -22,6 +22,7 @@ RUN = needs("qemu-arm", "clang", "arm-none-eabi-g++")
 SEEDS = range(1000, 1000 + 2 * len(BUILDS))  # others than those of the campaign
 
 
+@pytest.mark.slow("compiles random programs and executes them")
 @RUN
 @pytest.mark.parametrize("seed", SEEDS)
 def test_proposals_contain_what_runs(seed: int) -> None:

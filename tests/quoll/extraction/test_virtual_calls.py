@@ -23,6 +23,7 @@ NO_EXCEPTIONS = "-fno-exceptions"
 KNOWN = re.compile(r"_Z(?:7each|7last)_(?P<root>C\d+?)[PR]|_ZNK?\d+(?P<own>C\d+?)\d*m\d+_")
 
 
+@pytest.mark.slow("compiles random programs and executes them")
 @pytest.mark.parametrize(("build", "seed"), list(zip(BUILDS, SEEDS, strict=True)))
 def test_candidates_contain_what_runs(build: str, seed: int) -> None:
     """One question for all classes, and one for each table; a few where a pointer was spilled."""
@@ -35,6 +36,7 @@ def test_candidates_contain_what_runs(build: str, seed: int) -> None:
     assert sum("any vtable" in q.missing[0].fact for q in asked) <= 2
 
 
+@pytest.mark.slow("compiles large programs")
 @pytest.mark.parametrize("seed", range(3, 5))
 def test_a_class_stands_for_all_below_it(seed: int) -> None:
     """Each call is stated to be of the class that the source says, and QEMU agrees."""

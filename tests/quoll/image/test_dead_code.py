@@ -115,6 +115,7 @@ def compared(folder: Path, compiler: str, flags: list[str], linker: str) -> list
     return found
 
 
+@pytest.mark.slow("compiles many programs")
 @pytest.mark.parametrize(
     ("compiler", "linker", "first", "flags"),
     [
