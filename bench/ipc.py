@@ -28,23 +28,28 @@ from statistics import mean, median, stdev
 
 from campaigns.documented import markdown, replace
 from campaigns.kernel_bounds import sizes
-from ilp.paths.check import path_cycles
+from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
-from pipeline.simulator import Executed
+from pipeline.pipeline_simulator import ExecutedInsn
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import InputError
 from quoll.image.image import Image
 from quoll.recordings.trace import Execution, Trace
 from tests.testing.harness import build, qemu
-from wcet.analysis.analyse import analyse
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
-from wcet.executions.pieces import cut
-from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, executed, random_machine, taking_the_exception
-from wcet.platforms.platform import Platform
+from wcet.analysis.analysis import analyse
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.path_replay import (
+    StartContents,
+    executed,
+    random_machine,
+    taking_the_exception,
+)
+from wcet.executions.recorded_paths import cut
+from wcet.platforms.platform_model import Platform
 from wcet.request import add_analysis, requested
 
 __all__ = ["Round", "Timed", "main", "rounds", "timed"]
@@ -162,7 +167,10 @@ def _addresses(execution: Execution) -> dict[int, int]:
 
 
 def _repeated(
-    steps: Sequence[Sequence[Executed]], platform: Platform, contents: StartContents, random: Random
+    steps: Sequence[Sequence[ExecutedInsn]],
+    platform: Platform,
+    contents: StartContents,
+    random: Random,
 ) -> list[list[int]]:
     """Cycles of each path in each round, on one machine that goes on."""
     every = [step for path in steps for step in path]
@@ -183,7 +191,7 @@ def _repeated(
     return found
 
 
-def charged(execution: Execution, result: Result) -> tuple[int, int]:
+def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
     """What the analysis charges for this path, and the bound of its entry."""
     entry = next(e for e in result.entries.values() if e.address == execution.entry)
     pieces = cut(entry.paths, result.image, [[execution]])
@@ -201,7 +209,7 @@ def table(board: str, preset: str, trace: Path) -> str:
     add_analysis(parser)
     values = sizes() if preset == "before" else {}
     options = parser.parse_args([f"--set={name}={value}" for name, value in values.items()])
-    result = analyse(kernel, requested(options, []), Stages(verbose=False))
+    result = analyse(kernel, requested(options, []), StageLog(verbose=False))
     found = rounds(Trace.read(trace))
     if [len(r.executions) for r in found] != [len(names) for names in OPERATIONS]:
         raise InputError(f"{len(found)} rounds were found", hint="is pingpong.c another program?")

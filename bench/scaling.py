@@ -27,7 +27,7 @@ from typing import Any
 
 from bench.program import build, generate
 from campaigns.documented import replace
-from quoll.kept.versions import file_version, versions
+from quoll.results.versions import file_version, versions
 
 __all__ = ["Measured", "main", "measure"]
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from random import Random
 
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import maximise, solver_named
 from quoll.errors import SolverError, WcetError
 
@@ -24,12 +24,12 @@ SOLVERS = ("cbc", "highs")
 LARGEST = 100  # bound of a loop
 
 
-def nests(size: int, random: Random) -> Model:
+def nests(size: int, random: Random) -> IntegerProgram:
     """A chain of loop nests with at least ``size`` variables."""
     names: list[str] = []
     upper: list[int] = []
     costs: list[int] = []
-    rows: list[Row] = []
+    rows: list[LinearRow] = []
 
     def edge(most: int, cost: int) -> int:
         names.append(f"x{len(names)}")
@@ -39,7 +39,7 @@ def nests(size: int, random: Random) -> Model:
 
     def flow(into: Sequence[int], out: Sequence[int], given: int = 0) -> None:
         terms = (*((x, 1) for x in out), *((x, -1) for x in into))
-        rows.append(Row(f"flow{len(rows)}", "flow", terms, True, given))
+        rows.append(LinearRow(f"flow{len(rows)}", "flow", terms, True, given))
 
     before: list[int] = []
     while len(names) < size:
@@ -51,7 +51,7 @@ def nests(size: int, random: Random) -> Model:
             bound = random.randint(2, LARGEST)
             back.append(edge(most * (bound - 1), random.randrange(10)))
             leaves.append(edge(most, random.randrange(10)))
-            rows.append(Row(f"loop{len(rows)}", f"loop bound {bound}",
+            rows.append(LinearRow(f"loop{len(rows)}", f"loop bound {bound}",
                             ((back[-1], 1), (entry, 1 - bound)), False, 0))  # fmt: skip
             inner = edge(most * bound, random.randrange(100))
             flow([entry, back[-1]], [inner])
@@ -63,10 +63,10 @@ def nests(size: int, random: Random) -> Model:
             flow(ends, [again, leave])
             ends = [leave]
         before = ends
-    return Model(tuple(names), tuple(upper), tuple(costs), 0, tuple(rows))
+    return IntegerProgram(tuple(names), tuple(upper), tuple(costs), 0, tuple(rows))
 
 
-def outcome(model: Model, name: str, limit: float) -> tuple[str, int | None]:
+def outcome(model: IntegerProgram, name: str, limit: float) -> tuple[str, int | None]:
     """What a solver proves, for people, and the bound if it is the maximum."""
     solver, start = solver_named(name), time.perf_counter()
     try:

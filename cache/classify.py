@@ -1,6 +1,6 @@
 """Classification of every memory reference of a supergraph: the entrance to this package.
 
-L1 is analysed in full. Of L2 only lines that are locked in it are known: an access reaches L2
+L1 is analysed in full. Of L2 only locked lines are known: an access reaches L2
 only if L1 misses, L1 is never *proved* to miss from an unknown initial state (the real cache has
 more ways than the model counts), so every access is uncertain there, and join(access, no access)
 adds nothing to what is known, which is nothing at the start (rules 6 and 10). All other L2
@@ -9,13 +9,13 @@ references are not classified, at the cost of a miss; ``docs/caches.md`` has the
 
 from __future__ import annotations
 
-from cache.data_cache import Addresses, DataClassifier
+from cache.data_cache import DataAddresses, DataClassifier
 from cache.events import FlowOrder
-from cache.geometry import Hierarchy
+from cache.geometry import CacheHierarchy
 from cache.instruction_cache import FetchClassifier
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
-from cache.reference import Classification, Reference
+from cache.reference import CacheClassification, Reference
 from quoll.assumptions import AT_ENTRY, EVICTION, LOCKED, NOTHING_KNOWN, Assumption
 from quoll.inlining.supergraph import Supergraph
 
@@ -24,12 +24,12 @@ __all__ = ["classify"]
 
 def classify(
     graph: Supergraph,
-    values: Addresses,
-    hierarchy: Hierarchy,
-) -> Classification:
+    values: DataAddresses,
+    hierarchy: CacheHierarchy,
+) -> CacheClassification:
     """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
 
-    How often loops are repeated is not asked: see ``Classification.counted``.
+    Loop bounds are not needed: see ``CacheClassification.counted``.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
     fetches = FetchClassifier(graph, flow, scopes, hierarchy).run()
@@ -44,7 +44,7 @@ def classify(
                 first[edge] += lines
             if loop.header == graph.entry:
                 start += lines
-    return Classification(
+    return CacheClassification(
         references, fetches.edges, tuple(first), _assumptions(hierarchy), fetches.leaving, start
     )
 
@@ -56,7 +56,7 @@ def _in_order(fetches: tuple[Reference, ...], data: tuple[Reference, ...]) -> tu
     return tuple(sorted(fetches + data, key=lambda r: r.insn))
 
 
-def _assumptions(hierarchy: Hierarchy) -> tuple[Assumption, ...]:
+def _assumptions(hierarchy: CacheHierarchy) -> tuple[Assumption, ...]:
     held = (
         ("L1I", hierarchy.locked_i),
         ("L1D", hierarchy.locked_d),

@@ -1,24 +1,24 @@
-"""Data accesses: the lines that a load or store may touch, from what is known of its address."""
+"""Data accesses: the lines that a load or store may touch, by the known part of its address."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import NamedTuple
 
-from cache.geometry import Geometry, Hierarchy
-from cache.lines import ANY_SET, Target
+from cache.geometry import CacheGeometry, CacheHierarchy
+from cache.lines import ANY_SET, AccessedLines
 from cache.reference import UNCACHED
-from quoll.arm.floating_point import vector_part
-from quoll.arm.insn import Access, Insn, MemoryAccess
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import AccessKind, Insn, MemoryAccess
 from quoll.image.memory_map import Cacheability
-from quoll.values.values import SymbolicAddress
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.value_results import SymbolicAddress
 
-__all__ = ["DataAccess", "DataModel"]
+__all__ = ["DataAccess", "DataAccessModel"]
 
 WORD = 4
-REMEMBERED = 1 << 10  # sets of lines that are kept
-MEMBERS = 256  # of an address set that are looked at one by one
+REMEMBERED = 1 << 10  # sets of lines that are retained
+MEMBERS = 256  # of an address set that are analysed one by one
 
 
 class DataAccess(NamedTuple):
@@ -29,7 +29,7 @@ class DataAccess(NamedTuple):
     in cached memory of fixed translation.
     """
 
-    access: Access
+    access: AccessKind
     low: int | None
     high: int | None
     words: int
@@ -47,18 +47,18 @@ class DataAccess(NamedTuple):
     sets: int = ANY_SET  # in which its line may be, bit n for set n
 
     @property
-    def target(self) -> Target:
-        """What the access may touch."""
-        return Target(self.candidates, self.symbol, self.spans, self.sets)
+    def target(self) -> AccessedLines:
+        """The lines that the access may touch."""
+        return AccessedLines(self.candidates, self.symbol, self.spans, self.sets)
 
 
-class DataModel:
+class DataAccessModel:
     """Lines per instruction and address set."""
 
-    def __init__(self, hierarchy: Hierarchy) -> None:
+    def __init__(self, hierarchy: CacheHierarchy) -> None:
         self._hierarchy = hierarchy
-        self._geometry: Geometry = hierarchy.l1d
-        self._lines_seen: dict[int, tuple[Cacheability, bool]] = {}
+        self._geometry: CacheGeometry = hierarchy.l1d
+        self._line_cache: dict[int, tuple[Cacheability, bool]] = {}
 
     def accesses(
         self, insn: Insn, addresses: ValueSet | None, origin: SymbolicAddress | None = None
@@ -76,11 +76,11 @@ class DataModel:
         if exact is not None:
             return self._exact(insn, memory, exact, size)
         if addresses is None or addresses.high + size > 1 << 32:
-            return self._spread(insn, memory, None, None, origin)
+            return self._one_line_each(insn, memory, None, None, origin)
         candidates = self._candidates(addresses, size)
         if candidates is not None and len(candidates) == 1:
             return self._one_line(insn, memory, addresses, candidates[0])
-        return self._spread(insn, memory, addresses, candidates, origin)
+        return self._one_line_each(insn, memory, addresses, candidates, origin)
 
     def _exact(
         self, insn: Insn, memory: MemoryAccess, addr: int, size: int
@@ -108,22 +108,22 @@ class DataModel:
             certain=fixed and self._surely_fills(insn, memory),
             executed=not insn.conditional,
             exclusive=memory.exclusive,
-            vector=vector_part(insn) is not None,
+            vector=vector_role(insn) is not None,
             end=(line + 1) * self._geometry.line_bytes - 1,
             sets=1 << self._geometry.index_set_of(line),
         )  # fmt: skip
 
     def _line(self, line: int) -> tuple[Cacheability, bool]:
         """Whether a line is cached, and whether that and its translation never change."""
-        seen = self._lines_seen.get(line)
-        if seen is None:
+        line_cache = self._line_cache.get(line)
+        if line_cache is None:
             size, memory = self._geometry.line_bytes, self._hierarchy.memory
             kind = memory.cacheability(line * size, line * size + size - 1)
             fixed = kind is Cacheability.ALWAYS and memory.fixed(line * size)
-            seen = self._lines_seen[line] = (kind, fixed)
-        return seen
+            line_cache = self._line_cache[line] = (kind, fixed)
+        return line_cache
 
-    def _spread(
+    def _one_line_each(
         self,
         insn: Insn,
         memory: MemoryAccess,
@@ -160,7 +160,7 @@ class DataModel:
                     certain=named and self._surely_fills(insn, memory),
                     executed=not insn.conditional,
                     exclusive=memory.exclusive,
-                    vector=vector_part(insn) is not None,
+                    vector=vector_role(insn) is not None,
                     end=None if high is None else high + size - 1,
                     symbol=None if origin is None else origin.symbol,
                     spans=(blocks[n],) if exactly else blocks,
@@ -196,7 +196,11 @@ class DataModel:
 
     def _surely_fills(self, insn: Insn, memory: MemoryAccess) -> bool:
         """Whether the line is in the cache afterwards, if it is cached memory."""
-        fills = (Access.LOAD, Access.STORE) if self._geometry.write_allocate else (Access.LOAD,)
+        fills = (
+            (AccessKind.LOAD, AccessKind.STORE)
+            if self._geometry.write_allocate
+            else (AccessKind.LOAD,)
+        )
         return memory.access in fills and not insn.conditional and not memory.exclusive
 
     def _alignment(self, memory: MemoryAccess, addresses: ValueSet | None) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """Classification of data accesses in L1, in every context.
 
 A load of unknown address may fill any set, one of partly known address the sets it can touch; a
-store never changes what is resident (rule 6), with LRU it may change the order of lines. Loads
+store never changes the resident lines (rule 6); with LRU it may change their order. Loads
 whose addresses are unknown but differ by a known constant find each other's lines (rule 13), and
-so do those of one load from one round of a loop to the next (``cache.streams``).
+so do the accesses of one load in successive iterations (``cache.streams``).
 """
 
 from __future__ import annotations
@@ -13,40 +13,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from cache.data_accesses import DataAccess, DataModel
-from cache.events import UNSEEN, Event, Events, FlowOrder
-from cache.geometry import Hierarchy
+from cache.data_accesses import DataAccess, DataAccessModel
+from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
+from cache.geometry import CacheHierarchy
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
 from cache.may import presence
-from cache.must import MustVerdict, Residency
+from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
-from cache.policy import Policy
-from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference, Stream
-from cache.streams import Loads, find_streams
-from quoll.arm.floating_point import vector_part
-from quoll.arm.insn import Access
+from cache.policy import ReplacementPolicy
+from cache.reference import AT_HOME, UNCACHED, AccessStream, HitClass, Reference, ReferenceKind
+from cache.streams import LoadEvents, find_streams
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import AccessKind
 from quoll.cfg.cfg import Block
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
-from quoll.values.values import SymbolicAddress
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.value_results import SymbolicAddress
 
-__all__ = ["Addresses", "DataClasses", "DataClassifier"]
+__all__ = ["DataAddresses", "DataClasses", "DataClassifier"]
 
 BEFORE_ANYTHING, LOCKED = (
-    MustVerdict(resident=False, paid=False),
-    MustVerdict(resident=True, paid=False),
+    MustVerdict(resident=False, credited=False),
+    MustVerdict(resident=True, credited=False),
 )
 
 # Whether VFP and NEON fill L1, and what becomes of a line there that they store to, is a matter of
 # the core (Cortex-A8: L1NEON of its auxiliary control register). So each such access is charged,
 # and nothing is known of L1 after it.
-BY_VECTOR_UNIT = Event(None, forget=True)
+BY_VECTOR_UNIT = CacheEvent(None, forget=True)
 
 
-class Addresses(Protocol):
-    """What the value analysis knows of data addresses."""
+class DataAddresses(Protocol):
+    """The results of the value analysis about data addresses."""
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         """Addresses of the first byte that instruction ``insn`` of ``node`` may access.
@@ -57,7 +57,7 @@ class Addresses(Protocol):
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
         """The same address relative to a symbol; None if it is a constant, or cannot be said."""
 
-    def images(self, edge: int) -> Mapping[int, int]:
+    def aliases(self, edge: int) -> Mapping[int, int]:
         """For each symbol at the target of ``edge`` the term of the source that it stands for."""
 
 
@@ -69,20 +69,20 @@ class DataClasses:
     loops: dict[int, tuple[Reference, ...]]
 
 
-class _Part(NamedTuple):
+class _AccessStep(NamedTuple):
     """One line of an access with its event, or an operation on the cache."""
 
     insn: int
     access: DataAccess | None
     scope: int | None  # the loop in which it misses at most once
-    event: Event | None
+    event: CacheEvent | None
     operation: CacheOperation | None = None
     held: bool = False  # locked: it hits, and changes nothing
-    stream: Stream | None = None
+    stream: AccessStream | None = None
 
 
-def _events(parts: Sequence[Sequence[_Part]]) -> list[list[Event]]:
-    return [[part.event for part in of_node if part.event] for of_node in parts]
+def _events(steps: Sequence[Sequence[_AccessStep]]) -> list[list[CacheEvent]]:
+    return [[step.event for step in of_node if step.event] for of_node in steps]
 
 
 class DataClassifier:
@@ -93,13 +93,13 @@ class DataClassifier:
         graph: Supergraph,
         flow: FlowOrder,
         scopes: LoopScopes,
-        hierarchy: Hierarchy,
-        addresses: Addresses,
+        hierarchy: CacheHierarchy,
+        addresses: DataAddresses,
     ) -> None:
         self.graph, self.flow, self.scopes = graph, flow, scopes
         self.hierarchy, self.addresses = hierarchy, addresses
         self.policy = hierarchy.policy
-        self.model = DataModel(hierarchy)
+        self.model = DataAccessModel(hierarchy)
         self.locked = self._locked()
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
@@ -118,66 +118,68 @@ class DataClassifier:
             else frozenset[int]()
             for loop in self.scopes.loops
         ]
-        parts = [
-            [self._part(i, what, self.scopes.around[n], persistent) for i, what in found]
+        steps = [
+            [self._step(i, what, self.scopes.around[n], persistent) for i, what in found]
             for n, found in enumerate(accesses)
         ]
         along = [self._along(e) for e in range(len(self.graph.edges))]
-        residency = self._residency(parts, along)
-        streams = self._streams(parts, along, residency)
+        residency = self._residency(steps, along)
+        streams = self._streams(steps, along, residency)
         if streams:
             for (node, position), stream in streams.items():
-                parts[node][position] = _as_stream(parts[node][position], stream)
-            if self.policy is Policy.FIFO:  # there a charge makes a line stay that is not made now
-                residency = self._residency(parts, along)
-        events = Events(_events(parts), along)
+                steps[node][position] = _as_stream(steps[node][position], stream)
+            if (
+                self.policy is ReplacementPolicy.FIFO
+            ):  # there a charge makes a line stay that is not made now
+                residency = self._residency(steps, along)
+        events = CacheEvents(_events(steps), along)
         missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
         nodes = tuple(
             self._classify(n, of, residency.inside(n, here), missing.inside(n, here))
-            for n, (of, here) in enumerate(zip(parts, events.nodes, strict=True))
+            for n, (of, here) in enumerate(zip(steps, events.nodes, strict=True))
         )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out)
 
     def _residency(
-        self, parts: Sequence[Sequence[_Part]], along: Sequence[tuple[Event, ...]]
-    ) -> Residency:
-        return Residency(
+        self, steps: Sequence[Sequence[_AccessStep]], along: Sequence[tuple[CacheEvent, ...]]
+    ) -> MustAnalysis:
+        return MustAnalysis(
             self.flow,
             self.hierarchy.l1d,
             self.policy,
-            Events(_events(parts), along),
-            self.addresses.images,
+            CacheEvents(_events(steps), along),
+            self.addresses.aliases,
             self.hierarchy.initial_d.held.lines(),
         )
 
     def _streams(
         self,
-        parts: Sequence[Sequence[_Part]],
-        along: Sequence[tuple[Event, ...]],
-        residency: Residency,
-    ) -> dict[tuple[int, int], Stream]:
-        """Loads that miss once per line, by node and position among its parts."""
+        steps: Sequence[Sequence[_AccessStep]],
+        along: Sequence[tuple[CacheEvent, ...]],
+        residency: MustAnalysis,
+    ) -> dict[tuple[int, int], AccessStream]:
+        """Loads that miss once per line, by node and position among its steps."""
         around = self.scopes.around
         looping = {
-            loop for n, of in enumerate(parts) if any(map(_may_be_stream, of)) for loop in around[n]
+            loop for n, of in enumerate(steps) if any(map(_may_be_stream, of)) for loop in around[n]
         }
-        filling: dict[int, list[Event | None]] = {}
-        candidates: dict[tuple[int, int], tuple[Event, int]] = {}
+        filling: dict[int, list[CacheEvent | None]] = {}
+        candidates: dict[tuple[int, int], tuple[CacheEvent, int]] = {}
         for n in {n for loop in looping for n in self.scopes.executed[loop]}:
-            verdicts = residency.inside(n, [part.event for part in parts[n] if part.event])
+            verdicts = residency.inside(n, [step.event for step in steps[n] if step.event])
             if verdicts is None:
                 continue
             events = filling.setdefault(n, [])
-            alone = Counter(part.insn for part in parts[n])
+            alone = Counter(step.insn for step in steps[n])
             told = iter(verdicts)
-            for part in parts[n]:
-                hits = part.event is not None and next(told).resident
-                events.append(None if hits else part.event)
-                if part.event and not hits and alone[part.insn] == 1 and _may_be_stream(part):
-                    spans = part.event.target.spans if part.event.target else ()
-                    candidates[n, len(events) - 1] = part.event, spans[-1][1] - spans[0][0]
-        loads = Loads(filling, along, candidates, self.addresses.images)
+            for step in steps[n]:
+                hits = step.event is not None and next(told).resident
+                events.append(None if hits else step.event)
+                if step.event and not hits and alone[step.insn] == 1 and _may_be_stream(step):
+                    spans = step.event.target.spans if step.event.target else ()
+                    candidates[n, len(events) - 1] = step.event, spans[-1][1] - spans[0][0]
+        loads = LoadEvents(filling, along, candidates, self.addresses.aliases)
         return find_streams(self.graph, self.scopes, self.hierarchy.l1d, loads)
 
     def _locked(self) -> LockedLines:
@@ -187,7 +189,7 @@ class DataClassifier:
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
         unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
         dropped = any(operation.forget_d for operation in operations) or any(
-            insn.memory is not None and vector_part(insn) is not None
+            insn.memory is not None and vector_role(insn) is not None
             for node in self.graph.nodes
             for insn in node.block.insns
         )
@@ -202,7 +204,7 @@ class DataClassifier:
         fixed = self.hierarchy.memory.fixed
         return all(self.locked.holds_line(n) and fixed(n * size) for n in lines)
 
-    def _along(self, edge: int) -> tuple[Event, ...]:
+    def _along(self, edge: int) -> tuple[CacheEvent, ...]:
         """What an edge does beside renaming symbols."""
         return (UNSEEN,) if self.graph.passed(edge) else ()
 
@@ -238,8 +240,8 @@ class DataClassifier:
             if what.vector:
                 return None
             geometry = self.hierarchy.l1d
-            fills = what.access is not Access.STORE or geometry.write_allocate
-            fills = fills or self.policy is Policy.LRU
+            fills = what.access is not AccessKind.STORE or geometry.write_allocate
+            fills = fills or self.policy is ReplacementPolicy.LRU
             if not fills or what.memory in UNCACHED or self._holds(what):
                 continue
             if what.candidates is None:
@@ -247,111 +249,121 @@ class DataClassifier:
             lines.update(what.candidates)
         return frozenset(lines)
 
-    def _part(
+    def _step(
         self,
         insn: int,
-        what: DataAccess | CacheOperation,
+        effect: DataAccess | CacheOperation,
         loops: tuple[int, ...],
         persistent: Sequence[frozenset[int]],
-    ) -> _Part:
-        if isinstance(what, CacheOperation):
-            changes = what.forget_d or what.retranslates
-            empties = what.forget_d and what.empties
-            operation = Event(None, forget=what.forget_d, empties=empties, rename=True)
+    ) -> _AccessStep:
+        if isinstance(effect, CacheOperation):
+            changes = effect.forget_d or effect.retranslates
+            empties = effect.forget_d and effect.empties
+            operation = CacheEvent(None, forget=effect.forget_d, empties=empties, rename=True)
             event = operation if changes else None
-            return _Part(insn, None, None, event, what)
-        if what.vector and what.memory not in UNCACHED:
-            return _Part(insn, what, None, BY_VECTOR_UNIT)
-        if what.memory in UNCACHED or what.repeated:
-            return _Part(insn, what, None, None)
-        if self._holds(what):
-            return _Part(insn, what, None, None, held=True)
+            return _AccessStep(insn, None, None, event, effect)
+        if effect.vector and effect.memory not in UNCACHED:
+            return _AccessStep(insn, effect, None, BY_VECTOR_UNIT)
+        if effect.memory in UNCACHED or effect.repeated:
+            return _AccessStep(insn, effect, None, None)
+        if self._holds(effect):
+            return _AccessStep(insn, effect, None, None, held=True)
         scope = None
-        if what.candidates is not None and len(what.candidates) == 1 and what.fixed:
-            scope = scope_of(what.candidates[0], loops, persistent)
-        store = what.access is Access.STORE and not self.hierarchy.l1d.write_allocate
-        reads = what.access in (Access.LOAD, Access.PRELOAD, Access.STORE) and not store
-        known = what.fixed or what.symbol is not None
-        event = Event(
-            what.target,
-            certain=what.certain or (store and what.executed),
-            pays=reads and known and what.memory is Cacheability.ALWAYS and not what.exclusive,
+        if effect.candidates is not None and len(effect.candidates) == 1 and effect.fixed:
+            scope = scope_of(effect.candidates[0], loops, persistent)
+        store = effect.access is AccessKind.STORE and not self.hierarchy.l1d.write_allocate
+        reads = (
+            effect.access in (AccessKind.LOAD, AccessKind.PRELOAD, AccessKind.STORE) and not store
+        )
+        known = effect.fixed or effect.symbol is not None
+        event = CacheEvent(
+            effect.target,
+            certain=effect.certain or (store and effect.executed),
+            pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.exclusive,
             first=scope is not None and not store,
             store=store,
         )
-        return _Part(insn, what, scope, event)
+        return _AccessStep(insn, effect, scope, event)
 
     def _classify(
         self,
         node: int,
-        parts: Sequence[_Part],
+        steps: Sequence[_AccessStep],
         verdicts: Sequence[MustVerdict] | None,
         absences: Sequence[bool] | None,
     ) -> tuple[Reference, ...]:
-        """The references of a node, from what is told of their events."""
+        """The references of a node, by the verdicts on their events."""
         if verdicts is None or absences is None:
             return ()
         found: list[Reference] = []
         told = zip(verdicts, absences, strict=True)
         verdict, absent = BEFORE_ANYTHING, False
-        for part in parts:
-            if part.event is not None:
+        for step in steps:
+            if step.event is not None:
                 verdict, absent = next(told)
-            elif part.held:
+            elif step.held:
                 verdict, absent = LOCKED, False
-            if part.access is not None:
-                if part.access.memory in UNCACHED:
+            if step.access is not None:
+                if step.access.memory in UNCACHED:
                     verdict = BEFORE_ANYTHING
-                missed = absent and not part.access.repeated
-                references = self._references(part, part.access, verdict, absent=missed)
+                missed = absent and not step.access.repeated
+                references = self._references(step, step.access, verdict, absent=missed)
                 found.extend(references)
-                self._charge_once(node, part.access, references[0])
-            elif part.operation is not None and part.operation.lines != 0:
-                found.append(self._write_back(part.insn, part.operation.lines))
+                self._charge_once(node, step.access, references[0])
+            elif step.operation is not None and step.operation.lines != 0:
+                found.append(self._write_back(step.insn, step.operation.lines))
         return tuple(found)
 
     def _references(
-        self, part: _Part, access: DataAccess, verdict: MustVerdict, *, absent: bool
+        self, step: _AccessStep, access: DataAccess, verdict: MustVerdict, *, absent: bool
     ) -> list[Reference]:
         """The load of an access, and its store; one that fills its line is like a load."""
-        insn, allocates = part.insn, self.hierarchy.l1d.write_allocate
+        insn, allocates = step.insn, self.hierarchy.l1d.write_allocate
         found: list[Reference] = []
-        if access.access is not Access.STORE or allocates:
-            l1, stream, paid = Hit.NC, None, False
+        if access.access is not AccessKind.STORE or allocates:
+            l1, stream, credited = HitClass.NC, None, False
             if access.memory in UNCACHED:
                 l1 = UNCACHED[access.memory]
             elif verdict.resident:
-                l1 = Hit.AH
-            elif part.scope is not None:
-                l1 = Hit.FM
-            elif verdict.paid and access.memory is Cacheability.ALWAYS:
-                paid = True
-            elif part.stream is not None:
-                l1, stream = Hit.PL, part.stream
+                l1 = HitClass.AH
+            elif step.scope is not None:
+                l1 = HitClass.FM
+            elif verdict.credited and access.memory is Cacheability.ALWAYS:
+                credited = True
+            elif step.stream is not None:
+                l1, stream = HitClass.PL, step.stream
             elif absent:
-                l1 = Hit.AM
-            kind = Kind.STORE if access.access is Access.STORE else Kind.LOAD
-            found.append(self._reference(insn, kind, access, l1, part.scope, stream, paid=paid))
-        if access.access is Access.SWAP or (access.access is Access.STORE and not allocates):
-            l1 = UNCACHED.get(access.memory, Hit.AM if absent else Hit.NC)
-            if verdict.resident and access.access is Access.STORE and access.memory not in UNCACHED:
-                l1 = Hit.AH
-            found.append(self._reference(insn, Kind.STORE, access, l1, None))
+                l1 = HitClass.AM
+            kind = ReferenceKind.STORE if access.access is AccessKind.STORE else ReferenceKind.LOAD
+            found.append(
+                self._reference(insn, kind, access, l1, step.scope, stream, credited=credited)
+            )
+        if access.access is AccessKind.SWAP or (
+            access.access is AccessKind.STORE and not allocates
+        ):
+            l1 = UNCACHED.get(access.memory, HitClass.AM if absent else HitClass.NC)
+            if (
+                verdict.resident
+                and access.access is AccessKind.STORE
+                and access.memory not in UNCACHED
+            ):
+                l1 = HitClass.AH
+            found.append(self._reference(insn, ReferenceKind.STORE, access, l1, None))
         return found
 
     def _reference(
         self,
         insn: int,
-        kind: Kind,
+        kind: ReferenceKind,
         access: DataAccess,
-        l1: Hit,
+        l1: HitClass,
         scope: int | None,
-        stream: Stream | None = None,
+        stream: AccessStream | None = None,
         *,
-        paid: bool = False,
+        credited: bool = False,
     ) -> Reference:
-        scope = scope if l1 is Hit.FM else None
-        key = (insn, kind, access, l1, scope, stream, paid)
+        scope = scope if l1 is HitClass.FM else None
+        key = (insn, kind, access, l1, scope, stream, credited)
         reference = self.interned.get(key)
         if reference is None:
             reference = self.interned[key] = Reference(
@@ -363,16 +375,17 @@ class DataClassifier:
                 cacheable=access.memory not in UNCACHED,
                 l1=l1,
                 l2=self.hierarchy.beyond_l1(access.low, access.end),
-                uncached=access.memory not in AT_HOME or (access.vector and kind is Kind.STORE),
+                uncached=access.memory not in AT_HOME
+                or (access.vector and kind is ReferenceKind.STORE),
                 scope=scope,
                 stream=stream,
-                paid=paid,
+                credited=credited,
                 symbolic=access.symbol is not None,
             )
         return reference
 
     def _charge_once(self, node: int, access: DataAccess, reference: Reference) -> None:
-        """Note what is due when a loop is entered: a line once, but each stream by itself."""
+        """Note the charges at the entry of a loop: one for a line, but one for each stream."""
         if reference.scope is not None and access.candidates is not None:
             lines = self.missing.setdefault(reference.scope, {})
             lines.setdefault(access.candidates[0], reference)
@@ -383,26 +396,28 @@ class DataClassifier:
     def _write_back(self, insn: int, lines: int | None) -> Reference:
         geometry = self.hierarchy.l1d
         count = geometry.sets * geometry.ways if lines is None else lines
-        l2 = None if self.hierarchy.l2 is None else Hit.NC
+        l2 = None if self.hierarchy.l2 is None else HitClass.NC
         words = count * geometry.line_bytes // 4
-        return Reference(insn, Kind.WRITE_BACK, None, None, words, cacheable=True, l1=Hit.NC, l2=l2)
+        return Reference(
+            insn, ReferenceKind.WRITE_BACK, None, None, words, cacheable=True, l1=HitClass.NC, l2=l2
+        )
 
 
-def _may_be_stream(part: _Part) -> bool:
-    """Whether a part is a load, surely executed, of one line that only a symbol names."""
-    access = part.access
+def _may_be_stream(step: _AccessStep) -> bool:
+    """Whether a step is a load, surely executed, of one line that only a symbol names."""
+    access = step.access
     return (
-        part.event is not None
-        and part.event.target is not None
+        step.event is not None
+        and step.event.target is not None
         and access is not None
-        and part.scope is None
-        and access.access is Access.LOAD
+        and step.scope is None
+        and access.access is AccessKind.LOAD
         and access.certain
         and access.symbol is not None
     )
 
 
-def _as_stream(part: _Part, stream: Stream) -> _Part:
+def _as_stream(step: _AccessStep, stream: AccessStream) -> _AccessStep:
     """A load that is charged as a stream: not where it stands alone, as first misses are."""
-    event = part.event
-    return part._replace(stream=stream, event=event and event._replace(first=True))
+    event = step.event
+    return step._replace(stream=stream, event=event and event._replace(first=True))

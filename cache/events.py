@@ -1,4 +1,4 @@
-"""What happens to one cache on the nodes and edges of a graph, and the fixed point of it."""
+"""The events of one cache on the nodes and edges of a graph, and their fixed point."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from cache.lines import Target
+from cache.lines import AccessedLines
 from quoll.graph.fixpoint import solve
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["UNSEEN", "Event", "EventFlow", "Events", "FlowOrder"]
+__all__ = ["UNSEEN", "CacheEvent", "CacheEvents", "EventFlow", "FlowOrder"]
 
 S = TypeVar("S")  # what is known of the cache
 V = TypeVar("V")  # what is known of an event
 
 
-class Event(NamedTuple):
+class CacheEvent(NamedTuple):
     """One access to one line, or (``target`` None) an operation on the cache.
 
     ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is
@@ -30,7 +30,7 @@ class Event(NamedTuple):
     which it is charged; ``rename``: what unknown addresses mean has changed.
     """
 
-    target: Target | None
+    target: AccessedLines | None
     certain: bool = False
     pays: bool = False
     first: bool = False
@@ -42,14 +42,14 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class CacheEvents:
     """All events of one cache in program order: of each node, and then of the edge out of it."""
 
-    nodes: Sequence[Sequence[Event]]
-    edges: Sequence[Sequence[Event]]
+    nodes: Sequence[Sequence[CacheEvent]]
+    edges: Sequence[Sequence[CacheEvent]]
 
 
-UNSEEN = Event(None, forget=True, rename=True)  # code that is not looked at (rule 2)
+UNSEEN = CacheEvent(None, forget=True, rename=True)  # code that is not examined (rule 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +82,19 @@ class _Effect(NamedTuple, Generic[S, V]):
 class EventFlow(ABC, Generic[S, V]):
     """The states of a cache when events happen along the paths of a graph.
 
-    An instance of ``quoll.graph.fixpoint.Domain``. What came of the events of a node or an edge is
-    kept until it is asked of another state; so events that were part of the fixed point need not
-    happen again to be classified.
+    An instance of ``quoll.graph.fixpoint.AbstractDomain``. The effects of the events of a node or
+    an edge are cached until the next query in another state, so classification does not repeat the
+    events of the fixed point.
     """
 
-    def __init__(self, flow: FlowOrder, events: Events, start: S) -> None:
+    def __init__(self, flow: FlowOrder, events: CacheEvents, start: S) -> None:
         self._flow, self._events = flow, events
         self._inside: dict[int, _Effect[S, V]] = {}
         self._past: dict[int, _Effect[S, V]] = {}  # by edge
         self._states = solve(flow.graph, flow.order, self, start).states
 
     @abstractmethod
-    def after(self, state: S, events: Sequence[Event]) -> tuple[S, tuple[V, ...]]:
+    def after(self, state: S, events: Sequence[CacheEvent]) -> tuple[S, tuple[V, ...]]:
         """The state after ``events``, and the verdict on each."""
 
     @abstractmethod
@@ -125,7 +125,7 @@ class EventFlow(ABC, Generic[S, V]):
             known = self._inside[node] = _Effect(state, after, verdicts)
         return known
 
-    def inside(self, node: int, events: Sequence[Event]) -> tuple[V, ...] | None:
+    def inside(self, node: int, events: Sequence[CacheEvent]) -> tuple[V, ...] | None:
         """The verdicts on ``events`` from the start of ``node``; None if it is never reached."""
         state = self._states[node]
         if state is None:
@@ -134,7 +134,7 @@ class EventFlow(ABC, Generic[S, V]):
             return self._through(node, state).verdicts
         return self.after(state, events)[1]
 
-    def past(self, node: int, events: Sequence[Event]) -> tuple[V, ...] | None:
+    def past(self, node: int, events: Sequence[CacheEvent]) -> tuple[V, ...] | None:
         """The verdicts on ``events`` after those of ``node``; None if it is never reached."""
         state = self._states[node]
         if state is None:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cache.initial import UNKNOWN_CONTENTS, Initial
+from cache.initial import UNKNOWN_CONTENTS, InitialCache
 from cache.locked import NOT_LOCKED, LockedLines
-from cache.policy import Policy
-from cache.reference import Hit
+from cache.policy import ReplacementPolicy
+from cache.reference import HitClass
 from quoll.image.memory_map import MemoryMap
 
-__all__ = ["Geometry", "Hierarchy"]
+__all__ = ["CacheGeometry", "CacheHierarchy"]
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class CacheGeometry:
     """A set-associative cache. ``size`` and ``line_bytes`` in bytes, powers of two.
 
     Where the index has bits above the page offset, and it is not known of which address, virtual or
     physical, they are, only lines of different page offsets are surely in different sets:
     ``index_sets`` is then less than ``sets``. A line of the same offset may be in the same set, so
-    what is concluded for the larger sets holds for theirs. Nothing is ever filled into the
+    conclusions for the larger sets hold for these. Nothing is ever filled into the
     ``locked_ways`` of a set, of which there are fewer than ways.
     """
 
@@ -48,7 +48,7 @@ class Geometry:
 
     @property
     def index_sets(self) -> int:
-        """Sets that are told apart by what is known of the index."""
+        """Sets that the known bits of the index distinguish."""
         known = self.sets if self.index_bytes is None else self.index_bytes // self.line_bytes
         return min(self.sets, known)
 
@@ -70,28 +70,28 @@ class Geometry:
 
 
 @dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Caches between core and memory, and what the addresses in front of them mean."""
+class CacheHierarchy:
+    """Caches between core and memory, and the memory map."""
 
-    l1i: Geometry
-    l1d: Geometry
-    l2: Geometry | None  # None: absent or off
+    l1i: CacheGeometry
+    l1d: CacheGeometry
+    l2: CacheGeometry | None  # None: absent or off
     memory: MemoryMap
     fetch_ahead: int  # bytes that may be fetched past a transfer of control (rule 8)
     aligned: bool  # assumption: every data access is aligned to its size
-    policy: Policy = Policy.ONE_WAY  # of both L1 caches
+    policy: ReplacementPolicy = ReplacementPolicy.ONE_WAY  # of both L1 caches
     locked: LockedLines = NOT_LOCKED  # in L2
     locked_i: LockedLines = NOT_LOCKED  # in the locked ways of L1
     locked_d: LockedLines = NOT_LOCKED
-    initial_i: Initial = UNKNOWN_CONTENTS  # of L1, where the entry is reached
-    initial_d: Initial = UNKNOWN_CONTENTS
+    initial_i: InitialCache = UNKNOWN_CONTENTS  # of L1, where the entry is reached
+    initial_d: InitialCache = UNKNOWN_CONTENTS
 
     @property
-    def from_anywhere(self) -> Hierarchy:
+    def from_anywhere(self) -> CacheHierarchy:
         """The same when nothing is known of the caches at the start."""
         return replace(self, initial_i=UNKNOWN_CONTENTS, initial_d=UNKNOWN_CONTENTS)
 
-    def beyond_l1(self, low: int | None, high: int | None) -> Hit | None:
+    def beyond_l1(self, low: int | None, high: int | None) -> HitClass | None:
         """The class in L2 of an access to bytes from ``low`` to ``high``; None: unknown.
 
         None if there is no L2. Only locked lines ever surely hit.
@@ -99,5 +99,5 @@ class Hierarchy:
         if self.l2 is None:
             return None
         if low is None or high is None:
-            return Hit.NC
-        return Hit.AH if self.locked.holds(low, high) else Hit.NC
+            return HitClass.NC
+        return HitClass.AH if self.locked.holds(low, high) else HitClass.NC

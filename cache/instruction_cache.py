@@ -5,11 +5,11 @@ reference per line it enters. When it ends in a transfer of control, up to ``fet
 behind it may have been requested before the transfer took effect (rule 8).
 
 A line fetched past a transfer may or may not be there, but its miss is charged there, whether it
-happens or not: it is *paid* (``cache.must`` has the argument), and neither charged nor
+happens or not: it is *credited* (``cache.must`` has the argument), and neither charged nor
 counted as there when it is fetched again.
 
 An operation that drops one line at most, any line, is charged one miss: the potential of the line
-that it drops, whichever that is. It leaves what is paid, and first misses, as they are.
+that it drops, whichever that is. It preserves credited lines and first misses.
 """
 
 from __future__ import annotations
@@ -18,26 +18,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cache.events import UNSEEN, Event, Events, FlowOrder
-from cache.geometry import Hierarchy
-from cache.lines import Target
+from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
+from cache.geometry import CacheHierarchy
+from cache.lines import AccessedLines
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import cache_operation
 from cache.may import presence
-from cache.must import MustVerdict, Residency
+from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
-from cache.reference import AT_HOME, UNCACHED, Hit, Kind, Reference
-from quoll.arm.insn import Flow, Insn
+from cache.reference import AT_HOME, UNCACHED, HitClass, Reference, ReferenceKind
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["FetchClasses", "FetchClassifier"]
 
-NOT_CACHED, LOCKED = MustVerdict(resident=False, paid=False), MustVerdict(resident=True, paid=False)
+NOT_CACHED, LOCKED = (
+    MustVerdict(resident=False, credited=False),
+    MustVerdict(resident=True, credited=False),
+)
 
 
-class Fetch(NamedTuple):
+class LineFetch(NamedTuple):
     """A line entered at instruction ``insn`` of a block, or fetched past its end.
 
     ``certain``: afterwards it is the line used last in its set. It is not where the fetch may
@@ -64,21 +67,21 @@ class Fetch(NamedTuple):
 class _BlockFetches:
     """Fetches of a block in program order, and those a transfer at its end may add."""
 
-    inside: tuple[Fetch, ...]
-    past: tuple[Fetch, ...]
+    inside: tuple[LineFetch, ...]
+    past: tuple[LineFetch, ...]
 
 
 def _redirects(graph: Supergraph, edge: int) -> bool:
-    """Whether traversing ``edge`` discards what was fetched behind the source block."""
+    """Whether traversing ``edge`` discards the instructions fetched behind the source block."""
     taken = graph.edges[edge]
     last = graph.nodes[taken.src].block.last
-    return taken.kind is not EdgeKind.FALLTHROUGH and last.flow is not Flow.NEXT
+    return taken.kind is not EdgeKind.FALLTHROUGH and last.flow is not ControlFlow.NEXT
 
 
 class _FetchModel:
-    """Fetches per block; blocks are shared by many contexts and looked at once."""
+    """Fetches per block, computed once for all its contexts."""
 
-    def __init__(self, graph: Supergraph, hierarchy: Hierarchy) -> None:
+    def __init__(self, graph: Supergraph, hierarchy: CacheHierarchy) -> None:
         self._hierarchy = hierarchy
         self._geometry = hierarchy.l1i
         self._stale = self._lines_fetched_early(node.block for node in graph.nodes)
@@ -86,21 +89,21 @@ class _FetchModel:
 
     def _lines_fetched_early(self, blocks: Iterable[Block]) -> frozenset[int]:
         """Lines of which a copy may be fetched before, and dropped by, an invalidation."""
-        seen: set[int] = set()
+        fetched: set[int] = set()
         lines: set[int] = set()
         for block in blocks:
-            if id(block) in seen:
+            if id(block) in fetched:
                 continue
-            seen.add(id(block))
+            fetched.add(id(block))
             for insn in block.insns:
                 operation = cache_operation(insn)
                 if operation.forget_i or operation.drop_i:
-                    ahead = max(self._hierarchy.fetch_ahead, 1)  # the next one is always here
-                    lines.update(self._geometry.lines(insn.next, ahead))
+                    prefetched = max(self._hierarchy.fetch_ahead, 1)  # the next one is always here
+                    lines.update(self._geometry.lines(insn.next, prefetched))
         return frozenset(lines)
 
     def _behind(self, insn: Insn) -> range:
-        """Lines that may be fetched ahead while ``insn`` is the last one executed."""
+        """Lines that may be prefetched while ``insn`` is the last one executed."""
         if not self._hierarchy.fetch_ahead:
             return range(0)
         return self._geometry.lines(insn.next, self._hierarchy.fetch_ahead)
@@ -122,7 +125,7 @@ class _FetchModel:
         return fetches
 
     def _fetches(self, block: Block) -> _BlockFetches:
-        inside: list[Fetch] = []
+        inside: list[LineFetch] = []
         current: int | None = None
         for index, insn in enumerate(block.insns):
             for line in self._geometry.lines(insn.addr, insn.size):
@@ -134,12 +137,14 @@ class _FetchModel:
             operation = cache_operation(insn)
             if operation.drop_i:
                 inside.append(
-                    Fetch(index, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True)
+                    LineFetch(
+                        index, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True
+                    )
                 )
                 current = None
             if operation.forget_i:
                 inside.append(
-                    Fetch(
+                    LineFetch(
                         index,
                         0,
                         0,
@@ -156,7 +161,7 @@ class _FetchModel:
                 )
                 current = None
             if operation.refetch:
-                if not operation.forget_i:  # what was fetched ahead stays in the cache
+                if not operation.forget_i:  # what was prefetched stays in the cache
                     inside.extend(
                         self._fetch(index, line, certain=False)
                         for line in self._behind(insn)
@@ -170,11 +175,11 @@ class _FetchModel:
         )
         return _BlockFetches(tuple(inside), tuple(f for f in past if f.line != end))
 
-    def _fetch(self, insn: int, line: int, *, certain: bool) -> Fetch:
+    def _fetch(self, insn: int, line: int, *, certain: bool) -> LineFetch:
         size = self._geometry.line_bytes
         memory = self._hierarchy.memory.cacheability(line * size, line * size + size - 1)
         fixed = memory is Cacheability.ALWAYS and self._hierarchy.memory.fixed(line * size)
-        return Fetch(insn, line, 1, memory, fixed=fixed, certain=certain and fixed)
+        return LineFetch(insn, line, 1, memory, fixed=fixed, certain=certain and fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,24 +195,24 @@ class FetchClasses:
     leaving: dict[int, tuple[Reference, ...]]
 
 
-class _Part(NamedTuple):
-    """A fetch, the loop in which it misses at most once, and what it does to the cache."""
+class _FetchStep(NamedTuple):
+    """A fetch, the loop in which it misses at most once, and its event."""
 
-    fetch: Fetch
+    fetch: LineFetch
     scope: int | None
-    event: Event | None
+    event: CacheEvent | None
     held: bool = False  # locked: it hits, and changes nothing
 
 
-def _events(parts: Sequence[_Part]) -> list[Event]:
-    return [part.event for part in parts if part.event is not None]
+def _events(steps: Sequence[_FetchStep]) -> list[CacheEvent]:
+    return [step.event for step in steps if step.event is not None]
 
 
 class FetchClassifier:
     """Classify every instruction fetch of ``graph``."""
 
     def __init__(
-        self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: Hierarchy
+        self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: CacheHierarchy
     ) -> None:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
         self.policy = hierarchy.policy
@@ -215,8 +220,8 @@ class FetchClassifier:
         self.locked = self._locked()
         self.redirecting = [_redirects(graph, e) for e in range(len(graph.edges))]
         # by the identity of a fetch: the model makes those of a block once
-        self.parts: dict[tuple[int, int | None], _Part] = {}
-        self.interned: dict[tuple[int, Kind, Hit, bool, int | None], Reference] = {}
+        self.steps: dict[tuple[int, int | None], _FetchStep] = {}
+        self.interned: dict[tuple[int, ReferenceKind, HitClass, bool, int | None], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
 
     def run(self) -> FetchClasses:
@@ -224,9 +229,9 @@ class FetchClassifier:
         inside, past = [], []
         for index, node in enumerate(self.graph.nodes):
             fetches, loops = self.model.of(node.block), self.scopes.around[index]
-            inside.append([self._part(f, loops, persistent) for f in fetches.inside])
-            past.append([self._part(f, loops, persistent) for f in fetches.past])
-        within = [_events(parts) for parts in inside]
+            inside.append([self._step(f, loops, persistent) for f in fetches.inside])
+            past.append([self._step(f, loops, persistent) for f in fetches.past])
+        within = [_events(steps) for steps in inside]
         along = [
             (UNSEEN,)
             if self.graph.passed(index)
@@ -235,9 +240,9 @@ class FetchClassifier:
             else ()
             for index, edge in enumerate(self.graph.edges)
         ]
-        events = Events(within, along)
+        events = CacheEvents(within, along)
         geometry, initial = self.hierarchy.l1i, self.hierarchy.initial_i
-        residency = Residency(
+        residency = MustAnalysis(
             self.flow, geometry, self.policy, events, lambda edge: {}, initial.held.lines()
         )
         missing = presence(self.flow, self.hierarchy, geometry, initial, events)
@@ -248,9 +253,9 @@ class FetchClassifier:
         for index in range(len(self.graph.nodes)):
             here, beyond = within[index], _events(past[index])
             found, absent = residency.inside(index, here), missing.inside(index, here)
-            nodes.append(self._classify(inside[index], found, absent, Kind.FETCH))
+            nodes.append(self._classify(inside[index], found, absent, ReferenceKind.FETCH))
             found, absent = residency.past(index, beyond), missing.past(index, beyond)
-            after = self._classify(past[index], found, absent, Kind.PREFETCH)
+            after = self._classify(past[index], found, absent, ReferenceKind.PREFETCH)
             if index in exits:
                 leaving[index] = after
             for edge in self.graph.successors[index]:
@@ -268,34 +273,36 @@ class FetchClassifier:
         unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
         return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_i
 
-    def _holds(self, fetch: Fetch) -> bool:
+    def _holds(self, fetch: LineFetch) -> bool:
         return bool(self.locked) and fetch.fixed and self.locked.holds_line(fetch.line)
 
-    def _part(
-        self, fetch: Fetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
-    ) -> _Part:
+    def _step(
+        self, fetch: LineFetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
+    ) -> _FetchStep:
         scope = scope_of(fetch.line, loops, persistent) if fetch.fixed and loops else None
         key = id(fetch), scope
-        part = self.parts.get(key)
-        if part is None:
-            part = self.parts[key] = self._made(fetch, scope)
-        return part
+        step = self.steps.get(key)
+        if step is None:
+            step = self.steps[key] = self._made(fetch, scope)
+        return step
 
-    def _made(self, fetch: Fetch, scope: int | None) -> _Part:
+    def _made(self, fetch: LineFetch, scope: int | None) -> _FetchStep:
         if fetch.forget or fetch.drop:
-            operation = Event(None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop)
-            return _Part(fetch, None, operation)
+            operation = CacheEvent(
+                None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop
+            )
+            return _FetchStep(fetch, None, operation)
         if self._holds(fetch):
-            return _Part(fetch, None, None, held=True)
+            return _FetchStep(fetch, None, None, held=True)
         if fetch.memory in UNCACHED:
-            return _Part(fetch, scope, None)
-        event = Event(
-            Target((fetch.line,)),
+            return _FetchStep(fetch, scope, None)
+        event = CacheEvent(
+            AccessedLines((fetch.line,)),
             certain=fetch.certain,
             pays=fetch.fixed and not fetch.dropped,
             first=scope is not None,
         )
-        return _Part(fetch, scope, event)
+        return _FetchStep(fetch, scope, event)
 
     def _persistent(self) -> list[frozenset[int]]:
         """Per loop the lines that miss at most once in it."""
@@ -324,51 +331,53 @@ class FetchClassifier:
 
     def _classify(
         self,
-        parts: Sequence[_Part],
+        steps: Sequence[_FetchStep],
         verdicts: Sequence[MustVerdict] | None,
         absences: Sequence[bool] | None,
-        kind: Kind,
+        kind: ReferenceKind,
     ) -> tuple[Reference, ...]:
-        """The references of a node or past it, from what is told of their events."""
+        """The references of a node or past it, by the verdicts on their events."""
         if verdicts is None or absences is None:
             return ()
         found: list[Reference] = []
         told = zip(verdicts, absences, strict=True)
-        for part in parts:
-            verdict, absent = LOCKED if part.held else NOT_CACHED, False
-            if part.event is not None:
+        for step in steps:
+            verdict, absent = LOCKED if step.held else NOT_CACHED, False
+            if step.event is not None:
                 verdict, absent = next(told)
-            if part.fetch.drop:
-                found.append(self._dropped(part.fetch))
-            elif not part.fetch.forget:
-                found.append(self._reference(part, kind, verdict, absent=absent))
+            if step.fetch.drop:
+                found.append(self._dropped(step.fetch))
+            elif not step.fetch.forget:
+                found.append(self._reference(step, kind, verdict, absent=absent))
         return tuple(found)
 
-    def _dropped(self, fetch: Fetch) -> Reference:
+    def _dropped(self, fetch: LineFetch) -> Reference:
         """The one miss that an operation on a single line may cause later."""
         l2 = self.hierarchy.beyond_l1(None, None)
-        if l2 is not None and all(self._l2(line) is Hit.AH for line in self.model.lines()):
-            l2 = Hit.AH
-        return Reference(fetch.insn, Kind.PREFETCH, None, None, 1, cacheable=True, l1=Hit.NC, l2=l2)
+        if l2 is not None and all(self._l2(line) is HitClass.AH for line in self.model.lines()):
+            l2 = HitClass.AH
+        return Reference(
+            fetch.insn, ReferenceKind.PREFETCH, None, None, 1, cacheable=True, l1=HitClass.NC, l2=l2
+        )
 
-    def _l2(self, line: int) -> Hit | None:
+    def _l2(self, line: int) -> HitClass | None:
         size = self.hierarchy.l1i.line_bytes
         return self.hierarchy.beyond_l1(line * size, line * size + size - 1)
 
     def _reference(
-        self, part: _Part, kind: Kind, verdict: MustVerdict, *, absent: bool
+        self, step: _FetchStep, kind: ReferenceKind, verdict: MustVerdict, *, absent: bool
     ) -> Reference:
-        fetch, scope, l1 = part.fetch, part.scope, Hit.NC
+        fetch, scope, l1 = step.fetch, step.scope, HitClass.NC
         if fetch.memory in UNCACHED:
             l1 = UNCACHED[fetch.memory]
         elif verdict.resident:
-            l1 = Hit.AH
+            l1 = HitClass.AH
         elif scope is not None:
-            l1 = Hit.FM
-        paid = verdict.paid and l1 is Hit.NC
-        if absent and l1 is Hit.NC and not paid:
-            l1 = Hit.AM
-        key = (id(fetch), kind, l1, paid, scope)
+            l1 = HitClass.FM
+        credited = verdict.credited and l1 is HitClass.NC
+        if absent and l1 is HitClass.NC and not credited:
+            l1 = HitClass.AM
+        key = (id(fetch), kind, l1, credited, scope)
         reference = self.interned.get(key)
         if reference is None:
             address = fetch.line * self.hierarchy.l1i.line_bytes
@@ -382,8 +391,8 @@ class FetchClassifier:
                 l1=l1,
                 l2=self._l2(fetch.line),
                 uncached=fetch.memory not in AT_HOME,
-                scope=scope if l1 is Hit.FM else None,
-                paid=paid,
+                scope=scope if l1 is HitClass.FM else None,
+                credited=credited,
             )
         if reference.scope is not None:
             self.missing.setdefault(reference.scope, {}).setdefault(fetch.line, reference)

@@ -1,11 +1,11 @@
-"""What is known to be in one cache: lines by number, and lines that only a symbol names.
+"""The lines that are surely in one cache: by number, or relative to a symbol.
 
 A *symbol* stands for a word that the value analysis does not know but follows
-(``quoll.domain.terms``). After a load at symbol + 8 the bytes around it are in the cache although
-nobody knows where they are; such *spans* of bytes, each within one line, are kept relative to their
-symbol (Hahn and Grund: "Relational Cache Analysis for Static Timing Analysis", ECRTS 2012; rule
-13). Of the set of a span it is known that lines of one symbol that lie less than a way apart are in
-different sets, and which sets the low bits of its address allow, if they are known.
+(``quoll.abstract_domain.terms``). After a load at symbol + 8 the bytes around it are in the cache
+although nobody knows where they are; such *spans* of bytes, each within one line, are retained
+relative to their symbol (Hahn and Grund: "Relational Cache Analysis for Static Timing Analysis",
+ECRTS 2012; rule 13). Lines of one symbol that lie less than a way apart are in different sets;
+known low bits of the address limit the sets.
 
 Every line and span has an age: an upper bound on the number of other lines of its set that were
 used (or filled: it depends on who counts) since. At the age of ``capacity`` it is forgotten.
@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from quoll.domain.terms import RIGID
+from quoll.abstract_domain.terms import RIGID
 
-__all__ = ["ANY_SET", "NO_LINES", "Lines", "LinesBuilder", "Target", "signed"]
+__all__ = ["ANY_SET", "NO_LINES", "AccessedLines", "CacheLines", "CacheLinesBuilder", "signed"]
 
 Entry = tuple[int, int]  # line, age
 # First byte, byte after the last, both relative to a symbol; age; the sets that it may be in.
@@ -27,8 +27,9 @@ Span = tuple[int, int, int, int]
 ANY_SET = -1  # of numbers of sets, as bits of an int: all of them
 
 
-class Target(NamedTuple):
-    """What one access may touch: one of ``lines`` (None: any line of ``sets``, bit n for set n).
+class AccessedLines(NamedTuple):
+    """The lines that one access may touch: one of ``lines`` (None: any line of ``sets``, bit n for
+    set n).
 
     If ``symbol`` is given, it touches exactly the lines of all ``spans`` of bytes from it.
     """
@@ -44,14 +45,14 @@ class Target(NamedTuple):
         return self.symbol is not None or (self.lines is not None and len(self.lines) == 1)
 
 
-class Lines(NamedTuple):
-    """Lines by set, and spans by symbol; what is missing may be anywhere."""
+class CacheLines(NamedTuple):
+    """Lines by set, and spans by symbol; other lines may be anywhere."""
 
     sets: Mapping[int, tuple[Entry, ...]]
     symbols: Mapping[int, tuple[Span, ...]]
 
-    def join(self, other: Lines) -> Lines:
-        """What both know, at the higher age."""
+    def join(self, other: CacheLines) -> CacheLines:
+        """The lines of both, at the higher age."""
         if self is other or self == other:
             return self
         sets = {}
@@ -65,9 +66,9 @@ class Lines(NamedTuple):
             both = _overlaps(spans, other.symbols.get(symbol, ()))
             if both:
                 symbols[symbol] = both
-        return Lines(sets, symbols)
+        return CacheLines(sets, symbols)
 
-    def covered_by(self, other: Lines) -> bool:
+    def covered_by(self, other: CacheLines) -> bool:
         """Whether this knows all that ``other`` does, at no higher age."""
         if self is other:
             return True
@@ -81,23 +82,23 @@ class Lines(NamedTuple):
             for symbol, spans in other.symbols.items()
         )
 
-    def renamed(self, images: Mapping[int, int]) -> Lines:
+    def renamed(self, aliases: Mapping[int, int]) -> CacheLines:
         """After symbols changed: each new symbol with the term of an old one that it stands for.
 
-        Rigid symbols stay what they are.
+        Rigid symbols stay.
         """
         symbols = {symbol: spans for symbol, spans in self.symbols.items() if symbol < RIGID}
-        for symbol, term in images.items():
+        for symbol, term in aliases.items():
             spans = self.symbols.get(term >> 32)
             if spans:
                 offset = signed(term)
                 symbols[symbol] = tuple(
                     (low - offset, high - offset, age, sets) for low, high, age, sets in spans
                 )
-        return Lines(self.sets, symbols)
+        return CacheLines(self.sets, symbols)
 
 
-NO_LINES = Lines({}, {})
+NO_LINES = CacheLines({}, {})
 
 
 def signed(term: int) -> int:
@@ -128,24 +129,24 @@ def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
     return tuple(sorted(found))
 
 
-class LinesBuilder:
-    """What is known after some of the accesses of a node: ``Lines``, replaced part by part."""
+class CacheLinesBuilder:
+    """The state after some of the accesses of a node: ``CacheLines``, replaced part by part."""
 
     __slots__ = ("_lines", "_sets", "capacity", "count", "line_bytes", "sets", "symbols")
 
-    def __init__(self, lines: Lines, line_bytes: int, count: int, capacity: int) -> None:
+    def __init__(self, lines: CacheLines, line_bytes: int, count: int, capacity: int) -> None:
         self._lines, self.sets, self.symbols = lines, lines.sets, lines.symbols
         self._sets: dict[int, tuple[Entry, ...]] | None = None  # ``sets``, once it is a copy
         self.line_bytes = line_bytes
         self.count = count  # sets of the cache
         self.capacity = capacity
 
-    def build(self) -> Lines:
-        """What is known now; the same object as at the start if nothing has changed."""
+    def build(self) -> CacheLines:
+        """The state now; the same object as at the start if nothing has changed."""
         if self.sets is self._lines.sets and self.symbols is self._lines.symbols:
             return self._lines
         self._sets = None
-        return Lines(self.sets, self.symbols)
+        return CacheLines(self.sets, self.symbols)
 
     def _own(self) -> dict[int, tuple[Entry, ...]]:
         """``sets``, to be changed in place."""
@@ -162,8 +163,8 @@ class LinesBuilder:
         """Nothing is known of lines without a number."""
         self.symbols = {}
 
-    def age(self, target: Target) -> int | None:
-        """The age of what ``target`` touches; None if it may not be there."""
+    def age(self, target: AccessedLines) -> int | None:
+        """The age of the line of ``target``; None if it may be absent."""
         if target.symbol is not None:
             return self._age_of_spans(target)
         if target.lines is None:
@@ -178,7 +179,7 @@ class LinesBuilder:
                 return None
         return oldest
 
-    def _age_of_spans(self, target: Target) -> int | None:
+    def _age_of_spans(self, target: AccessedLines) -> int | None:
         assert target.symbol is not None
         known = self.symbols.get(target.symbol)
         if known is None:
@@ -197,8 +198,8 @@ class LinesBuilder:
             oldest = max(oldest, min(between))
         return oldest
 
-    def add(self, target: Target) -> None:
-        """What ``target`` touches has just been used. It must be identified."""
+    def add(self, target: AccessedLines) -> None:
+        """Make the line of ``target`` the youngest. It must be identified."""
         if target.lines is not None and len(target.lines) == 1:
             (line,) = target.lines
             at = line % self.count
@@ -220,7 +221,7 @@ class LinesBuilder:
             if spans != self.symbols.get(target.symbol):
                 self.symbols = {**self.symbols, target.symbol: spans}
 
-    def make_older(self, target: Target, limit: int) -> None:
+    def make_older(self, target: AccessedLines, limit: int) -> None:
         """Other lines that may share a set with ``target`` and are younger than ``limit``."""
         if not limit:
             return
@@ -242,17 +243,17 @@ class LinesBuilder:
             entries = self.sets.get(at)
             if entries is None or not any(e[0] != line and e[1] < limit for e in entries):
                 continue
-            kept = tuple(
+            remaining = tuple(
                 (known, age)
                 for known, before in entries
                 if (age := before + (before < limit and known != line)) < self.capacity
             )
-            if kept:
-                self._own()[at] = kept
+            if remaining:
+                self._own()[at] = remaining
             else:
                 del self._own()[at]
 
-    def _aged_spans(self, symbol: int, target: Target, limit: int) -> tuple[Span, ...]:
+    def _aged_spans(self, symbol: int, target: AccessedLines, limit: int) -> tuple[Span, ...]:
         near = (self.count - 2) * self.line_bytes if symbol == target.symbol else -1
         return tuple(
             (low, high, age, sets)
@@ -262,12 +263,12 @@ class LinesBuilder:
         )
 
 
-def _may_meet(low: int, high: int, sets: int, target: Target, distance: int) -> bool:
+def _may_meet(low: int, high: int, sets: int, target: AccessedLines, distance: int) -> bool:
     """Whether bytes ``low`` to ``high``, in one of ``sets``, may share a set with ``target``."""
     return bool(sets & target.sets) and not _near(low, high, target, distance)
 
 
-def _near(low: int, high: int, target: Target, distance: int) -> bool:
+def _near(low: int, high: int, target: AccessedLines, distance: int) -> bool:
     """Whether bytes ``low`` to ``high`` lie so near to all of ``target`` that they share no set."""
     return distance >= 0 and all(
         abs(low - first) <= distance and abs(high - last) <= distance

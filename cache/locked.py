@@ -1,7 +1,7 @@
 """Lines that are locked in a cache: always there, wherever the access comes from (rule 10).
 
-Virtual addresses are locked by whole lines. They are there if every one of them finds a way among
-those that are locked in its set, which depends on physical addresses: ``crowded`` says where not.
+Virtual addresses are locked by whole lines. They are resident if each of them finds a locked way
+in its set, which depends on physical addresses: ``crowded`` lists the exceptions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What coprocessor instructions do to the caches (rules 12 and 37).
+"""Effects of coprocessor instructions on the caches (rules 12 and 37).
 
 The table of ``quoll.arm.system_registers`` says what each register does. Every write is one of
-three: its effect is modelled, or it has none on what the analysis presupposes, or it is
+three: its effect is modelled, or it has none on the assumptions of the analysis, or it is
 ``refused``: it may switch a cache off, lock it, give addresses another memory type, or lose stores
 that cannot be named. A write that is not recognised is refused too; to the abstract caches it
 leaves nothing known.
@@ -28,13 +28,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CacheOperation:
-    """Effects on what the caches are known to hold; ``lines`` may be written back by it.
+    """Effects on the abstract caches; ``lines`` may be written back by it.
 
     ``forget_i`` and ``forget_d`` drop all knowledge of L1; if it ``empties`` these caches, no line
     is in them afterwards. ``drop_i`` drops one instruction line at most, it is not known which.
     ``retranslates``: addresses outside memory of fixed translation may mean other memory
-    afterwards. ``refetch``: what was fetched ahead is thrown away and fetched
-    again. ``lines`` is None for every line of the data cache.
+    afterwards. ``refetch``: prefetched instructions are discarded and fetched again. ``lines`` is
+    None for every line of the data cache.
     """
 
     forget_i: bool = False
@@ -67,7 +67,7 @@ _EMPTIES = {SystemEffect.DROPS_ALL_INSTRUCTIONS, SystemEffect.DROPS_ALL_DATA}
 
 
 def _of_row(row: SystemWrite) -> CacheOperation:
-    """What the effects of a write are to the caches.
+    """The effects of a write on the caches.
 
     Table base and context numbers leave the caches alone, because only lines of fixed translation
     are ever known to be resident.
@@ -108,7 +108,7 @@ def cache_operation(insn: Insn) -> CacheOperation:
 
 
 def refused(insn: Insn) -> str | None:
-    """What ``insn`` writes, if that may change what the analysis presupposes of the machine."""
+    """The register that ``insn`` writes, if that may violate an assumption about the machine."""
     row = system_write(insn)
     return None if row is None else row.refused
 

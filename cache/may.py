@@ -17,20 +17,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from cache.events import Event, EventFlow, Events, FlowOrder
-from cache.geometry import Geometry, Hierarchy
-from cache.initial import Contents, Initial
-from cache.lines import Target
-from cache.policy import Policy
+from cache.events import CacheEvent, CacheEvents, EventFlow, FlowOrder
+from cache.geometry import CacheGeometry, CacheHierarchy
+from cache.initial import InitialCache, InitialContentsKind
+from cache.lines import AccessedLines
+from cache.policy import ReplacementPolicy
 
-__all__ = ["Presence", "presence"]
+__all__ = ["MayAnalysis", "presence"]
 
 PAGE = 4096  # the part of an address that translation leaves alone
 GONE = 1 << 30  # the age of what was never there
-ORDERED = (Policy.LRU, Policy.FIFO)  # with these, which line is evicted follows from the accesses
+ORDERED = (
+    ReplacementPolicy.LRU,
+    ReplacementPolicy.FIFO,
+)  # with these, which line is evicted follows from the accesses
 
 
-class MayBe(NamedTuple):
+class MayState(NamedTuple):
     """The least age of every line: of those in ``ages``; else by set; else ``elsewhere``."""
 
     elsewhere: int
@@ -47,11 +50,11 @@ class MayBe(NamedTuple):
         return self.others(at) if known is None else known
 
 
-ANYTHING = MayBe(0, {}, {})
-NOTHING = MayBe(GONE, {}, {})
+ANYTHING = MayState(0, {}, {})
+NOTHING = MayState(GONE, {}, {})
 
 
-class Presence(EventFlow[MayBe, bool]):
+class MayAnalysis(EventFlow[MayState, bool]):
     """The fixed point for one cache; of an event it is told whether it surely misses.
 
     At the start only the lines ``held`` are there; None: any line may be.
@@ -60,9 +63,9 @@ class Presence(EventFlow[MayBe, bool]):
     def __init__(
         self,
         flow: FlowOrder,
-        hierarchy: Hierarchy,
-        geometry: Geometry,
-        events: Events,
+        hierarchy: CacheHierarchy,
+        geometry: CacheGeometry,
+        events: CacheEvents,
         held: Iterable[int] | None,
     ) -> None:
         self._geometry = geometry
@@ -72,26 +75,28 @@ class Presence(EventFlow[MayBe, bool]):
         self._physical: dict[int, int | None] = {}
         start = ANYTHING
         if held is not None:
-            start = self._done(NOTHING, Event(Target(tuple(held))))
+            start = self._done(NOTHING, CacheEvent(AccessedLines(tuple(held))))
         super().__init__(flow, events, start)
 
-    def after(self, state: MayBe, events: Sequence[Event]) -> tuple[MayBe, tuple[bool, ...]]:
+    def after(
+        self, state: MayState, events: Sequence[CacheEvent]
+    ) -> tuple[MayState, tuple[bool, ...]]:
         verdicts = []
         for event in events:
             verdicts.append(event.certain and self._absent(state, event))
             state = self._done(state, event)
         return state, tuple(verdicts)
 
-    def along(self, edge: int, state: MayBe) -> MayBe:
+    def along(self, edge: int, state: MayState) -> MayState:
         return state
 
-    def _absent(self, state: MayBe, event: Event) -> bool:
+    def _absent(self, state: MayState, event: CacheEvent) -> bool:
         """Whether none of the lines that ``event`` may access is there."""
         lines = self._lines(event.target)
         return lines is not None and all(self._gone(state, line) for line in lines)
 
-    def _done(self, state: MayBe, event: Event) -> MayBe:
-        """What may be there after ``event``."""
+    def _done(self, state: MayState, event: CacheEvent) -> MayState:
+        """The lines that may be present after ``event``."""
         if event.target is None:
             if event.forget:
                 return NOTHING if event.empties else ANYTHING
@@ -105,8 +110,8 @@ class Presence(EventFlow[MayBe, bool]):
         return self._young(state, state.sets, dict(state.ages), there)
 
     def _young(
-        self, state: MayBe, sets: Mapping[int, int], ages: dict[int, int], lines: Iterable[int]
-    ) -> MayBe:
+        self, state: MayState, sets: Mapping[int, int], ages: dict[int, int], lines: Iterable[int]
+    ) -> MayState:
         """After ``lines`` may be there, as young as can be; ages that say nothing are left out."""
         for line in lines:
             at = self._geometry.set_of(line)
@@ -114,17 +119,17 @@ class Presence(EventFlow[MayBe, bool]):
                 ages[line] = 0
             else:
                 ages.pop(line, None)
-        return MayBe(state.elsewhere, sets, ages)
+        return MayState(state.elsewhere, sets, ages)
 
-    def _used(self, state: MayBe, line: int, *, store: bool) -> MayBe:
+    def _used(self, state: MayState, line: int, *, store: bool) -> MayState:
         at = self._geometry.set_of(line)
         age = state.age(line, at)
         gone = age >= self._ways
-        if store and (gone or self._policy is not Policy.LRU):
+        if store and (gone or self._policy is not ReplacementPolicy.LRU):
             return state
         ages, sets = dict(state.ages), state.sets
         # A store that hits is a use, but may miss; FIFO counts fills, and this may be none.
-        if not store and (self._policy is Policy.LRU or (gone and self._ways < GONE)):
+        if not store and (self._policy is ReplacementPolicy.LRU or (gone and self._ways < GONE)):
             most = min(age, self._ways - 1)  # a line no older than this one was gets older
             for other, known in state.ages.items():
                 if self._geometry.set_of(other) == at and known <= most:
@@ -133,7 +138,7 @@ class Presence(EventFlow[MayBe, bool]):
                 sets = {**sets, at: state.others(at) + 1}
         return self._young(state, sets, ages, (line,))
 
-    def _unknown(self, state: MayBe, event: Event) -> MayBe:
+    def _unknown(self, state: MayState, event: CacheEvent) -> MayState:
         """After an access to a line of which at most the set is known."""
         assert event.target is not None
         sets = self._sets(event.target)
@@ -142,9 +147,9 @@ class Presence(EventFlow[MayBe, bool]):
         if sets is None:
             return ANYTHING
         ages = {n: a for n, a in state.ages.items() if self._geometry.set_of(n) not in sets}
-        return MayBe(state.elsewhere, {**state.sets, **dict.fromkeys(sets, 0)}, ages)
+        return MayState(state.elsewhere, {**state.sets, **dict.fromkeys(sets, 0)}, ages)
 
-    def _younger(self, state: MayBe, only: frozenset[int] | None) -> MayBe:
+    def _younger(self, state: MayState, only: frozenset[int] | None) -> MayState:
         """After lines that are there, of the sets ``only`` (None: of all), may be younger."""
 
         def least(age: int, at: int) -> int:
@@ -152,12 +157,12 @@ class Presence(EventFlow[MayBe, bool]):
 
         sets = {at: least(a, at) for at, a in state.sets.items()}
         ages = {n: least(a, self._geometry.set_of(n)) for n, a in state.ages.items()}
-        return MayBe(state.elsewhere, sets, ages)
+        return MayState(state.elsewhere, sets, ages)
 
-    def _gone(self, state: MayBe, line: int) -> bool:
+    def _gone(self, state: MayState, line: int) -> bool:
         return state.age(line, self._geometry.set_of(line)) >= self._ways
 
-    def _lines(self, target: Target | None) -> tuple[int, ...] | None:
+    def _lines(self, target: AccessedLines | None) -> tuple[int, ...] | None:
         """The physical lines of a target; None if they are not all known."""
         if target is None or target.lines is None:
             return None
@@ -173,14 +178,14 @@ class Presence(EventFlow[MayBe, bool]):
             self._physical[line] = physical // size if fixed and physical is not None else None
         return self._physical[line]
 
-    def _sets(self, target: Target) -> frozenset[int] | None:
+    def _sets(self, target: AccessedLines) -> frozenset[int] | None:
         """The sets that a target may stand in, where the place in a page says so."""
         geometry = self._geometry
         if target.lines is None or geometry.sets * geometry.line_bytes > PAGE:
             return None
         return frozenset(map(geometry.set_of, target.lines))
 
-    def join(self, node: int, a: MayBe, b: MayBe) -> MayBe:
+    def join(self, node: int, a: MayState, b: MayState) -> MayState:
         if a is b or a == b:
             return a
         if a == ANYTHING or b == ANYTHING:
@@ -190,31 +195,35 @@ class Presence(EventFlow[MayBe, bool]):
         ages = {
             n: min(a.age(n, set_of(n)), b.age(n, set_of(n))) for n in a.ages.keys() | b.ages.keys()
         }
-        return MayBe(min(a.elsewhere, b.elsewhere), sets, ages)
+        return MayState(min(a.elsewhere, b.elsewhere), sets, ages)
 
-    def widen(self, node: int, old: MayBe, new: MayBe) -> MayBe:
+    def widen(self, node: int, old: MayState, new: MayState) -> MayState:
         return self.join(node, old, new)  # ages only fall, of as many lines as there are
 
-    def leq(self, a: MayBe, b: MayBe) -> bool:
+    def leq(self, a: MayState, b: MayState) -> bool:
         return self.join(0, a, b) == b
 
 
-class Anywhere:
+class NoMayAnalysis:
     """Where any line may be, no access surely misses."""
 
-    def inside(self, node: int, events: Sequence[Event]) -> tuple[bool, ...]:
-        """What is told of ``events``, as by ``Presence``."""
+    def inside(self, node: int, events: Sequence[CacheEvent]) -> tuple[bool, ...]:
+        """The verdicts on ``events``, as by ``MayAnalysis``."""
         return (False,) * len(events)
 
     past = inside
 
 
 def presence(
-    flow: FlowOrder, hierarchy: Hierarchy, geometry: Geometry, initial: Initial, events: Events
-) -> Presence | Anywhere:
-    """What surely misses. Nothing is computed where nothing can be found out."""
-    cold = initial.contents is Contents.COLD and not geometry.locked_ways
+    flow: FlowOrder,
+    hierarchy: CacheHierarchy,
+    geometry: CacheGeometry,
+    initial: InitialCache,
+    events: CacheEvents,
+) -> MayAnalysis | NoMayAnalysis:
+    """The events that surely miss. Without any candidate nothing is computed."""
+    cold = initial.contents is InitialContentsKind.COLD and not geometry.locked_ways
     emptied = any(event.empties for of_node in events.nodes for event in of_node)
     if not (cold or emptied or hierarchy.policy in ORDERED):
-        return Anywhere()
-    return Presence(flow, hierarchy, geometry, events, initial.held.lines() if cold else None)
+        return NoMayAnalysis()
+    return MayAnalysis(flow, hierarchy, geometry, events, initial.held.lines() if cold else None)

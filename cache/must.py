@@ -1,18 +1,18 @@
 """Must analysis of one cache over a supergraph: its lines, and its credited misses.
 
-Two kinds of knowledge are carried side by side, each by the rules of the policy:
+Two kinds of knowledge are carried in parallel, each by the rules of the policy:
 
     strict  the line is in the cache;
-    paid    the line is in the cache, or a miss of it was charged that did not happen.
+    credited the line is in the cache, or a charged miss of it did not happen.
 
     Claim: along every path, misses <= charges.
-    Potential: the paid lines that are not in the cache, one miss each. An access that is charged
-    either misses, or its charge is left as potential. An access to a paid line is not charged: if
-    it misses, the potential of the line pays, and the line is there afterwards. Joins, evictions
-    by what is known to be accessed, and forgetting only lower the potential.
+    Potential: the credited lines that are not in the cache, one miss each. An access that is
+    charged either misses, or its charge is left as potential. An access to a credited line is not
+    charged: if it misses, the potential of the line pays, and the line is resident afterwards.
+    Joins, evictions by known accesses, and loss of information only lower the potential.
 
-A line that was paid for need not be there, so that it may age all others when it is used,
-however young it is itself. First misses are charged where their loop is entered; that charge
+A credited line need not be resident, so its use may age all other lines, however young it is
+itself. First misses are charged where their loop is entered; that charge
 plays the same part.
 """
 
@@ -23,89 +23,93 @@ from dataclasses import dataclass
 from operator import is_
 from typing import NamedTuple
 
-from cache.events import Event, EventFlow, Events, FlowOrder
-from cache.geometry import Geometry
-from cache.lines import NO_LINES, Lines, LinesBuilder, Target
-from cache.policy import Policy, Rule, paid_rules, strict_rules
+from cache.events import CacheEvent, CacheEvents, EventFlow, FlowOrder
+from cache.geometry import CacheGeometry
+from cache.lines import NO_LINES, AccessedLines, CacheLines, CacheLinesBuilder
+from cache.policy import AgingRule, ReplacementPolicy, credited_rules, strict_rules
 
-__all__ = ["Known", "MustStep", "MustVerdict", "Residency"]
+__all__ = ["MustAnalysis", "MustState", "MustTransfer", "MustVerdict"]
 
 
 @dataclass(frozen=True, slots=True)
 class MustVerdict:
-    """Of an access: the line is surely there; if not, whether its miss was charged before."""
+    """Verdict on an access: resident, or else credited by an earlier charge."""
 
     resident: bool
-    paid: bool
+    credited: bool
 
 
-RESIDENT, PAID, ABSENT = (
-    MustVerdict(resident=True, paid=False),
-    MustVerdict(resident=False, paid=True),
-    MustVerdict(resident=False, paid=False),
+RESIDENT, CREDITED, ABSENT = (
+    MustVerdict(resident=True, credited=False),
+    MustVerdict(resident=False, credited=True),
+    MustVerdict(resident=False, credited=False),
 )
 
 
-class Known(NamedTuple):
-    """What is known at one point: one ``Lines`` per rule, strict and paid."""
+class MustState(NamedTuple):
+    """What is known at one point: one ``CacheLines`` per rule, strict and paid."""
 
-    strict: tuple[Lines, ...]
-    paid: tuple[Lines, ...]
+    strict: tuple[CacheLines, ...]
+    credited: tuple[CacheLines, ...]
 
-    def join(self, other: Known) -> Known:
-        """What holds if either does."""
+    def join(self, other: MustState) -> MustState:
+        """The weaker of both states."""
         if self is other:
             return self
-        return Known(_joined(self.strict, other.strict), _joined(self.paid, other.paid))
+        return MustState(_joined(self.strict, other.strict), _joined(self.credited, other.credited))
 
-    def covered_by(self, other: Known) -> bool:
-        """Whether this knows all that ``other`` does."""
+    def covered_by(self, other: MustState) -> bool:
+        """Whether this state is at least as precise as ``other``."""
         if self is other:
             return True
-        ours, theirs = (*self.strict, *self.paid), (*other.strict, *other.paid)
+        ours, theirs = (*self.strict, *self.credited), (*other.strict, *other.credited)
         return all(x.covered_by(y) for x, y in zip(ours, theirs, strict=True))
 
-    def renamed(self, edge: int, images: Callable[[int], Mapping[int, int]]) -> Known:
+    def renamed(self, edge: int, aliases: Callable[[int], Mapping[int, int]]) -> MustState:
         """After ``edge``, along which symbols change."""
-        if not any(lines.symbols for lines in (*self.strict, *self.paid)):
+        if not any(lines.symbols for lines in (*self.strict, *self.credited)):
             return self
-        image = images(edge)
-        return Known(
+        image = aliases(edge)
+        return MustState(
             tuple(lines.renamed(image) for lines in self.strict),
-            tuple(lines.renamed(image) for lines in self.paid),
+            tuple(lines.renamed(image) for lines in self.credited),
         )
 
 
-def _joined(a: tuple[Lines, ...], b: tuple[Lines, ...]) -> tuple[Lines, ...]:
+def _joined(a: tuple[CacheLines, ...], b: tuple[CacheLines, ...]) -> tuple[CacheLines, ...]:
     return tuple(x.join(y) for x, y in zip(a, b, strict=True))
 
 
-class MustStep:
-    """A working copy of ``Known`` while events are applied one after another."""
+class MustTransfer:
+    """A working copy of ``MustState`` while events are applied one after another."""
 
     def __init__(
-        self, known: Known, strict: Sequence[Rule], paid: Sequence[Rule], geometry: Geometry
+        self,
+        known: MustState,
+        strict: Sequence[AgingRule],
+        credited: Sequence[AgingRule],
+        geometry: CacheGeometry,
     ) -> None:
         size, count = geometry.line_bytes, geometry.index_sets
         self._known = known
         self._strict = [
-            (rule, LinesBuilder(lines, size, count, rule.capacity))
+            (rule, CacheLinesBuilder(lines, size, count, rule.capacity))
             for rule, lines in zip(strict, known.strict, strict=True)
         ]
-        self._paid = [
-            (rule, LinesBuilder(lines, size, count, rule.capacity))
-            for rule, lines in zip(paid, known.paid, strict=True)
+        self._credited = [
+            (rule, CacheLinesBuilder(lines, size, count, rule.capacity))
+            for rule, lines in zip(credited, known.credited, strict=True)
         ]
 
-    def build(self) -> Known:
-        """What is known after the events so far."""
+    def build(self) -> MustState:
+        """The state after the events so far."""
         strict = tuple(lines.build() for _, lines in self._strict)
-        paid = tuple(lines.build() for _, lines in self._paid)
+        credited = tuple(lines.build() for _, lines in self._credited)
         known = self._known
-        unchanged = all(map(is_, (*strict, *paid), (*known.strict, *known.paid)))
-        return known if unchanged else Known(strict, paid)
+        unchanged = all(map(is_, (*strict, *credited), (*known.strict, *known.credited)))
+        return known if unchanged else MustState(strict, credited)
 
-    def apply(self, event: Event) -> MustVerdict:
+    def apply(self, event: CacheEvent) -> MustVerdict:
         """The effect of ``event``; the verdict is on the state before it."""
         target = event.target
         if target is None:
@@ -120,8 +124,8 @@ class MustStep:
             lines.make_older(target, rule.capacity if age is None else age)
             if event.certain and target.identified:
                 lines.add(target)
-        charged = not (verdict.resident or verdict.paid or event.first)
-        for rule, lines in self._paid:
+        charged = not (verdict.resident or verdict.credited or event.first)
+        for rule, lines in self._credited:
             if event.store:
                 self._store(rule, lines, event, _age_by(rule, self._strict, ages))
             elif rule.fills:
@@ -134,28 +138,30 @@ class MustStep:
                     lines.add(target)
         return verdict
 
-    def _verdict(self, target: Target, ages: Sequence[int | None]) -> MustVerdict:
-        """What is known of ``target`` before it is accessed."""
+    def _verdict(self, target: AccessedLines, ages: Sequence[int | None]) -> MustVerdict:
+        """The verdict on ``target`` before its access."""
         if any(age is not None for age in ages):
             return RESIDENT
-        if target.identified and any(lines.age(target) is not None for _, lines in self._paid):
-            return PAID
+        if target.identified and any(lines.age(target) is not None for _, lines in self._credited):
+            return CREDITED
         return ABSENT
 
-    def _operate(self, event: Event) -> None:
+    def _operate(self, event: CacheEvent) -> None:
         for _, lines in self._strict:
             if event.forget or event.drop:
                 lines.forget()
             if event.rename:
                 lines.forget_symbols()
-        for _, lines in self._paid:
+        for _, lines in self._credited:
             if event.forget:
                 lines.forget()
             if event.rename:
                 lines.forget_symbols()
 
     @staticmethod
-    def _store(rule: Rule, lines: LinesBuilder, event: Event, age: int | None) -> None:
+    def _store(
+        rule: AgingRule, lines: CacheLinesBuilder, event: CacheEvent, age: int | None
+    ) -> None:
         """A store that hits is a use, where uses are ordered; it fills nothing."""
         assert event.target is not None
         if not rule.stores:
@@ -165,7 +171,9 @@ class MustStep:
             lines.add(event.target)
 
     @staticmethod
-    def _fill(lines: LinesBuilder, event: Event, verdict: MustVerdict, *, charged: bool) -> None:
+    def _fill(
+        lines: CacheLinesBuilder, event: CacheEvent, verdict: MustVerdict, *, charged: bool
+    ) -> None:
         """Ages count fills: a hit changes nothing."""
         assert event.target is not None
         if verdict.resident:
@@ -176,39 +184,41 @@ class MustStep:
 
 
 def _age_by(
-    rule: Rule, strict: Sequence[tuple[Rule, LinesBuilder]], ages: Sequence[int | None]
+    rule: AgingRule,
+    strict: Sequence[tuple[AgingRule, CacheLinesBuilder]],
+    ages: Sequence[int | None],
 ) -> int | None:
     """The age by the strict rule of the same kind: of a line that surely is there."""
     return next((age for (r, _), age in zip(strict, ages, strict=True) if r == rule), None)
 
 
-class Residency(EventFlow[Known, MustVerdict]):
+class MustAnalysis(EventFlow[MustState, MustVerdict]):
     """The fixed point for one cache.
 
-    ``images`` says how symbols change along an edge. ``held`` are lines that are in the cache at
+    ``aliases`` says how symbols change along an edge. ``held`` are lines that are in the cache at
     the start.
     """
 
     def __init__(
         self,
         flow: FlowOrder,
-        geometry: Geometry,
-        policy: Policy,
-        events: Events,
-        images: Callable[[int], Mapping[int, int]],
+        geometry: CacheGeometry,
+        policy: ReplacementPolicy,
+        events: CacheEvents,
+        aliases: Callable[[int], Mapping[int, int]],
         held: Iterable[int] = (),
     ) -> None:
-        self._geometry, self._images = geometry, images
+        self._geometry, self._aliases = geometry, aliases
         self._strict = strict_rules(policy, geometry.free_ways)
-        self._paid = paid_rules(policy, geometry.free_ways)
+        self._credited = credited_rules(policy, geometry.free_ways)
         held = tuple(held)
-        start = Known(
+        start = MustState(
             tuple(self._held(held, rule) for rule in self._strict),
-            tuple(self._held(held, rule) for rule in self._paid),
+            tuple(self._held(held, rule) for rule in self._credited),
         )
         super().__init__(flow, events, start)
 
-    def _held(self, lines: tuple[int, ...], rule: Rule) -> Lines:
+    def _held(self, lines: tuple[int, ...], rule: AgingRule) -> CacheLines:
         """The lines that are held from the start: any of them may be the next to go."""
         if rule.fills:
             return NO_LINES
@@ -216,23 +226,25 @@ class Residency(EventFlow[Known, MustVerdict]):
         for line in sorted(lines):
             at = self._geometry.index_set_of(line)
             sets[at] = (*sets.get(at, ()), (line, rule.capacity - 1))
-        return Lines(sets, {})
+        return CacheLines(sets, {})
 
-    def after(self, state: Known, events: Sequence[Event]) -> tuple[Known, tuple[MustVerdict, ...]]:
+    def after(
+        self, state: MustState, events: Sequence[CacheEvent]
+    ) -> tuple[MustState, tuple[MustVerdict, ...]]:
         if not events:
             return state, ()
-        step = MustStep(state, self._strict, self._paid, self._geometry)
+        step = MustTransfer(state, self._strict, self._credited, self._geometry)
         verdicts = tuple(map(step.apply, events))
         return step.build(), verdicts
 
-    def along(self, edge: int, state: Known) -> Known:
-        return state.renamed(edge, self._images)
+    def along(self, edge: int, state: MustState) -> MustState:
+        return state.renamed(edge, self._aliases)
 
-    def join(self, node: int, a: Known, b: Known) -> Known:
+    def join(self, node: int, a: MustState, b: MustState) -> MustState:
         return a.join(b)
 
-    def widen(self, node: int, old: Known, new: Known) -> Known:
+    def widen(self, node: int, old: MustState, new: MustState) -> MustState:
         return old.join(new)  # ages only rise and spans only shrink, so chains are short
 
-    def leq(self, a: Known, b: Known) -> bool:
+    def leq(self, a: MustState, b: MustState) -> bool:
         return a.covered_by(b)

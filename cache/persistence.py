@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from quoll.cfg.cfg import EdgeKind
 from quoll.graph.closure import closure
-from quoll.inlining.supergraph import Supergraph, SuperLoop, Turn
+from quoll.inlining.supergraph import PeeledIteration, Supergraph, SuperLoop
 
 __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
 
@@ -28,7 +28,7 @@ class LoopScopes:
     A loop that the path may start inside, but not at its header, or that has a way in beside its
     header, has nothing that is passed exactly once per run of it, and is left out. ``loops`` are
     those of the graph, and after them, where first iterations are apart, these together with the
-    others: what misses in the first need not miss again.
+    others: a miss in the first iteration need not repeat.
     """
 
     loops: tuple[SuperLoop, ...]
@@ -52,7 +52,7 @@ class LoopScopes:
             if ways_in != set(loop.entries):
                 continue
             if any(graph.passed(e) for n in nodes for e in graph.successors[n]):
-                continue  # rule 2: nothing persists over code that is not looked at
+                continue  # rule 2: nothing persists over code that is not examined
             eligible.add(loop.index)
             for node in nodes:
                 around[node].append(loop.index)
@@ -77,8 +77,12 @@ def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
             called[edge.src].add(graph.nodes[edge.dst].context)
     for loop in apart:
         header = graph.nodes[loop.header]
-        turns = (*header.turns[:-1], Turn(header.block.addr, first=True))
-        own = [n for n in of_context[header.context] if graph.nodes[n].turns[: len(turns)] == turns]
+        iterations = (*header.iterations[:-1], PeeledIteration(header.block.addr, first=True))
+        own = [
+            n
+            for n in of_context[header.context]
+            if graph.nodes[n].iterations[: len(iterations)] == iterations
+        ]
         first = [n for n in own if graph.nodes[n].block is header.block]
         nodes = loop.nodes | _with_calls(own, called, of_context)
         if len(first) == 1:

@@ -1,8 +1,8 @@
 """Each replacement policy with the rules that an analysis may use.
 
 Every policy evicts a line only to make room in its own set. So the line used last is there until
-its set is used again, whatever the policy (``Rule`` of capacity 1: the "one-way" model), and this
-rule is always among those applied: no policy is analysed less precisely than "one-way".
+its set is used again, whatever the policy (``AgingRule`` of capacity 1: the "one-way" model), and
+this rule is always among those applied: no policy is analysed less precisely than "one-way".
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Policy", "Rule", "paid_rules", "strict_rules"]
+__all__ = ["AgingRule", "ReplacementPolicy", "credited_rules", "strict_rules"]
 
 
-class Policy(Enum):
+class ReplacementPolicy(Enum):
     """How a cache chooses the line that makes room. An invalid way is always filled first."""
 
     ONE_WAY = "one-way"  # whatever it is: only the line used last is counted on
@@ -29,12 +29,12 @@ class Policy(Enum):
         at most ``ways`` - 1 other lines, so that another line missed twice before it. The one
         counter for all sets and random choice give no such argument for more than one line.
         """
-        return ways if self in (Policy.LRU, Policy.FIFO) else 1
+        return ways if self in (ReplacementPolicy.LRU, ReplacementPolicy.FIFO) else 1
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """How long a line is counted on: while its age is less than ``capacity``.
+class AgingRule:
+    """A line counts as resident while its age is less than ``capacity``.
 
     The age counts other lines of the set used since it was used; or, if ``fills``, lines filled
     into the set since it was filled itself. ``stores``: stores that hit count as uses.
@@ -45,20 +45,24 @@ class Rule:
     stores: bool = False
 
 
-LAST = Rule(1)
+LAST = AgingRule(1)
 
 
-def strict_rules(policy: Policy, ways: int) -> tuple[Rule, ...]:
-    """Rules for what is surely in the cache."""
-    return (LAST, Rule(ways, stores=True)) if policy is Policy.LRU and ways > 1 else (LAST,)
+def strict_rules(policy: ReplacementPolicy, ways: int) -> tuple[AgingRule, ...]:
+    """Aging rules for resident lines."""
+    return (
+        (LAST, AgingRule(ways, stores=True))
+        if policy is ReplacementPolicy.LRU and ways > 1
+        else (LAST,)
+    )
 
 
-def paid_rules(policy: Policy, ways: int) -> tuple[Rule, ...]:
-    """Rules for what is in the cache or was charged a miss that did not happen.
+def credited_rules(policy: ReplacementPolicy, ways: int) -> tuple[AgingRule, ...]:
+    """Aging rules for credited lines.
 
     Of a line that hits, FIFO may make room next; of a line that misses, after ``ways`` fills. So
     from an access that was charged on, either the charge is left or the line is there.
     """
-    if policy is Policy.FIFO and ways > 1:
-        return (LAST, Rule(ways, fills=True))
+    if policy is ReplacementPolicy.FIFO and ways > 1:
+        return (LAST, AgingRule(ways, fills=True))
     return strict_rules(policy, ways)

@@ -1,4 +1,4 @@
-"""What the cache stage says of each memory reference: the value the cost model consumes."""
+"""The class of each memory reference: the input of the cost model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from typing import NamedTuple
 from quoll.assumptions import Assumption
 from quoll.image.memory_map import Cacheability
 
-__all__ = ["AT_HOME", "UNCACHED", "Classification", "Hit", "Kind", "Reference", "Stream"]
+__all__ = [
+    "AT_HOME",
+    "UNCACHED",
+    "AccessStream",
+    "CacheClassification",
+    "HitClass",
+    "Reference",
+    "ReferenceKind",
+]
 
 
-class Kind(Enum):
-    """What a reference is to the memory system."""
+class ReferenceKind(Enum):
+    """The kind of a memory reference."""
 
     FETCH = "fetch"
     PREFETCH = "prefetch"  # a line that may be fetched past a transfer of control (rule 8)
@@ -26,30 +34,30 @@ class Kind(Enum):
     __hash__ = object.__hash__  # in C: members are keys
 
 
-class Hit(Enum):
+class HitClass(Enum):
     """Classification at one level."""
 
     AH = "always hit"
     AM = "always miss"
     FM = "first miss"  # at most one miss per entry of the loop ``scope``
-    PL = "once per line"  # misses only where it enters another line than before (``Stream``)
+    PL = "once per line"  # misses only where it enters another line than before (``AccessStream``)
     NC = "not classified"
 
     __hash__ = object.__hash__  # in C: members are keys
 
 
 # What an access to memory that is never cached is called; AT_HOME needs no access outside.
-UNCACHED = {Cacheability.NEVER: Hit.AM, Cacheability.ON_CHIP: Hit.AH}
+UNCACHED = {Cacheability.NEVER: HitClass.AM, Cacheability.ON_CHIP: HitClass.AH}
 AT_HOME = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class AccessStream:
     """A load that touches the line ``stride`` bytes from where it did last, while ``loop`` runs.
 
     One line of ``line_bytes`` holds all of the ``width`` bytes that it may access. ``around``: the
-    loops around it, the innermost first, up to ``loop``. ``rounds``: most executions per entry of
-    the loop, None if that is not known.
+    loops around it, the innermost first, up to ``loop``. ``iterations``: most executions per entry
+    of the loop, None if that is not known.
 
     Of n executions, the first misses, and each other one that is in another line than the one
     before. In n - 1 steps a place that is at most line_bytes - width within its line crosses at
@@ -65,12 +73,12 @@ class Stream:
     stride: int  # less than a line
     width: int
     around: tuple[int, ...]
-    rounds: int | None = None
+    iterations: int | None = None
 
-    def counted(self, rounds: Mapping[int, int]) -> Stream:
+    def counted(self, iterations: Mapping[int, int]) -> AccessStream:
         """The same where the headers of loops are executed so often per entry at most."""
-        known = [rounds.get(loop) for loop in self.around]
-        return replace(self, rounds=prod(n for n in known if n) if all(known) else None)
+        known = [iterations.get(loop) for loop in self.around]
+        return replace(self, iterations=prod(n for n in known if n) if all(known) else None)
 
     def share(self, cycles: int) -> int:
         """Cycles of an execution, of the ``cycles`` of a miss."""
@@ -92,37 +100,37 @@ class Reference(NamedTuple):
     """
 
     insn: int  # index into the node's block
-    kind: Kind
+    kind: ReferenceKind
     low: int | None  # lowest and highest address the first byte may have; None: unknown
     high: int | None
     words: int  # 32-bit words transferred to or from this line (stores are charged per word)
     cacheable: bool  # False: never cached
-    l1: Hit
-    l2: Hit | None  # None: no L2
+    l1: HitClass
+    l2: HitClass | None  # None: no L2
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
     scope: int | None = None  # index of the loop of a first miss (``LoopScopes``)
-    stream: Stream | None = None  # of a reference that misses once per line
-    paid: bool = False  # a miss was charged before and may not have happened; nothing is due
+    stream: AccessStream | None = None  # of a reference that misses once per line
+    credited: bool = False  # an earlier charged miss pays for this one
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
 
     @property
     def due(self) -> bool:
         """Whether cycles beyond a hit are to be charged where the reference stands.
 
-        What always hits if it is cached, and may be uncached, is due as an uncached access; of
-        what misses once per line a part of a miss is due.
+        A hit that may be uncached is due as an uncached access; a stream is charged a share of a
+        miss.
         """
-        if self.l1 is Hit.AH:
+        if self.l1 is HitClass.AH:
             return self.uncached
-        return self.l1 is not Hit.FM and not self.paid
+        return self.l1 is not HitClass.FM and not self.credited
 
 
 @dataclass(frozen=True, slots=True)
-class Classification:
+class CacheClassification:
     """References of a supergraph.
 
     ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
-    what is charged once when the edge enters a loop: for each loop of which it is an entry, those
+    the charges when the edge enters a loop: for each loop of which it is an entry, those
     lines of its FM references that miss at most once until the loop is left, and its streams.
     ``start_misses`` are those of loops with whose header the path starts.
     ``leaving`` has per exit node the lines that may be fetched past it before control has left:
@@ -136,17 +144,17 @@ class Classification:
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
     start_misses: tuple[Reference, ...] = ()
 
-    def counted(self, rounds: Mapping[int, int]) -> Classification:
+    def counted(self, iterations: Mapping[int, int]) -> CacheClassification:
         """The same where the headers of loops are executed so often per entry at most.
 
-        That decides which loads gain by being charged once per line (``Stream``).
+        That decides which loads gain by being charged once per line (``AccessStream``).
         """
 
         def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
             if all(r.stream is None for r in references):
                 return references
             return tuple(
-                r if r.stream is None else r._replace(stream=r.stream.counted(rounds))
+                r if r.stream is None else r._replace(stream=r.stream.counted(iterations))
                 for r in references
             )
 

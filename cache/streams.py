@@ -1,11 +1,10 @@
 """Loads whose address a loop advances: at most one miss per line they pass, not one per load.
 
 A *stream* is a load that touches the line which stands a constant ``stride`` behind or before that
-of its previous execution, while the loop runs, and that finds the line of that execution still in
-the cache. It misses only where it enters another line, and when the loop is entered. Both are
-seen by following, from the load around the loop and back to it, what the symbols along the way
-stand for (rule 13), and dropping what any other access may evict. This holds for every policy:
-a line used last stays until another line may fill its set.
+of its previous execution, while the loop runs, and finds that line still in the cache. It misses
+only where it enters another line, and when the loop is entered. The analysis follows the aliases of
+symbols from the load around the loop and back to it (rule 13), and drops lines that another access
+may evict. This holds for every policy: a line used last stays until another line may fill its set.
 """
 
 from __future__ import annotations
@@ -13,39 +12,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cache.events import Event
-from cache.geometry import Geometry
+from cache.events import CacheEvent
+from cache.geometry import CacheGeometry
 from cache.lines import signed
 from cache.persistence import LoopScopes
-from cache.reference import Stream
-from quoll.domain.terms import RIGID
+from cache.reference import AccessStream
+from quoll.abstract_domain.terms import RIGID
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Loads", "find_streams"]
+__all__ = ["LoadEvents", "find_streams"]
 
 Place = tuple[int, int]  # a node, and the position of an event in it
 Behind = dict[int, int]  # the access before, as symbol -> bytes from it; all name the same byte
 
 
 @dataclass(frozen=True, slots=True)
-class Loads:
+class LoadEvents:
     """The events of nodes, None for those that surely hit, and of all edges.
 
     ``candidates`` are loads that may be streams, with the bytes that each accesses in its line.
     """
 
-    nodes: Mapping[int, Sequence[Event | None]]
-    edges: Sequence[Sequence[Event]]
-    candidates: Mapping[Place, tuple[Event, int]]
-    images: Callable[[int], Mapping[int, int]]
+    nodes: Mapping[int, Sequence[CacheEvent | None]]
+    edges: Sequence[Sequence[CacheEvent]]
+    candidates: Mapping[Place, tuple[CacheEvent, int]]
+    aliases: Callable[[int], Mapping[int, int]]
 
 
 def find_streams(
-    graph: Supergraph, scopes: LoopScopes, geometry: Geometry, loads: Loads
-) -> dict[Place, Stream]:
+    graph: Supergraph, scopes: LoopScopes, geometry: CacheGeometry, loads: LoadEvents
+) -> dict[Place, AccessStream]:
     """The candidates that are streams, each in the outermost loop in which it is one."""
-    finder = _Finder(graph, geometry, loads)
-    found: dict[Place, Stream] = {}
+    finder = _StreamFinder(graph, geometry, loads)
+    found: dict[Place, AccessStream] = {}
     for place, (load, width) in loads.candidates.items():
         around: tuple[int, ...] = ()
         for loop in reversed(scopes.around[place[0]]):
@@ -55,18 +54,18 @@ def find_streams(
             if stride is None:
                 break
             around = (*around, loop)
-            found[place] = Stream(loop, geometry.line_bytes, stride, width, around)
+            found[place] = AccessStream(loop, geometry.line_bytes, stride, width, around)
     return found
 
 
-class _Finder:
+class _StreamFinder:
     """Follows one load at a time."""
 
-    def __init__(self, graph: Supergraph, geometry: Geometry, loads: Loads) -> None:
+    def __init__(self, graph: Supergraph, geometry: CacheGeometry, loads: LoadEvents) -> None:
         self.graph, self.geometry, self.loads = graph, geometry, loads
-        self.known_images: dict[int, Mapping[int, int]] = {}
+        self.known_aliases: dict[int, Mapping[int, int]] = {}
 
-    def stride(self, place: Place, load: Event, inside: frozenset[int]) -> int | None:
+    def stride(self, place: Place, load: CacheEvent, inside: frozenset[int]) -> int | None:
         """Bytes from one execution to the next, less than a line; None if that is not always so."""
         target = load.target
         assert target is not None
@@ -79,9 +78,9 @@ class _Finder:
         return stride if stride < self.geometry.line_bytes else None
 
     def around(
-        self, place: Place, load: Event, start: Behind, inside: frozenset[int]
+        self, place: Place, load: CacheEvent, start: Behind, inside: frozenset[int]
     ) -> Behind | None:
-        """What is known of the execution before when the load executes again; None: nothing."""
+        """The state of the previous execution when the load executes again; None: unknown."""
         node, position = place
         states: dict[int, Behind] = {}
         arrived: Behind | None = None
@@ -116,31 +115,31 @@ class _Finder:
             if target in inside:
                 yield edge, target
 
-    def along(self, edge: int, state: Behind, load: Event) -> Behind | None:
-        """What is known after ``edge``, along which symbols change."""
+    def along(self, edge: int, state: Behind, load: CacheEvent) -> Behind | None:
+        """The state after ``edge``, along which symbols change."""
         if any(self.evicts(event, state, load) for event in self.loads.edges[edge]):
             return None
-        images = self.known_images.get(edge)
-        if images is None:
-            images = self.known_images[edge] = self.loads.images(edge)
+        aliases = self.known_aliases.get(edge)
+        if aliases is None:
+            aliases = self.known_aliases[edge] = self.loads.aliases(edge)
         after = {symbol: at for symbol, at in state.items() if symbol < RIGID}
-        for symbol, term in images.items():
+        for symbol, term in aliases.items():
             at = state.get(term >> 32)
             if at is not None:
                 after[symbol] = at - signed(term)
         return after or None
 
     def past(
-        self, node: int, first: int, last: int | None, state: Behind, load: Event
+        self, node: int, first: int, last: int | None, state: Behind, load: CacheEvent
     ) -> Behind | None:
-        """What is known after the events of a node from ``first``, before ``last``."""
+        """The state after the events of a node from ``first``, before ``last``."""
         for event in self.loads.nodes.get(node, ())[first:last]:
             if event is not None and self.evicts(event, state, load):
                 return None
         return state
 
-    def evicts(self, event: Event, state: Behind, load: Event) -> bool:
-        """Whether ``event`` may drop the line of the access before, or change what it means."""
+    def evicts(self, event: CacheEvent, state: Behind, load: CacheEvent) -> bool:
+        """Whether ``event`` may drop the line of the access before, or change its address."""
         target = event.target
         if target is None:
             return True
@@ -160,5 +159,5 @@ class _Finder:
 
 
 def common(a: Behind, b: Behind) -> Behind:
-    """What holds if either does."""
+    """The weaker of both states."""
     return {symbol: at for symbol, at in a.items() if b.get(symbol) == at}

@@ -45,11 +45,11 @@ class FoundBy:
 # By the number that the name of a patch begins with: from 42 on, of a rule of docs/soundness.md.
 FOUND_BY = {
     "01": FoundBy((), (
-        "tests/wcet/analysis/test_request_key.py", "tests/quoll/kept/test_identity.py",
-        "tests/quoll/kept/test_versions.py", "tests/wcet/analysis/test_prepared.py",
+        "tests/wcet/analysis/test_request_key.py", "tests/quoll/results/test_cache_key.py",
+        "tests/quoll/results/test_versions.py", "tests/wcet/analysis/test_prepared.py",
     )),
     "02": FoundBy((), (
-        "tests/quoll/kept/test_store.py", "tests/loopbounds/proof/test_cached_bounds.py",
+        "tests/quoll/results/test_results_store.py", "tests/loopbounds/proof/test_cached_bounds.py",
         "tests/pipeline/test_native.py", "tests/wcet/analysis/test_prepared.py",
     )),
     "03": FoundBy(("interrupts", "preempted"), (
@@ -60,13 +60,14 @@ FOUND_BY = {
         "tests/wcet/analysis/test_masked_paths.py", "tests/quoll/inlining/test_expand.py",
     )),
     "05": FoundBy(("mappings",), (
-        "tests/quoll/domain/test_abstract_names.py", "tests/loopbounds/slicing/test_names.py",
+        "tests/quoll/abstract_domain/test_abstract_names.py",
+        "tests/loopbounds/slicing/test_names.py",
         "tests/cache/test_data.py", "tests/quoll/image/test_memory_map.py",
     )),
     "06": FoundBy(("frames",), (
         "tests/quoll/test_frames_stored_by_callees.py",
-        "tests/quoll/indirect/test_frames_executed.py",
-        "tests/quoll/indirect/test_frames.py",
+        "tests/quoll/indirect/test_stack_frames_executed.py",
+        "tests/quoll/indirect/test_stack_frames.py",
     )),
     "07": FoundBy(("interrupts", "preempted"), (
         "tests/quoll/preemption/test_pending.py", "tests/wcet/analysis/test_interrupts.py",
@@ -95,7 +96,7 @@ FOUND_BY = {
     "19": FoundBy((), ("tests/wcet/test_ended.py", "tests/loopbounds/nusmv/test_nusmv.py")),
     "20": FoundBy((), (
         "tests/wcet/test_hostile_input.py", "tests/wcet/test_bad_input.py",
-        "tests/quoll/kept/test_store.py",
+        "tests/quoll/results/test_results_store.py",
     )),
     "21": FoundBy((), ("tests/pipeline/test_addressing_forms.py",)),
     "22": FoundBy((), ("tests/quoll/image/test_dynamic.py",)),

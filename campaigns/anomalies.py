@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from itertools import product
 from random import Random
 
-from cache.policy import Policy
-from cache.simulator import Cache, CacheOutcome
+from cache.cache_simulator import CacheOutcome, SimulatedCache
+from cache.policy import ReplacementPolicy
 from pipeline.core import load_core
 from pipeline.dual_issue_simulator import concrete_machine
-from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
-from pipeline.timing import Profile
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.timing_model import CoreProfile
 from quoll.arm.insn import Insn
 from tests.testing.cache.graphs import CODE, DATA, at, pool
 from tests.testing.pipeline.runs import BOARDS, Board
@@ -41,7 +41,7 @@ SET = """
 BUFFERED = (0, 7, 8)  # words in the write buffer at the start
 
 
-class Scripted(Cache):
+class Scripted(SimulatedCache):
     """A cache whose outcomes are given, in the order of the accesses."""
 
     outcomes: Iterator[bool]
@@ -112,19 +112,21 @@ def _run(board: Board, chosen: tuple[Insn, ...], outcomes: tuple[bool, ...], buf
     """Cycles; each access has its own line, and the next line of code misses."""
     random = Random(0)
     line = board.line_bytes
-    icache, dcache = (Scripted(board.geometries[0], Policy.ROUND_ROBIN, random) for _ in range(2))
+    icache, dcache = (
+        Scripted(board.geometries[0], ReplacementPolicy.ROUND_ROBIN, random) for _ in range(2)
+    )
     first = CODE + line - 4 * ((len(chosen) + 1) // 2)
     icache.outcomes, dcache.outcomes = iter([True, False]), iter(outcomes)
     machine: PipelineMachine = concrete_machine(
-        load_core(board.core, Profile.NOMINAL), MemoryBus(board.memory),
-        OnChip(icache, dcache, 0, random),
+        load_core(board.core, CoreProfile.NOMINAL), MemoryBus(board.memory),
+        FetchAndCaches(icache, dcache, 0, random),
     )  # fmt: skip
     for _ in range(buffered):
         machine.buffer.append(machine.memory.write(0))
     machine.start(first)
     for index, insn in enumerate(chosen):
         address = None if insn.memory is None else DATA + 4 * line * index
-        machine.execute(Executed(at(insn, first + 4 * index), True, False, address))
+        machine.execute(ExecutedInsn(at(insn, first + 4 * index), True, False, address))
     return machine.finished
 
 

@@ -14,10 +14,10 @@ from unittest.mock import patch
 from loopbounds import bounds
 from loopbounds.budgets.budget import SolverLimits
 from loopbounds.proof.bound import NUSMV
-from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker, ProofObligation, ProofResult
 from loopbounds.transition.query import InvariantVerdict
-from quoll.kept.versions import Version
+from quoll.results.versions import Version
 from tests.testing.loopbounds.checkers import find_checker
 
 __all__ = ["BothCheckers", "proved_by_both"]

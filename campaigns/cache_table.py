@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cache.classify import classify
-from cache.policy import Policy
-from cache.reference import Kind
+from cache.policy import ReplacementPolicy
+from cache.reference import ReferenceKind
 from campaigns.documented import markdown
 from campaigns.documented import replace as replace_table
 from ilp.solvers.solve import solver_named
@@ -23,23 +23,28 @@ from loopbounds.bounds import bound_loops
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from pipeline.charge import charge
-from pipeline.costs import Cause, Costs
+from pipeline.costs import CostCause, Costs
 from quoll.inlining.supergraph import Supergraph
-from quoll.kept.store import Store
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import SegmentValues, segments, undivided
-from quoll.values.values import Values, analyse
+from quoll.results.results_store import ResultsStore
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import AnalysisTarget, iterations, of_segment, whole_graph
-from wcet.analysis.options import Options
 from wcet.analysis.preparation import infeasible_edges, valued
 from wcet.analysis.references import known_line
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.commands.cache import competing
-from wcet.platforms.platform import Platform
+from wcet.platforms.platform_model import Platform
 
-POLICIES = (Policy.ONE_WAY, Policy.ROUND_ROBIN, Policy.FIFO, Policy.LRU)
+POLICIES = (
+    ReplacementPolicy.ONE_WAY,
+    ReplacementPolicy.ROUND_ROBIN,
+    ReplacementPolicy.FIFO,
+    ReplacementPolicy.LRU,
+)
 PLATFORMS = ("kzm", "kzm-paper")
 POLICY_HEAD = ("entry", "L2", "one-way", "round-robin", "FIFO", "LRU")
 COMPETITION_HEAD = (
@@ -100,7 +105,7 @@ def main() -> int:
     return 0
 
 
-def boards(run: Run) -> dict[str, Platform]:
+def boards(run: AnalysisRun) -> dict[str, Platform]:
     """The platform without L2, with it, and with the kernel locked in it."""
     on = run.platform.with_l2(True)
     return {
@@ -110,7 +115,7 @@ def boards(run: Run) -> dict[str, Platform]:
     }
 
 
-def policies(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+def policies(run: AnalysisRun, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
     """Entry, L2, and the bound under each policy."""
     for entry in entries:
         for label, board in boards(run).items():
@@ -119,7 +124,7 @@ def policies(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
             yield entry.name, label, *(f"{b:,}" for b in bounds)
 
 
-def pinned(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+def pinned(run: AnalysisRun, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
     """Entry, cycles of instruction misses with L2 on and with the kernel pinned, and the share."""
     known = boards(run)
     for entry in entries:
@@ -127,38 +132,43 @@ def pinned(run: Run, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
         yield entry.name, f"{on:,}", f"{held:,}", f"{held / on:.6f}"
 
 
-def begin(platform: str) -> Run:
+def begin(platform: str) -> AnalysisRun:
     build.kernel()
     kernel = build.ROOT / "build/bilby/kzm-after/kernel.elf"
-    options = Options(
-        entries=("all",), platform=platform, l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+    options = AnalysisOptions(
+        entries=("all",), platform=platform, l2=None, facts=(), neighbouring_facts=True, exits=(),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=ResultsStore.of_user()),
     )  # fmt: skip
-    return Run.begin(kernel, options, Stages(verbose=False))
+    return AnalysisRun.begin(kernel, options, StageLog(verbose=False))
 
 
-def prepared(run: Run, name: str, graph: Supergraph, values: Values) -> Entry:
+def prepared(run: AnalysisRun, name: str, graph: Supergraph, values: ValueResults) -> Entry:
     """The starts of an entry with their loop bounds; only edges of ``graph`` are left out.
 
     Of edges that values exclude none is left out here, but for those that a pending interrupt does.
     """
     tests = find_pending_tests(values, run.platform.pending)
-    parts = [undivided(graph)]
+    segments_of_paths = [undivided(graph)]
     if tests is not None:
         negative = PendingTests(tests.reads, tests.negative, tests.negative)
-        parts = list(segments(values, negative, run.image))
-    turning = frozenset(loop for part in parts for loop in part.loops)
+        segments_of_paths = list(segments(values, negative, run.image))
+    turning = frozenset(loop for segment in segments_of_paths for loop in segment.loops)
     found = bound_loops(graph, run.image, values, run.facts, run.options.bounds, only=turning)
     return Entry(
         name,
         tuple(
-            Start(part.start, part.graph, SegmentValues(values, part), of_segment(part, found))
-            for part in parts
+            Start(
+                segment.start,
+                segment.graph,
+                SegmentValues(values, segment),
+                of_segment(segment, found),
+            )
+            for segment in segments_of_paths
         ),
     )
 
 
-def with_policy(board: Platform, policy: Policy) -> Platform:
+def with_policy(board: Platform, policy: ReplacementPolicy) -> Platform:
     return replace(board, hierarchy=replace(board.hierarchy, policy=policy))
 
 
@@ -171,7 +181,7 @@ def costs_of(start: Start, board: Platform) -> Costs:
     ).costs
 
 
-def bound(run: Run, entry: Entry, board: Platform) -> int:
+def bound(run: AnalysisRun, entry: Entry, board: Platform) -> int:
     """Cycles, from the worst start."""
     return max(
         worst_case(
@@ -185,7 +195,7 @@ def bound(run: Run, entry: Entry, board: Platform) -> int:
 def fetch_misses(entry: Entry, board: Platform) -> int:
     """Instruction misses of one execution of every node and edge after the entry."""
     costs = costs_of(entry.starts[0], board)
-    return sum(c[Cause.FETCH_MISS] for table in (costs.nodes, costs.edges) for c in table)
+    return sum(c[CostCause.FETCH_MISS] for table in (costs.nodes, costs.edges) for c in table)
 
 
 def competition(entry: Entry, board: Platform) -> Iterator[str]:
@@ -193,8 +203,8 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
     hierarchy = board.hierarchy
     classes = classify(entry.starts[0].graph, entry.starts[0].values, hierarchy)
     for kinds, cache in (
-        ((Kind.FETCH, Kind.PREFETCH), hierarchy.l1i),
-        ((Kind.LOAD, Kind.STORE), hierarchy.l1d),
+        ((ReferenceKind.FETCH, ReferenceKind.PREFETCH), hierarchy.l1i),
+        ((ReferenceKind.LOAD, ReferenceKind.STORE), hierarchy.l1d),
     ):
         found = competing(classes, kinds, cache.sets, cache.line_bytes)
         rivals = set().union(*(of for of in found.values() if len(of) > 1))
@@ -204,7 +214,7 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
         yield f"{sum(known_line(r, cache.line_bytes) in rivals for r in every)} of {len(every)}"
 
 
-def with_and_without(run: Run, entry: Entry) -> Iterator[str]:
+def with_and_without(run: AnalysisRun, entry: Entry) -> Iterator[str]:
     """Contexts in which edges were removed, and bounds with and without that."""
     address = run.entries[entry.name]
     plain = whole_graph(run, address)

@@ -14,29 +14,29 @@ from random import Random
 from statistics import median
 
 from cache.classify import classify
-from ilp.paths.check import path_cycles
+from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.proof.options import BoundOptions
 from pipeline.charge import charge
 from pipeline.native import SplitMix
-from pipeline.simulator import Executed, PipelineMachine
-from pipeline.timing import Profile
+from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
+from pipeline.timing_model import CoreProfile
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Context, Node, Supergraph
-from quoll.kept.store import Store
+from quoll.inlining.supergraph import Context, Supergraph, SuperNode
+from quoll.intervals.strided_interval import ValueSet
 from quoll.recordings.follow import follow
 from quoll.recordings.trace import Trace
-from quoll.words.strided_interval import ValueSet
+from quoll.results.results_store import ResultsStore
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.pipeline.runs import KZM, QUIET, WarmCache, timing
-from wcet.analysis.options import Options
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.commands.timing import times
-from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, by_path, executed, moments, random_machine
-from wcet.platforms.platform import Platform, load
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.path_replay import StartContents, by_path, executed, moments, random_machine
+from wcet.platforms.platform_model import Platform, load
 
 __all__ = ["COPIES", "copy"]
 
@@ -53,21 +53,30 @@ def copy(text: str, contents: StartContents) -> tuple[int, int]:
     platform = load("kzm")
     insns = tuple(at(insn, CODE + 4 * i) for i, insn in enumerate(pool(text)))
     values: dict[tuple[int, int], ValueSet | None] = {}
-    steps: list[Executed] = []
+    steps: list[ExecutedInsn] = []
     place = {True: SOURCE, False: TARGET}
     for index, insn in enumerate(insns):
         assert insn.memory is not None
         loads = insn.memory.access.name == "LOAD"
         values[0, index] = ValueSet.of(place[loads])
-        steps.append(Executed(insn, True, False, place[loads]))
+        steps.append(ExecutedInsn(insn, True, False, place[loads]))
         place[loads] += insn.memory.size * insn.memory.count
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+        (Context(None, None, CODE),),
+        (SuperNode(0, Block(0, insns)),),
+        (),
+        ((),),
+        ((),),
+        0,
+        (0,),
+        (),
     )
     program = Program(graph, values)
     caches = KZM.hierarchy(48)
     classes = classify(graph, program, caches)
-    costs = charge(graph, classes, program, caches, timing(Profile.WCET, QUIET), exception=False)
+    costs = charge(
+        graph, classes, program, caches, timing(CoreProfile.WCET, QUIET), exception=False
+    )
     most = 0
     for state in range(STATES):
         machine = random_machine(platform, steps, contents, SplitMix(state))
@@ -81,19 +90,19 @@ def copy(text: str, contents: StartContents) -> tuple[int, int]:
 
 def recorded(
     trace: Path, kernel: Path, entry: str, platform: Platform
-) -> list[tuple[Walk, list[Executed], int]]:
+) -> list[tuple[Walk, list[ExecutedInsn], int]]:
     """Every whole recorded path of an entry, with its steps and its charge."""
-    options = Options(
-        entries=(entry,), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
+    options = AnalysisOptions(
+        entries=(entry,), platform="kzm", l2=None, facts=(), neighbouring_facts=True, exits=(),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=ResultsStore.of_user()),
     )  # fmt: skip
-    shared = Run.begin(kernel, options, Stages(verbose=False))
-    ((name, address),) = shared.entries.items()
-    timed = times(shared, name, address)
+    analysis = AnalysisRun.begin(kernel, options, StageLog(verbose=False))
+    ((name, address),) = analysis.entries.items()
+    timed = times(analysis, name, address)
     found = []
     for executions in by_path(Trace.read(trace)).get(address, []):
         execution = executions[0]
-        visits = follow(timed.graph, shared.image, execution.pcs)
+        visits = follow(timed.graph, analysis.image, execution.pcs)
         path = Walk.of(timed.graph, visits)
         first: dict[int, int] = {}
         for access in execution.accesses():
@@ -103,7 +112,7 @@ def recorded(
     return found
 
 
-def run(machine: PipelineMachine, steps: Sequence[Executed]) -> tuple[int, int, int, int]:
+def run(machine: PipelineMachine, steps: Sequence[ExecutedInsn]) -> tuple[int, int, int, int]:
     """Cycles, instruction misses, data misses, words stored past the cache."""
     seen = list(moments(machine, steps, exception=True))
     return (
@@ -114,13 +123,13 @@ def run(machine: PipelineMachine, steps: Sequence[Executed]) -> tuple[int, int, 
     )
 
 
-def warm(platform: Platform, steps: Sequence[Executed]) -> int:
+def warm(platform: Platform, steps: Sequence[ExecutedInsn]) -> int:
     """Cycles when everything hits and nothing is under way."""
     random = SplitMix(1)
     machine = random_machine(platform, steps, StartContents.COLD, random)
     fresh = type(machine)(machine.core, machine.memory, machine.chip, aligned=True)
     fresh.memory.free = 0
-    fresh.chip.ahead = 0
+    fresh.chip.prefetch_bytes = 0
     fresh.chip.fetch.cache = WarmCache(platform.hierarchy.l1i, machine.chip.dcache.policy, random)
     fresh.chip.dcache = WarmCache(platform.hierarchy.l1d, machine.chip.dcache.policy, random)
     return run(fresh, steps)[0]
@@ -154,7 +163,7 @@ def main() -> int:
 
 
 def print_fast_path(
-    name: str, platform: Platform, kernel: Path, paths: list[tuple[Walk, list[Executed], int]]
+    name: str, platform: Platform, kernel: Path, paths: list[tuple[Walk, list[ExecutedInsn], int]]
 ) -> None:
     """Executions through a fast path that end in it: not through the slow one behind it."""
     image = Image.load(kernel)

@@ -16,11 +16,11 @@ from pathlib import Path
 from campaigns.documented import replace
 from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
-from wcet.analysis.analyse import analyse
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import whole_graph
-from wcet.analysis.options import Options
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.executions.fact_check import FactRecord, check_facts
 from wcet.request import add_analysis, requested
 
@@ -28,7 +28,7 @@ FACTS = build.ROOT / "kernels/bilby/constraints.facts"
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 
 
-def options(*facts: Path) -> Options:
+def options(*facts: Path) -> AnalysisOptions:
     """An analysis with the defaults of the command line."""
     parser = argparse.ArgumentParser()
     add_analysis(parser)
@@ -37,7 +37,7 @@ def options(*facts: Path) -> Options:
 
 def bounds(*facts: Path) -> dict[str, int]:
     """The bound of each entry."""
-    result = analyse(KERNEL, options(*facts), Stages(verbose=False))
+    result = analyse(KERNEL, options(*facts), StageLog(verbose=False))
     return {name: entry.cycles for name, entry in result.entries.items()}
 
 
@@ -55,7 +55,7 @@ def survived() -> dict[str, FactRecord]:
     """What the user-level tests say of each constraint."""
     with tempfile.TemporaryDirectory() as folder:
         qemu.record(path := Path(folder) / "tests.trace")
-        run = Run.begin(KERNEL, options(FACTS), Stages(verbose=False))
+        run = AnalysisRun.begin(KERNEL, options(FACTS), StageLog(verbose=False))
         graphs = {address: whole_graph(run, address) for address in run.entries.values()}
         records, _ = check_facts(run.image, run.facts, graphs, path.name, Trace.read(path))
     return {record.fact.source.text: record for record in records}

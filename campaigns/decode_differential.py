@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import Decoded, archives, decoded, form
 
@@ -54,7 +54,7 @@ def _count(kinds: Counter[str], item: Decoded) -> None:
         kinds["target: left to the linker" if relocated else "target: compared"] += 1
     if insn.memory is not None:
         kinds["data accesses"] += 1
-    if insn.flow is Flow.UNDEFINED:
+    if insn.flow is ControlFlow.UNDEFINED:
         kinds["undefined in both"] += 1
 
 

@@ -18,17 +18,19 @@ from random import Random
 import capstone
 
 from quoll.arm.decode import decode, disassembled
-from quoll.arm.insn import Cond, Flow, Insn
+from quoll.arm.insn import Condition, ControlFlow, Insn
 
 __all__ = ["ALWAYS", "arm_words", "compared", "thumb_words"]
 
-Word = tuple[bytes, int, bool, tuple[Cond, ...]]  # bytes, address, Thumb, conditions of an IT block
+Word = tuple[
+    bytes, int, bool, tuple[Condition, ...]
+]  # bytes, address, Thumb, conditions of an IT block
 
 SHOWN = 10
 ALWAYS = range(0xE00, 0xF00)  # bits 31 to 20 without a condition
 RARE = (13, 14, 15)  # registers with a meaning of their own
 FIRST_OF_TWO = range(0xE800, 0x10000)  # first halves of 32-bit Thumb encodings (A6.1)
-IN_BLOCK = ((), (), (Cond.EQ,), (Cond.LT,))
+IN_BLOCK = ((), (), (Condition.EQ,), (Condition.LT,))
 
 _DISASSEMBLERS = {
     thumb: capstone.Cs(capstone.CS_ARCH_ARM, mode)
@@ -63,7 +65,7 @@ def by_itself(word: Word) -> Insn:
     """The instruction by what the disassembler says of its operands and of its target there."""
     raw, addr, thumb, it = word
     insn = disassembled(raw, thumb, it)._replace(addr=addr)
-    if insn.flow not in (Flow.JUMP, Flow.CALL):
+    if insn.flow not in (ControlFlow.JUMP, ControlFlow.CALL):
         return insn
     (printed,) = _DISASSEMBLERS[thumb].disasm_lite(raw, addr, 1)
     target = printed[3].rpartition("#")[2]

@@ -22,12 +22,12 @@ from random import Random
 
 from campaigns.decode_forms import ALWAYS, arm_words, thumb_words
 from campaigns.documented import markdown, replace
-from pipeline.core import Core, load_core
+from pipeline.core import CoreTable, load_core
 from pipeline.demand import demand
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from quoll.arm.coprocessor import DEBUG, SYSTEM, VFP, coprocessor_operation
 from quoll.arm.decode import decode
-from quoll.arm.insn import PC, Flow, Insn
+from quoll.arm.insn import PC, ControlFlow, Insn
 from quoll.errors import ControlFlowError, TimingError
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import UNKNOWN_CODES, OpCode
@@ -169,14 +169,14 @@ def _taken(
 
 def tabulated(found: Iterable[tuple[bytes, str, frozenset[str]]], thumb: bool, table: Table) -> int:
     """Add what is known of instructions to ``table``; how many there are."""
-    cores = {name: load_core(name, Profile.WCET) for name in CORES}
+    cores = {name: load_core(name, CoreProfile.WCET) for name in CORES}
     count = 0
     for raw, text, architectures in found:
         count += 1
         insn = decode(raw, ADDR, thumb)
         row = table.setdefault(_name(insn, text), Row())
         row.sets.add("Thumb" if thumb else "ARM")
-        row.decoded.add("no" if insn.flow is Flow.UNDEFINED else "yes")
+        row.decoded.add("no" if insn.flow is ControlFlow.UNDEFINED else "yes")
         row.semantics.add(_semantics(insn))
         for name, core in cores.items():
             known = name in architectures
@@ -186,13 +186,15 @@ def tabulated(found: Iterable[tuple[bytes, str, frozenset[str]]], thumb: bool, t
 
 def _name(insn: Insn, text: str) -> str:
     """The mnemonic as later stages have it; of what is not decoded, that of objdump."""
-    return text.split()[0].partition(".")[0] if insn.flow is Flow.UNDEFINED else insn.mnemonic
+    return (
+        text.split()[0].partition(".")[0] if insn.flow is ControlFlow.UNDEFINED else insn.mnemonic
+    )
 
 
 def _semantics(insn: Insn) -> str:
-    if insn.flow is Flow.UNDEFINED:
+    if insn.flow is ControlFlow.UNDEFINED:
         return "an error of extraction"
-    if insn.flow is Flow.WAIT:
+    if insn.flow is ControlFlow.WAIT:
         return "no duration: ends the path, or is asked about"
     try:
         codes = {op.code for op in lift(insn)}
@@ -200,12 +202,12 @@ def _semantics(insn: Insn) -> str:
         return f"refused: {error.message.partition(':')[0]}"
     if OpCode.TRAP in codes:
         return "takes an exception"
-    if insn.flow is Flow.EXCEPTION_RETURN:
+    if insn.flow is ControlFlow.EXCEPTION_RETURN:
         return "ends the path"
     return "some results unknown" if codes & UNKNOWN_CODES else "exact"
 
 
-def _timing(core: Core, insn: Insn) -> str:
+def _timing(core: CoreTable, insn: Insn) -> str:
     try:
         demand(core, insn, aligned=True, aligned8=False)
     except TimingError:
@@ -215,7 +217,7 @@ def _timing(core: Core, insn: Insn) -> str:
 
 def _reason(insn: Insn) -> str | None:
     """Why an instruction of the architecture has no class."""
-    if insn.flow is Flow.UNDEFINED:
+    if insn.flow is ControlFlow.UNDEFINED:
         return "an error of extraction"
     too_many = insn.memory is not None and insn.memory.count > MOST_WORDS
     if PC in insn.writes or too_many:

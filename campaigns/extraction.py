@@ -28,7 +28,7 @@ from quoll.cfg.cfg import Program
 from quoll.errors import UsageError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.listing.listing import function_loops
+from quoll.listing.program_text import function_loops
 from tests.testing.quoll.invariants import InvariantError, verify_program
 
 __all__ = ["Row", "entries_of", "examine"]
@@ -79,7 +79,7 @@ def examine(path: Path, details: TextIO) -> Row:
     entries = _accepted(image, details)
     stop = image.symbol("stop")  # where the programs that are executed end, by a system call
     start = time.process_time()
-    program = extract(image, entries, ends=frozenset({stop.addr} if stop else ()))
+    program = extract(image, entries, exits=frozenset({stop.addr} if stop else ()))
     row = Row(seconds=time.process_time() - start)
     print(f"# {path.name}", file=details)
     try:

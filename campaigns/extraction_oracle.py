@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from campaigns.extraction_listing import Line
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.cfg.cfg import Program
 from quoll.cfg.discover import falls_through
 from quoll.image.image import Image
 
 __all__ = ["Comparison", "Unreached", "compare"]
 
-CALLS = (Flow.CALL, Flow.INDIRECT_CALL)
+CALLS = (ControlFlow.CALL, ControlFlow.INDIRECT_CALL)
 
 
 class Unreached(Enum):
@@ -84,7 +84,7 @@ def _check(image: Image, insn: Insn, line: Line | None, result: Comparison) -> N
     if line.target is None and insn.target is None:
         return
     result.branches += 1
-    if line.target != insn.target or line.is_call != (insn.flow is Flow.CALL):
+    if line.target != insn.target or line.is_call != (insn.flow is ControlFlow.CALL):
         result.differences.append(f"{place} differs from {line.name} {line.operands}")
 
 
@@ -104,7 +104,7 @@ def _long_jumps(program: Program) -> set[int]:
         block.last.addr
         for cfg in program.functions.values()
         for block in cfg.blocks
-        if block.last.flow is Flow.CALL and not block.calls
+        if block.last.flow is ControlFlow.CALL and not block.calls
     }
 
 

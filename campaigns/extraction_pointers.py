@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from quoll.arm.insn import LR, SP, Flow
+from quoll.abstract_domain.function_values import LocalValues
+from quoll.abstract_domain.terms import entry_symbol
+from quoll.arm.insn import LR, SP, ControlFlow
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.cfg.link_register import is_jump_through
 from quoll.cfg.transfers import links
-from quoll.cfg.unresolved import Unresolved, UnresolvedKind
-from quoll.domain.function_values import LocalValues
-from quoll.domain.terms import entry_symbol
+from quoll.cfg.unresolved import UnresolvedKind, UnresolvedTransfer
 from quoll.errors import WcetError
 from quoll.image.image import Image
 
@@ -37,7 +37,7 @@ class Remaining(Enum):
     OTHER = "other"
 
 
-def remaining(image: Image, program: Program) -> Iterator[tuple[Remaining, Unresolved]]:
+def remaining(image: Image, program: Program) -> Iterator[tuple[Remaining, UnresolvedTransfer]]:
     """Each unresolved place of ``program`` with its kind, once for each function it is stuck in."""
     places = {u.addr: u for u in program.unresolved}
     for cfg in program.functions.values():
@@ -62,10 +62,10 @@ def _values(image: Image, cfg: Cfg) -> LocalValues | None:
         return None
 
 
-def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
+def _by_form(cfg: Cfg, block: Block, why: UnresolvedTransfer) -> Remaining | None:
     insn = block.last
     before = block.insns[-2] if len(block.insns) > 1 else None
-    if insn.flow in (Flow.TRAP, Flow.WAIT):
+    if insn.flow in (ControlFlow.TRAP, ControlFlow.WAIT):
         return Remaining.SYSTEM
     if any(part in cfg.name for part in CONTEXT_SWITCHES):
         return Remaining.CONTEXT
@@ -73,7 +73,7 @@ def _by_form(cfg: Cfg, block: Block, why: Unresolved) -> Remaining | None:
         return Remaining.TAIL_CALL
     if why.kind is UnresolvedKind.NOT_PROVED_TO_RETURN:
         return Remaining.RETURN
-    if insn.flow is Flow.INDIRECT_CALL or links(before, insn):
+    if insn.flow is ControlFlow.INDIRECT_CALL or links(before, insn):
         return Remaining.CALL
     return None
 

@@ -147,7 +147,7 @@ def witness(path: Path) -> tuple[Walk, Program]:
     start, stop = image.symbol("_start"), image.symbol("stop")
     assert start is not None
     assert stop is not None
-    program = extract(image, [start.addr, *entries_of(image)], ends=frozenset({stop.addr}))
+    program = extract(image, [start.addr, *entries_of(image)], exits=frozenset({stop.addr}))
     walk = Walk(program, start.addr)
     walk.follow(dropwhile(lambda addr: addr != start.addr, executed(path)))
     if not walk.block.exits:

@@ -16,10 +16,10 @@ import sys
 from dataclasses import dataclass
 
 from campaigns.documented import replace
-from ilp.parametric import Parametric
+from ilp.parametric import ParametricBound
 from tests.testing.harness import build
-from wcet.analysis.analyse import analyse
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
 KERNELS = build.ROOT / "build/bilby"
@@ -35,7 +35,7 @@ class Bounds:
     """Cycles of each entry, and of a path from arrival to delivery of an interrupt."""
 
     entries: dict[str, int]
-    functions: dict[str, Parametric]  # of the entries that depend on names
+    functions: dict[str, ParametricBound]  # of the entries that depend on names
     latency: int
     start: str  # where the longest masked path starts
 
@@ -54,7 +54,7 @@ def bounds(platform: str, preset: str, values: dict[str, int]) -> Bounds:
     arguments += [f"--set={name}={value}" for name, value in values.items()]
     options = requested(parser.parse_args(arguments), [])
     kernel = KERNELS / f"kzm-{preset}" / "kernel.elf"
-    found = analyse(kernel, options, Stages(verbose=False))
+    found = analyse(kernel, options, StageLog(verbose=False))
     entries = {name: found.entries[name].cycles for name in ENTRIES}
     functions = {
         name: entry.parametric
@@ -100,13 +100,13 @@ def tables(platform: str) -> tuple[list[str], bool]:
     return rows, not after.functions
 
 
-def thresholds(function: Parametric, after: int) -> list[str]:
+def thresholds(function: ParametricBound, after: int) -> list[str]:
     """The value of each name alone at which its function reaches the factor."""
-    piece = function.pieces[-1]
-    missing = FACTOR * after - piece.constant
+    affine = function.pieces[-1]
+    missing = FACTOR * after - affine.constant
     return [
         f"{missing / slope:,.1f} {name}"
-        for name, slope in zip(function.names, piece.slopes, strict=True)
+        for name, slope in zip(function.names, affine.slopes, strict=True)
         if slope
     ]
 

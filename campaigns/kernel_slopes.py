@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-import wcet.executions.replay
+import wcet.executions.path_replay
 from pipeline.block_times import transfers
 from pipeline.native import SplitMix
 from quoll.arm.decode import decode
@@ -26,9 +26,9 @@ from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build, qemu
-from wcet.executions.replay import StartContents, executed, random_machine, replay
-from wcet.platforms import platform as platforms
-from wcet.platforms.platform import Platform
+from wcet.executions.path_replay import StartContents, executed, random_machine, replay
+from wcet.platforms import platform_model as platforms
+from wcet.platforms.platform_model import Platform
 
 # An instruction that executes once for each element.
 ELEMENTS = {
@@ -64,7 +64,7 @@ def cycles(execution: Execution, image: Image, platform: Platform, insns: dict[i
     taken = tuple(
         transfers(i) and after != i.addr + i.size for i, after in zip(code, nexts, strict=True)
     )
-    path = wcet.executions.replay.ReplayPath((), code, taken, tuple(range(len(code))))
+    path = wcet.executions.path_replay.ReplayPath((), code, taken, tuple(range(len(code))))
     first: dict[int, int] = {}
     for access in execution.accesses():
         first[access.index] = min(access.addr, first.get(access.index, access.addr))

@@ -15,13 +15,13 @@ from typing import Any
 from campaigns.documented import markdown
 from campaigns.documented import replace as replace_table
 from loopbounds.proof.options import BoundOptions
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.references import on_worst_path
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.commands.cache import report
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
@@ -49,11 +49,11 @@ def main() -> int:
     return 0
 
 
-def options(**changed: Any) -> Options:
-    plain = Options(
-        entries=("all",), platform="kzm", l2=None, facts=(), neighbouring_facts=True, ends=(),
-        solver="highs", time_limit=60.0, bounds=BoundOptions(store=Store.of_user()),
-        store=Store.of_user(),
+def options(**changed: Any) -> AnalysisOptions:
+    plain = AnalysisOptions(
+        entries=("all",), platform="kzm", l2=None, facts=(), neighbouring_facts=True, exits=(),
+        solver="highs", time_limit=60.0, bounds=BoundOptions(store=ResultsStore.of_user()),
+        store=ResultsStore.of_user(),
     )  # fmt: skip
     return replace(plain, **changed)
 
@@ -61,7 +61,7 @@ def options(**changed: Any) -> Options:
 def translations() -> Iterator[tuple[str, ...]]:
     """Entry, bound with translations assumed, and charged, and the difference."""
     assumed, charged = (
-        analyse(KERNEL, options(tlb=tlb), Stages(verbose=False)).entries
+        analyse(KERNEL, options(tlb=tlb), StageLog(verbose=False)).entries
         for tlb in (None, "last-page")
     )
     for name, entry in assumed.items():
@@ -72,9 +72,9 @@ def translations() -> Iterator[tuple[str, ...]]:
 def addresses() -> Iterator[tuple[str, ...]]:
     """Entry, the shares of data references in the order of ``SHARES``, the bound, and without."""
     wanted = options(facts=(POOLS,))
-    run = Run.begin(KERNEL, wanted, Stages(verbose=False))
-    plain = analyse(KERNEL, options(), Stages(verbose=False)).entries
-    for name, result in analyse(KERNEL, wanted, Stages(verbose=False)).entries.items():
+    run = AnalysisRun.begin(KERNEL, wanted, StageLog(verbose=False))
+    plain = analyse(KERNEL, options(), StageLog(verbose=False)).entries
+    for name, result in analyse(KERNEL, wanted, StageLog(verbose=False)).entries.items():
         shares = report(run, on_worst_path(run, name, result), 0)["data_shares"]
         bounds = (f"{result.cycles:,}", f"{plain[name].cycles:,}")
         yield name, *(f"{100 * share:.1f} %" for share in shares.values()), *bounds

@@ -20,17 +20,17 @@ from campaigns.extraction_witness import MissedEdge, Walk
 from quoll.extraction.extract import extract
 from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build, qemu
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 
 BUILDS = tuple(f"{b}-{p}" for b in ("kzm", "cubieboard") for p in ("before", "after", "latency"))
 HEAD = ("build", "executions", "instructions", "blocks", "transfers", "missed")
 
 
-def followed(run: Run, trace: Trace, most: int) -> tuple[int, Walk, list[str]]:
+def followed(run: AnalysisRun, trace: Trace, most: int) -> tuple[int, Walk, list[str]]:
     """Executions, what they went along, and what is missed; ends at ``most`` instructions."""
     entries = list(run.entries.values())
-    walk = Walk(extract(run.image, entries, run.facts, run.ends), entries[0])
+    walk = Walk(extract(run.image, entries, run.facts, run.exits), entries[0])
     missed: list[str] = []
     count = 0
     for execution in trace.executions:
@@ -59,7 +59,7 @@ def row(name: str, most: int) -> tuple[list[str], list[str]]:
         done = qemu.run_bilby(name, trace=(path := Path(folder) / "tests.trace"))
         assert done.returncode == 0, done.stdout
         wanted = options()
-        run = Run.begin(build.kernel(name), wanted, Stages(verbose=False))
+        run = AnalysisRun.begin(build.kernel(name), wanted, StageLog(verbose=False))
         count, walk, missed = followed(run, Trace.read(path), most)
     figures = (count, walk.instructions, len(walk.blocks), len(walk.edges), len(missed))
     return [f"`{name}`", *(f"{figure:,}" for figure in figures)], missed

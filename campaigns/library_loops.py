@@ -47,13 +47,13 @@ from quoll.cfg.cfg import Program
 from quoll.errors import WcetError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion
 from quoll.inlining.supergraph import Supergraph
-from quoll.listing.listing import function_loops
-from quoll.values.values import Values, analyse
+from quoll.listing.program_text import function_loops
+from quoll.value_analysis.value_results import ValueResults, analyse
 
 __all__ = ["Counts", "classed", "main"]
 
@@ -101,7 +101,7 @@ class OwnLoops(NamedTuple):
     """A function inlined, its values, and the loops that are not those of what it calls."""
 
     graph: Supergraph
-    values: Values
+    values: ValueResults
     own: list[int]
 
 
@@ -147,7 +147,7 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
 
 def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoops:
     """A function with all that it calls, inlined, without what values show to be dead."""
-    regions = Regions.of(facts, image)
+    regions = MemoryRegions.of(facts, image)
     plain = expand(program, entry, image)
     dead = analyse(plain, image, regions=regions).dead_edges
     graph = without_edges(plain, dead, image)

@@ -44,7 +44,7 @@ from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.loopbounds.programs import FLAGS, KINDS, random_program
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import Writer

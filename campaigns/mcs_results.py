@@ -23,8 +23,8 @@ from campaigns.kernel_bounds import bounds
 from quoll.errors import InputError
 from quoll.recordings.trace import Trace
 from tests.testing.harness import build, qemu
-from wcet.analysis.analyse import analyse
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
 __all__ = ["BOARDS", "THREADS", "figures", "main"]
@@ -52,7 +52,7 @@ def operations(board: str, trace: Path) -> str:
         raise InputError(f"modes ended with {done.returncode}", hint=done.stdout)
     parser = argparse.ArgumentParser()
     add_analysis(parser)
-    result = analyse(kernel, requested(parser.parse_args([]), []), Stages(verbose=False))
+    result = analyse(kernel, requested(parser.parse_args([]), []), StageLog(verbose=False))
     found: list[Round] = rounds(Trace.read(trace))
     if [len(made.executions) for made in found] != [len(names) for names in OPERATIONS]:
         raise InputError(f"{len(found)} rounds were found", hint="is modes.c another program?")

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from campaigns.kernel_bounds import ENTRIES
 from tests.testing.harness import build
-from wcet.analysis.analyse import analyse
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
 __all__ = ["BOARDS", "Board", "latency", "main", "stated", "ticks"]
@@ -48,7 +48,7 @@ def latency(board: Board) -> int:
     add_analysis(parser)
     options = requested(parser.parse_args([f"--platform={board.name}"]), [])
     kernel = build.ROOT / "build/bilby" / f"{board.name}-mcs" / "kernel.elf"
-    entries = analyse(kernel, options, Stages(verbose=False)).entries
+    entries = analyse(kernel, options, StageLog(verbose=False)).entries
     return max(entries[name].cycles for name in ENTRIES) + entries["interrupt"].cycles
 
 

@@ -24,7 +24,7 @@ from campaigns.decode_forms import ALWAYS
 from campaigns.documented import markdown, replace
 from campaigns.encodings import UNCONDITIONAL, instructions
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.unpredictable import unpredictable_form
 from tests.testing.arm.differential import Comparison, Verdict, comparable, random_state
 
@@ -69,7 +69,7 @@ def overlapping(encodings: Iterable[bytes], *, thumb: bool) -> Iterator[Insn]:
     """Those that are instructions, have a meaning, and that Unicorn can run."""
     for raw, *_ in instructions(dict.fromkeys(encodings), thumb):
         insn = decode(raw, ADDR, thumb)
-        apart = insn.flow is Flow.TRAP or insn.mnemonic in ("mrs", "msr")
+        apart = insn.flow is ControlFlow.TRAP or insn.mnemonic in ("mrs", "msr")
         if comparable(insn) and not apart and unpredictable_form(insn) is None:
             yield insn
 
@@ -79,7 +79,7 @@ def group(insn: Insn) -> str:
     if insn.mnemonic[0] in "fv":
         return "VFP and NEON"
     if insn.memory is None:
-        return "branches" if insn.flow is not Flow.NEXT else "data processing"
+        return "branches" if insn.flow is not ControlFlow.NEXT else "data processing"
     if insn.memory.exclusive:
         return "exclusive accesses"
     return "lists" if insn.memory.count > 2 else "loads and stores"

@@ -16,7 +16,7 @@ import time
 from random import Random
 from statistics import median, quantiles
 
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from tests.testing.pipeline.runs import BOARDS, sampled, straight_line
 
 STRAIGHT = 10  # programs for each piece of straight-line code
@@ -29,7 +29,7 @@ def main() -> int:
     ratios: dict[str, list[float]] = {}
     cases = 0
     for seed in range(first, first + programs):
-        board, profile = BOARDS[seed % 2], list(Profile)[seed // 2 % 2]
+        board, profile = BOARDS[seed % 2], list(CoreProfile)[seed // 2 % 2]
         name = f"{board.core}, {profile.value}"
         try:
             case = sampled(Random(seed), profile, board, states)

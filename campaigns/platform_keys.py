@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from campaigns.documented import markdown, replace
-from wcet.platforms.keys import ANY, KEYS, Form, PlatformKey
+from wcet.platforms.platform_keys import ANY, KEYS, Form, PlatformKey
 
 HEAD = ("key", "value", "unit", "meaning", "look in", "left out")
 LISTED = (Form.TABLE, Form.TABLES)

@@ -18,8 +18,8 @@ from campaigns.extraction import entries_of
 from campaigns.vmlinux import dumped, kernel
 from pipeline.core import load_core
 from pipeline.demand import demand
-from pipeline.timing import Profile
-from quoll.arm.insn import Flow, Insn
+from pipeline.timing_model import CoreProfile
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.errors import ControlFlowError, TimingError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
@@ -33,11 +33,11 @@ SHOWN = 12
 
 def counted(insns: dict[int, Insn], core: str) -> tuple[int, Counter[str]]:
     """How many instructions have semantics and a class; the others by reason."""
-    rows = load_core(core, Profile.WCET)
+    rows = load_core(core, CoreProfile.WCET)
     known, missing = 0, Counter[str]()
     for insn in insns.values():
         try:
-            if insn.flow is Flow.UNDEFINED:
+            if insn.flow is ControlFlow.UNDEFINED:
                 missing["no instruction"] += 1
                 continue
             lift(insn)

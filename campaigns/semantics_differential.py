@@ -16,7 +16,7 @@ from random import Random
 
 from campaigns.documented import markdown, replace
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.semantics.system import COPROCESSOR
 from tests.testing.arm.corpus import archives, decoded
 from tests.testing.arm.differential import Comparison, Verdict, comparable, placed, random_state
@@ -99,11 +99,11 @@ def _group(insn: Insn) -> str:
         return "coprocessor"
     if insn.mnemonic[0] == "v":
         return "VFP and NEON"
-    if insn.flow is Flow.UNDEFINED:
+    if insn.flow is ControlFlow.UNDEFINED:
         return "undefined"
-    if insn.flow in (Flow.TRAP, Flow.EXCEPTION_RETURN) or insn.mnemonic in SYSTEM:
+    if insn.flow in (ControlFlow.TRAP, ControlFlow.EXCEPTION_RETURN) or insn.mnemonic in SYSTEM:
         return "system"
-    if insn.flow is not Flow.NEXT:
+    if insn.flow is not ControlFlow.NEXT:
         return "branches"
     if insn.memory is not None:
         return "loads and stores"

@@ -123,7 +123,7 @@ def _reached(program: Program, entry: int, name: str) -> SystemCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SystemCallQuery:
     """How the command is called for any system call."""
 
     image: Path
@@ -210,7 +210,7 @@ def main() -> None:
         text = re.sub(r"\[\[memory\]\].*(?=\n# Analysed model)", lambda _: MEMORY, text, flags=re.S)
         platform.write_text(text, "utf-8")
         calls = by_size(image, facts)
-        question, rows = Question(path, raw, platform, folder), []
+        question, rows = SystemCallQuery(path, raw, platform, folder), []
         for number in range(CALLS):
             rows.append(question.answer(calls[number * len(calls) // CALLS]))
             print(*rows[-1], flush=True)

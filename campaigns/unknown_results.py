@@ -13,7 +13,7 @@ from campaigns.decode_forms import ALWAYS, arm_words, thumb_words
 from campaigns.documented import markdown, replace
 from campaigns.encodings import UNCONDITIONAL, instructions, written
 from quoll.arm.decode import decode
-from quoll.arm.insn import PC, Flow
+from quoll.arm.insn import PC, ControlFlow
 from quoll.arm.unpredictable import has_meaning
 from quoll.errors import ControlFlowError
 from quoll.semantics.lift import lift
@@ -34,7 +34,11 @@ def unknown_results(random: Random, each: int, *, thumb: bool) -> set[str]:
     found = set()
     for raw, *_ in instructions(words, thumb):
         insn = decode(raw, 0x1000, thumb)
-        leaves = insn.flow in (Flow.UNDEFINED, Flow.EXCEPTION_RETURN, Flow.WAIT)
+        leaves = insn.flow in (
+            ControlFlow.UNDEFINED,
+            ControlFlow.EXCEPTION_RETURN,
+            ControlFlow.WAIT,
+        )
         if leaves or is_unknown(insn) or not has_meaning(insn):
             continue
         try:

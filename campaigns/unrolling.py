@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from quoll.errors import UnboundedLoop
-from quoll.inlining.vivu import Vivu
+from quoll.inlining.vivu import VivuSettings
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import bound, check
 
@@ -26,7 +26,7 @@ def main() -> None:
         except UnboundedLoop:
             print(seed, "has a loop without a bound", flush=True)
             continue
-        result = bound(elf, vivu=Vivu(unroll=True))
+        result = bound(elf, vivu=VivuSettings(unroll=True))
         entry = result.entries["main"]
         assert entry.path.unrealisable is None, seed
         check(result, seed, inputs=3, states=2)

@@ -20,12 +20,12 @@ from pathlib import Path
 from campaigns.documented import markdown, replace
 from campaigns.extraction_witness import MissedEdge, Walk, executed
 from quoll.cfg.cfg import Program
-from quoll.errors import Missing
+from quoll.errors import MissingStatement
 from quoll.extraction.extract import extract
 from quoll.facts import parse
 from quoll.image.image import Image
 from tests.testing.quoll.virtual_programs import BUILDS, build_virtual, virtual_program
-from wcet.reports.missing import MissingFact, questions
+from wcet.reports.missing_facts import MissingFact, missing_facts
 
 __all__ = ["follow", "most_questions", "program_of", "proposed"]
 
@@ -63,13 +63,13 @@ def follow(elf: Path, program: Program) -> Walk:
 def proposed(elf: Path) -> tuple[tuple[MissingFact, ...], Program]:
     """All that is asked, with what is proposed stated meanwhile, and the program under it."""
     image = Image.load(elf)
-    missing: dict[int, tuple[str, Missing]] = {}
+    missing: dict[int, tuple[str, MissingStatement]] = {}
     while True:
-        asked = questions(list(missing.values()))
-        program = program_of(elf, "".join(f"{q.fact(image)}\n" for q in asked))
+        queries = missing_facts(list(missing.values()))
+        program = program_of(elf, "".join(f"{q.fact(image)}\n" for q in queries))
         new = {u.addr: ("_start", u.missing) for u in program.unresolved}
         if not new:
-            return asked, program
+            return queries, program
         if new.keys() & missing.keys():
             raise MissedEdge(f"what is proposed is no answer: {program.unresolved}")
         missing |= new
@@ -86,12 +86,12 @@ class _Row:
     seconds: list[float] = field(default_factory=list)
     functions: int = 0
     calls: int = 0
-    asked: int = 0
+    queried: int = 0
     missed: int = 0
 
     def cells(self, build: str) -> list[str]:
         mean = sum(self.seconds) / len(self.seconds)
-        counts = (len(self.seconds), self.functions, self.calls, self.missed, self.asked)
+        counts = (len(self.seconds), self.functions, self.calls, self.missed, self.queried)
         return [build, *(f"{n:,}" for n in counts), f"{mean:.1f}", f"{max(self.seconds):.1f}"]
 
 
@@ -106,7 +106,7 @@ def _examine(row: _Row, name: str, seed: int) -> bool:
     elf = build_virtual(source, BUILDS[name], *FLAGS[seed // len(BUILDS) % 2])
     start = _used()
     try:
-        asked, program = proposed(elf)
+        queries, program = proposed(elf)
         row.seconds.append(_used() - start)
         walk = follow(elf, program)
     except MissedEdge as error:
@@ -116,9 +116,9 @@ def _examine(row: _Row, name: str, seed: int) -> bool:
     calls = {b.last.addr for c in program.functions.values() for b in c.blocks if b.calls}
     row.functions += len(program.functions)
     row.calls += sum(source in calls for source, _ in walk.edges)
-    row.asked = max(row.asked, len(asked))
-    if len(asked) > most_questions(source):
-        print(f"{name}, seed {seed}: {len(asked)} questions, "
+    row.queried = max(row.queried, len(queries))
+    if len(queries) > most_questions(source):
+        print(f"{name}, seed {seed}: {len(queries)} questions, "
               f"{most_questions(source)} hierarchies and tables", flush=True)  # fmt: skip
         return False
     return True
@@ -129,15 +129,15 @@ def _by_size() -> str:
     rows = []
     for classes in SIZES:
         elf = build_virtual(virtual_program(3, classes), BUILDS["gcc -Os"], *FLAGS[1])
-        asked, _ = proposed(elf)
-        facts = "".join(f"{q.fact(Image.load(elf))}\n" for q in asked)
+        queries, _ = proposed(elf)
+        facts = "".join(f"{q.fact(Image.load(elf))}\n" for q in queries)
         start = _used()
         program = program_of(elf, facts)
         seconds = _used() - start
         blocks = [b for c in program.functions.values() for b in c.blocks]
         counts = (
             *(classes, len(program.functions), sum(len(b.insns) for b in blocks)),
-            *(sum(len(b.calls) for b in blocks), len(asked)),
+            *(sum(len(b.calls) for b in blocks), len(queries)),
         )
         rows.append([*(f"{n:,}" for n in counts), f"{seconds:.1f}"])
     return markdown(SIZE_HEAD, rows)

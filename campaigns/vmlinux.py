@@ -21,14 +21,14 @@ from pathlib import Path
 
 from campaigns.corpora_packages import CORPORA, unpack_foreign
 from campaigns.extraction import entries_of
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.assumptions import RETURN_BY_FORM
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.cfg.transfers import links
 from quoll.extraction.extract import extract
 from quoll.facts import load
 from quoll.image.image import Image, RawMemory
-from quoll.listing.listing import function_loops
+from quoll.listing.program_text import function_loops
 
 __all__ = ["dumped", "kernel", "rewritten", "table"]
 
@@ -113,7 +113,7 @@ def _jump_tables(program: Program) -> int:
 
 def _constant_calls(program: Program) -> int:
     return sum(
-        bool(block.calls) and block.last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL)
+        bool(block.calls) and block.last.flow in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
         for cfg in program.functions.values()
         for block in cfg.blocks
     )
@@ -143,9 +143,9 @@ def _remaining(program: Program) -> dict[str, list[str]]:
                 continue
             before = block.insns[-2] if len(block.insns) > 1 else None
             linked = links(before, block.last) or block.comes_back
-            if block.last.flow is Flow.INDIRECT_CALL or linked:
+            if block.last.flow is ControlFlow.INDIRECT_CALL or linked:
                 kind = "indirect calls"
-            elif block.last.flow is Flow.INDIRECT and "targets" in reason:
+            elif block.last.flow is ControlFlow.INDIRECT and "targets" in reason:
                 kind = f"{block.last.mnemonic}: {_general(reason.partition(UNKNOWN)[2])}"
             else:
                 kind = _general(reason)

@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds, totals
-from ilp.constraints.parameters import Parameter, Visits, named, numbered, open_loops, visits
-from ilp.parametric import Parametric, parametric_bound
-from ilp.paths.check import check_path
-from ilp.solvers.answer import Solver
+from ilp.constraints.parameters import (
+    LoopBoundParameter,
+    VisitLimit,
+    named,
+    numbered,
+    open_loops,
+    visits,
+)
+from ilp.parametric import ParametricBound, parametric_bound
+from ilp.paths.path_check import check_path
+from ilp.solvers.solver_result import Solver
 from ilp.worst_case import WorstCase, worst_case
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
@@ -22,17 +29,17 @@ __all__ = ["EntryBound", "bound_entry"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBound:
-    """``worst`` is the answer, or where ``parametric`` is, the one for the parameters ``example``.
-
-    ``bounds`` are those that were used; a loop with an open parameter has the method "parameter".
+    """``worst`` is the solution, or with ``parametric`` the solution for the parameters
+    ``example``. ``bounds`` are the loop bounds of the program; a loop with an open parameter has
+    the method "parameter".
     """
 
     worst: WorstCase
     bounds: tuple[LoopBound, ...]
     numbers: tuple[int, ...]  # per loop: the bound that ``worst`` is for
-    parametric: Parametric | None
+    parametric: ParametricBound | None
     example: Mapping[str, int]
-    limits: tuple[Visits, ...] = ()  # of counts, by parameters that have a number
+    limits: tuple[VisitLimit, ...] = ()  # of counts, by parameters that have a number
 
 
 def bound_entry(
@@ -40,7 +47,7 @@ def bound_entry(
     costs: Costs,
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint],
-    parameters: Mapping[int, Parameter],
+    parameters: Mapping[int, LoopBoundParameter],
     values: Mapping[str, int],
     execution: ExecutionCounts | None = None,
     *,
@@ -51,8 +58,8 @@ def bound_entry(
 ) -> EntryBound:
     """The longest path; ``values`` are the parameters that have a number.
 
-    ``execution``: the only one there is, if it is known. ``known``: the answer of an earlier run to
-    the same program, or to the same without constraints.
+    ``execution``: the only one there is, if it is known. ``known``: the cached solution of the
+    same program, or of the same without constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -102,10 +109,9 @@ def wrong(
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint],
 ) -> tuple[str, ...]:
-    """What the path of a known answer breaks.
-
-    Nothing: it is the answer with these constraints. They only take paths away, so no other one
-    costs more than the bound, which this one reaches.
+    """The violations of the path of a cached solution. Without any it is the solution with these
+    constraints: they only exclude paths, so no other one costs more than the bound, which this one
+    reaches.
     """
     numbers, inside = checked_bounds(graph, bounds), totals(graph, bounds)
     return check_path(graph, numbers, constraints, known.path.steps, inside)

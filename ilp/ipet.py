@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.flowfacts import Counts, constraint_rows
-from ilp.constraints.instance import Calls
+from ilp.constraints.flowfacts import FlowCounts, constraint_rows
+from ilp.constraints.instance import CallStructure
 from ilp.constraints.nest import LoopNest
-from ilp.constraints.parameters import Visits
-from ilp.solvers.model import Model, Row
+from ilp.constraints.parameters import VisitLimit
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from loopbounds.execution.counts import ExecutionCounts
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph, SuperLoop
@@ -27,15 +27,15 @@ __all__ = ["Ipet", "build_ipet", "total_row"]
 
 @dataclass(frozen=True, slots=True)
 class Ipet:
-    """A program and what its variables stand for.
+    """An integer program and the meaning of its variables.
 
     Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``;
     after those the auxiliary variables of user constraints.
     """
 
     nest: LoopNest
-    calls: Calls
-    model: Model
+    calls: CallStructure
+    model: IntegerProgram
     execution: ExecutionCounts | None = None  # the only one there is
 
     @property
@@ -57,8 +57,8 @@ class Ipet:
 
     def last_node(self, values: Sequence[int]) -> int:
         """The exit that the path ends with."""
-        ends = values[len(self.graph.edges) :]
-        return next(n for n, end in zip(self.graph.exits, ends, strict=False) if end)
+        exits = values[len(self.graph.edges) :]
+        return next(n for n, end in zip(self.graph.exits, exits, strict=False) if end)
 
 
 def build_ipet(
@@ -67,7 +67,7 @@ def build_ipet(
     bounds: Sequence[int],
     constraints: Iterable[Constraint] = (),
     totals: Mapping[int, int] = MappingProxyType({}),
-    limits: Sequence[Visits] = (),
+    limits: Sequence[VisitLimit] = (),
     execution: ExecutionCounts | None = None,
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
@@ -78,10 +78,10 @@ def build_ipet(
     Raises ControlFlowError if the loops do not cover the cycles of the graph.
     """
     nest = LoopNest.build(graph, bounds)
-    calls = Calls(nest)
-    counts = Counts(graph)
-    ends = {n: len(graph.edges) + position for position, n in enumerate(graph.exits)}
-    rows = [flow_row(graph, node, ends.get(node)) for node in range(len(graph.nodes))]
+    calls = CallStructure(nest)
+    counts = FlowCounts(graph)
+    exits = {n: len(graph.edges) + position for position, n in enumerate(graph.exits)}
+    rows = [flow_row(graph, node, exits.get(node)) for node in range(len(graph.nodes))]
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
@@ -91,10 +91,10 @@ def build_ipet(
         most = (*execution.edges, *(int(n == execution.last) for n in graph.exits))
         upper = list(map(min, upper, most))
     for number, constraint in enumerate(constraints):
-        extra = constraint_rows(calls, counts, constraint, number, len(names))
-        rows += extra.rows
-        names += extra.names
-        upper += [1] * len(extra.names)
+        fact_rows = constraint_rows(calls, counts, constraint, number, len(names))
+        rows += fact_rows.rows
+        names += fact_rows.names
+        upper += [1] * len(fact_rows.names)
     node_cycles = [sum(causes) for causes in costs.nodes]
     objective = [
         sum(causes) + node_cycles[edge.dst]
@@ -102,12 +102,12 @@ def build_ipet(
     ]
     objective += [0] * (len(names) - len(objective))
     constant = sum(costs.start) + node_cycles[graph.entry]
-    model = Model(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
+    model = IntegerProgram(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
     return Ipet(nest, calls, model, execution)
 
 
-def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:
-    """What enters a node leaves it, or ends the path there (variable ``end``, if it is an exit).
+def flow_row(graph: Supergraph, node: int, end: int | None) -> LinearRow:
+    """The flow into a node leaves it, or ends the path there (variable ``end``, if it is an exit).
 
         sum(x_e : e out of n) + end_n - sum(x_e : e into n) = [n is the entry]
 
@@ -120,7 +120,7 @@ def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:
         terms[e] = terms.get(e, 0) - 1
     if end is not None:
         terms[end] = 1
-    return Row(
+    return LinearRow(
         f"flow.{node_name(graph, node)}",
         "flow",
         nonzero(terms),
@@ -129,7 +129,7 @@ def flow_row(graph: Supergraph, node: int, end: int | None) -> Row:
     )
 
 
-def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
+def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> LinearRow:
     """Header executions per entry (rule 18); a start inside the loop is an entry.
 
     sum(x_e : e back edge) <= (b - 1) * sum(x_e : e entry edge)
@@ -138,7 +138,7 @@ def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
     terms = dict.fromkeys(loop.backs, 1)
     terms |= dict.fromkeys(loop.entries, 1 - b)
     rhs = b * (graph.entry in loop.nodes) - (graph.entry == loop.header)
-    return Row(
+    return LinearRow(
         f"loop{loop.index}.{node_name(graph, loop.header)}",
         f"loop bound {b} at {graph.nodes[loop.header].block.addr:#x}",
         nonzero(terms),
@@ -147,7 +147,7 @@ def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> Row:
     )
 
 
-def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
+def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> LinearRow:
     """Header executions per entry of the loop around (triangular nests).
 
     sum(x_e : e into the header) <= t * sum(x_e : e entry edge of the loop around)
@@ -159,7 +159,7 @@ def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
     for e in outer.entries:
         terms[e] = terms.get(e, 0) - t
     rhs = t * (graph.entry in outer.nodes) - (graph.entry == loop.header)
-    return Row(
+    return LinearRow(
         f"total{loop.index}.{node_name(graph, loop.header)}",
         f"total {t} per entry of the loop at {graph.nodes[outer.header].block.addr:#x}",
         nonzero(terms),
@@ -168,14 +168,14 @@ def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> Row:
     )
 
 
-def visits_row(graph: Supergraph, limit: Visits) -> Row:
+def visits_row(graph: Supergraph, limit: VisitLimit) -> LinearRow:
     """Executions on the whole path: sum(x_e : e into one of the nodes) <= most - [it starts]."""
     first = min(limit.nodes)
     terms: dict[int, int] = {}
     for n in limit.nodes:
         for e in graph.predecessors[n]:
             terms[e] = terms.get(e, 0) + 1
-    return Row(
+    return LinearRow(
         f"visits.{node_name(graph, first)}",
         f"at most {limit.most} executions at {graph.nodes[first].block.addr:#x}",
         nonzero(terms),

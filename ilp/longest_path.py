@@ -3,11 +3,11 @@
 Without user constraints the program is solved loop by loop, inner ones first. Let W be the most
 cycles from a loop's header back to it, where each entry of a loop inside costs (b - 1) times its
 own W more. The longest path from the entry on, past all loops, with these costs on their entries,
-is the answer; each loop adds b - 1 turns for each entry. W is the dual value of the loop's row, and
-the most cycles from a node to the end of the path is that of its flow row. Both the counts and
-these values are only proposed: ``ilp.solvers.solve`` checks the counts against every row, and
-computes the bound from the dual values (``ilp.solvers.certificate``). So the proposal decides
-where user constraints do not bind, too; and its figures may be of any size.
+is the result; each loop adds b - 1 iterations for each entry. W is the dual value of the loop's
+row, and the most cycles from a node to the end of the path is the dual value of its flow row. Both
+the counts and these values are only proposed: ``ilp.solvers.solve`` checks the counts against every
+row, and computes the bound from the dual values (``ilp.solvers.certificate``). So the proposal also
+decides programs whose user constraints do not bind, with figures of any size.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 from ilp.constraints.nest import LoopNest
 from ilp.ipet import Ipet
-from ilp.solvers.answer import Basis, Proposal, Solver
-from ilp.solvers.model import Row
+from ilp.solvers.integer_program import LinearRow
 from ilp.solvers.solve import BoundProof, maximise
+from ilp.solvers.solver_result import Proposal, SimplexBasis, Solver
 from loopbounds.execution.counts import ExecutionCounts
 from quoll.inlining.supergraph import SuperLoop
 
@@ -29,49 +29,50 @@ END = -1  # in place of the next edge: the path ends
 
 
 def proved_maximum(
-    ipet: Ipet, solver: Solver, seconds: float | None = None, cuts: Sequence[Row] = ()
+    ipet: Ipet, solver: Solver, seconds: float | None = None, cuts: Sequence[LinearRow] = ()
 ) -> BoundProof:
     """The most cycles of a path, with ``cuts`` beside the rows; see ``ilp.solvers.solve``."""
     model = ipet.model.with_rows(cuts)
     proposal = None
-    if not solver.asked_first or model.inexact():
+    if not solver.preferred or model.inexact():
         proposal = longest_path(ipet) if ipet.execution is None else executed(ipet, ipet.execution)
     return maximise(model, solver, seconds, proposal)
 
 
 def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
-    """The counts of the only execution, which are the most that the variables may be."""
+    """The counts of the concrete execution, which are the maxima of the variables."""
     values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
     values += [0] * (len(ipet.model.names) - len(values))
-    return Proposal(tuple(values), (), "the only execution")
+    return Proposal(tuple(values), (), "concrete execution")
 
 
 def longest_path(ipet: Ipet) -> Proposal | None:
     """Counts and dual values; None where a loop may not be entered at all, or no path ends."""
     if any(bound < 1 for bound in ipet.nest.bounds):
         return None
-    search = LoopTurns(ipet.nest, ipet.model.objective)
-    if not search.ends():
+    search = LoopIterations(ipet.nest, ipet.model.objective)
+    if not search.exits():
         return None
     values = search.counts(len(ipet.model.names))
-    return Proposal(values, (*search.left, *search.turn), "longest path", search.basis())
+    return Proposal(values, (*search.left, *search.iteration_cost), "longest path", search.basis())
 
 
 @dataclass(slots=True)
-class LoopTurns:
-    """``gain`` per edge, its destination included; ``turn`` is W of each loop, at least 0.
+class LoopIterations:
+    """``gain`` per edge, its destination included; ``iteration_cost`` is W of each loop, at least
+    0.
 
-    ``left`` is the most from a node to the end, where leaving a turn of a loop costs its W.
+    ``left`` is the most from a node to the end, where leaving an iteration of a loop costs its W.
     """
 
     nest: LoopNest
     gain: Sequence[int]
     left: list[int] = field(init=False)
-    turn: list[int] = field(init=False)
+    iteration_cost: list[int] = field(init=False)
     _back: dict[int, int] = field(init=False)  # edge -> the loop that it is a back edge of
     _into: dict[int, int] = field(init=False)  # edge -> the loop that it enters
     _body: list[list[int]] = field(init=False)  # nodes of each loop, successors first
-    _around: list[dict[int, int]] = field(init=False)  # next edge of each node of a turn of W
+    _around: list[dict[int, int]] = field(init=False)  # next edge of each node of an iteration of W
     _next: list[int] = field(init=False)  # next edge of each node on the way to the end
     _tight: dict[int, int] = field(init=False)  # node -> the variable that its ``left`` is due to
     _never: int = field(init=False)  # what nothing that ends is below
@@ -86,7 +87,7 @@ class LoopTurns:
         for node in backwards:
             for loop in self.nest.chain(node):
                 self._body[loop].append(node)
-        self.turn, self._around = [0] * len(loops), [{} for _ in loops]
+        self.iteration_cost, self._around = [0] * len(loops), [{} for _ in loops]
         for one in reversed(loops):
             self._measure(one)
         self._never = -2 * sum(map(abs, map(self._cost, range(len(graph.edges))))) - 1
@@ -103,50 +104,52 @@ class LoopTurns:
                 if node != one.header:
                     self._extend(node, worth, follow=follow)
 
-    def ends(self) -> bool:
+    def exits(self) -> bool:
         """Whether some path ends."""
         return self.left[self.nest.graph.entry] > self._never // 2
 
     def counts(self, columns: int) -> tuple[int, ...]:
-        """Traversals of each edge on a longest path, then where it ends; 0 for what is left."""
+        """Traversals of each edge on a longest path, then its exit; 0 for the rest."""
         graph = self.nest.graph
-        found, turns = [0] * columns, [0] * len(graph.loops)
+        found, iterations = [0] * columns, [0] * len(graph.loops)
         node = graph.entry
         for loop in graph.loops:
             if loop.header == node:
-                turns[loop.index] += self.nest.bounds[loop.index] - 1
+                iterations[loop.index] += self.nest.bounds[loop.index] - 1
         while (edge := self._next[node]) != END:
             found[edge] += 1
-            for loops in (self._into, self._back):  # a turn in which the path began is no whole one
+            for loops in (
+                self._into,
+                self._back,
+            ):  # an iteration in which the path began is no whole one
                 if edge in loops:
-                    turns[loops[edge]] += self.nest.bounds[loops[edge]] - 1
+                    iterations[loops[edge]] += self.nest.bounds[loops[edge]] - 1
             node = graph.edges[edge].dst
         found[len(graph.edges) + graph.exits.index(node)] = 1
         for loop in graph.loops:
-            times = turns[loop.index] if self.turn[loop.index] else 0
-            for edge in self._turn(loop) if times else ():
+            times = iterations[loop.index] if self.iteration_cost[loop.index] else 0
+            for edge in self._iteration(loop) if times else ():
                 found[edge] += times
                 if edge in self._into:
-                    turns[self._into[edge]] += times * (self.nest.bounds[self._into[edge]] - 1)
+                    iterations[self._into[edge]] += times * (self.nest.bounds[self._into[edge]] - 1)
         return tuple(found)
 
-    def basis(self) -> Basis:
-        """The rows of which these are the dual values, and the variables that those decide.
-
-        For a node that is what follows it on the way to the end, and for a loop the first edge of
-        its turn that leads off that way.
+    def basis(self) -> SimplexBasis:
+        """The rows of these dual values, and the variables that they decide: for a node its
+        successor edge on the way to the end, for a loop the first edge of its iteration off that
+        way.
         """
         variables, rows = set(self._tight.values()), set(self._tight)
         for loop in self.nest.graph.loops:
-            for edge in self._turn(loop) if self.turn[loop.index] else ():
+            for edge in self._iteration(loop) if self.iteration_cost[loop.index] else ():
                 if edge not in variables:
                     variables.add(edge)
                     rows.add(len(self.left) + loop.index)
                     break
-        return Basis(frozenset(variables), frozenset(rows))
+        return SimplexBasis(frozenset(variables), frozenset(rows))
 
-    def _turn(self, loop: SuperLoop) -> Iterator[int]:
-        """The edges of the turn of W."""
+    def _iteration(self, loop: SuperLoop) -> Iterator[int]:
+        """The edges of the iteration of W."""
         node = loop.header
         while True:
             edge = self._around[loop.index][node]
@@ -156,13 +159,13 @@ class LoopTurns:
                 return
 
     def _cost(self, edge: int) -> int:
-        """The gain of an edge with the turns of a loop that it enters."""
+        """The gain of an edge with the iterations of a loop that it enters."""
         loop = self._into.get(edge)
-        more = 0 if loop is None else (self.nest.bounds[loop] - 1) * self.turn[loop]
+        more = 0 if loop is None else (self.nest.bounds[loop] - 1) * self.iteration_cost[loop]
         return self.gain[edge] + more
 
     def _measure(self, loop: SuperLoop) -> None:
-        """W of ``loop``, and the turn that takes so long; those of the loops inside are known."""
+        """W of ``loop``, and the iteration that takes W; W of the loops inside is known."""
         graph, best = self.nest.graph, dict[int, int]()
         for node in self._body[loop.index]:
             for edge in graph.successors[node]:
@@ -175,12 +178,11 @@ class LoopTurns:
                 if known is not None and (node not in best or known > best[node]):
                     best[node] = known
                     self._around[loop.index][node] = edge
-        self.turn[loop.index] = max(0, best[loop.header])
+        self.iteration_cost[loop.index] = max(0, best[loop.header])
 
     def _extend(self, node: int, worth: dict[int, int], *, follow: bool) -> None:
-        """Raise what ``node`` has left by what its edges lead to.
-
-        ``worth`` is what the headers of the loops have left whose back edges may be taken.
+        """Raise the distance of ``node`` by its successors. ``worth``: the distance of the headers
+        of the loops whose back edges may be taken.
         """
         graph = self.nest.graph
         for edge in graph.successors[node]:
@@ -188,7 +190,7 @@ class LoopTurns:
             if loop is None:
                 known = self._cost(edge) + self.left[graph.edges[edge].dst]
             elif loop in worth:
-                known = self.gain[edge] + worth[loop] - self.turn[loop]
+                known = self.gain[edge] + worth[loop] - self.iteration_cost[loop]
             else:
                 continue
             if known > self.left[node]:

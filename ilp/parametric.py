@@ -12,18 +12,19 @@ function on the integers follow from its values: where the slopes at both ends o
 is linear in between. Its last slope, the maximum of B, is proved by a program of its own, whose
 costs are W_L on the entries; from where F has that slope it stays linear for ever.
 
-Constraints that touch the loops are left out, which only allows more: the pieces are then an upper
-bound, labelled so. With several parameters the answer is one affine upper bound,
+Constraints that touch the loops are left out, which only allows more: the affine pieces are then
+an upper bound, labelled so. With several parameters the result is one affine upper bound,
 
     F(n, m, ...) <= F(least) + max B_n * n + max B_m * m + ...
 
-A parameter t may also limit how often a place p executes on the whole path, and thereby loops whose
-every turn passes p, whatever they are nested in. For any price w >= 0 of an execution of p,
+A parameter t may also limit how often a place p executes on the whole path, and thereby loops
+whose every iteration passes p, at any depth. For any price w >= 0 of an execution of p,
 
     F(t) <= max over paths of (cycles - w * executions of p) + w * (t + plus)
 
-With w the most cycles of a turn of those loops no turn pays, so that the maximum is reached by a
-path without one. These loops are left out of B, and their turns out of the W of loops around them.
+With w the most cycles of an iteration of these loops no iteration pays, so a path without one
+reaches the maximum. These loops are left out of B, and their iterations out of the W of loops
+around them.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds
-from ilp.constraints.parameters import Parameter, Visits, open_loops
-from ilp.cuts import cycles_per_iteration, repeated_contexts
+from ilp.constraints.parameters import LoopBoundParameter, VisitLimit, open_loops
+from ilp.cutting_planes import cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import proved_maximum
-from ilp.solvers.answer import Solver
+from ilp.solvers.solver_result import Solver
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import Cause, Costs
+from pipeline.costs import CostCause, Costs
 from quoll.errors import InfeasibleError, UnboundedLoop
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["AffinePiece", "Parametric", "largest", "parametric_bound"]
+__all__ = ["AffinePiece", "ParametricBound", "largest", "parametric_bound"]
 
 FARTHEST = 2**24  # the last piece has to begin before this n
 
@@ -55,11 +56,11 @@ class AffinePiece:
     first: int
     last: int | None  # None: for ever
     constant: int
-    slopes: tuple[int, ...]  # per name in ``Parametric.names``
+    slopes: tuple[int, ...]  # per name in ``ParametricBound.names``
 
 
 @dataclass(frozen=True, slots=True)
-class Parametric:
+class ParametricBound:
     """A bound in cycles as a function of the parameters, from 0 (or the first piece) upwards."""
 
     names: tuple[str, ...]
@@ -105,13 +106,13 @@ def parametric_bound(
     costs: Costs,
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint],
-    parameters: Mapping[int, Parameter],
-    limits: Sequence[Visits] = (),
+    parameters: Mapping[int, LoopBoundParameter],
+    limits: Sequence[VisitLimit] = (),
     *,
     solver: Solver,
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
-) -> Parametric:
+) -> ParametricBound:
     """The bound as a function of the parameters of the loops that have no number.
 
     Raises UnboundedLoop if a loop has neither, or two loops with parameters are nested in each
@@ -122,8 +123,10 @@ def parametric_bound(
     ones = [LoopBound(loop, 1, None, "fact", None, None, 0.0) for loop in loops]
     numbers = checked_bounds(graph, [*bounds, *ones], place)
     touched = frozenset(n for loop in loops for n in graph.loops[loop].nodes)
-    kept = [c for c in constraints if not (c.a | c.b) & touched]
-    study = Study(graph, costs, numbers, tuple(kept), loops, limits, solver, seconds)
+    independent = [c for c in constraints if not (c.a | c.b) & touched]
+    study = ParametricSolver(
+        graph, costs, numbers, tuple(independent), loops, limits, solver, seconds
+    )
     names = tuple(dict.fromkeys(p.name for p in loops.values()))
     left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
     reason = f"left out: {'; '.join(left_out)}" if left_out else beyond(bounds, loops)
@@ -137,7 +140,7 @@ def parametric_bound(
     else:
         pieces = (study.affine(names),)
         reason = reason or "several parameters"
-    return Parametric(
+    return ParametricBound(
         names,
         pieces,
         exact=not reason,
@@ -146,14 +149,14 @@ def parametric_bound(
     )
 
 
-def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, Parameter]) -> str:
+def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, LoopBoundParameter]) -> str:
     """From where on a proof bounds a loop better than its name."""
     proved = {loops[b.loop].name: b.bound for b in bounds if b.loop in loops and b.bound}
     return "; ".join(f"a loop of {name} has the proved bound {n}" for name, n in proved.items())
 
 
-def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | None:
-    """What none of several bounds exceeds: functions, or numbers where there is no function.
+def largest(bounds: Sequence[tuple[ParametricBound | None, int]]) -> ParametricBound | None:
+    """An upper bound of several bounds: functions, or numbers where there is no function.
 
     None if all are numbers. Of several, one affine upper bound: F is convex with the steepest
     slope s, so F(n) <= F(first) + s * n.
@@ -172,15 +175,15 @@ def largest(bounds: Sequence[tuple[Parametric | None, int]]) -> Parametric | Non
             for name, slope in zip(function.names, piece.slopes, strict=True):
                 slopes[name] = max(slopes[name], slope)
     piece = AffinePiece(0, None, max(constants), tuple(slopes.values()))
-    return Parametric(
+    return ParametricBound(
         names, (piece,), exact=False, reason="paths from several starts", per_iteration=()
     )
 
 
 def refuse_nesting(
-    graph: Supergraph, loops: Mapping[int, Parameter], place: Callable[[int], str]
+    graph: Supergraph, loops: Mapping[int, LoopBoundParameter], place: Callable[[int], str]
 ) -> None:
-    """Raise UnboundedLoop where a product of parameters would be the answer."""
+    """Raise UnboundedLoop where the result would be a product of parameters."""
     for loop in loops:
         if loops[loop].nodes and graph.entry not in graph.loops[loop].nodes:
             continue
@@ -201,7 +204,7 @@ def refuse_nesting(
             )
 
 
-class Study:
+class ParametricSolver:
     """Solves of one program for different parameters."""
 
     def __init__(
@@ -210,8 +213,8 @@ class Study:
         costs: Costs,
         numbers: tuple[int, ...],
         constraints: tuple[Constraint, ...],
-        loops: Mapping[int, Parameter],
-        limits: Sequence[Visits],
+        loops: Mapping[int, LoopBoundParameter],
+        limits: Sequence[VisitLimit],
         solver: Solver,
         seconds: float | None,
     ) -> None:
@@ -237,7 +240,8 @@ class Study:
         return self._per_iteration
 
     def value(self, n: int) -> int:
-        """F(n), all parameters being n; without turns that are limited in total, at their price."""
+        """F(n), all parameters being n; without iterations that are limited in total, at their
+        price."""
         if n not in self._values:
             bounds = list(self._numbers)
             for loop, parameter in self._loops.items():
@@ -250,7 +254,7 @@ class Study:
 
     def slope(self, name: str) -> int:
         """The most that F can grow per unit of a parameter: the maximum of B, and prices."""
-        none = (0,) * len(Cause)
+        none = (0,) * len(CostCause)
         edges = [none] * len(self._graph.edges)
         for loop, cycles in self.per_iteration().items():
             if self._loops[loop].name == name and not self._loops[loop].nodes:
@@ -260,9 +264,9 @@ class Study:
         most = proved_maximum(self._ipet(costs, self._numbers), self._solver, self._seconds).bound
         return most + sum(cycles for p, cycles in self._prices().items() if p.name == name)
 
-    def _prices(self) -> dict[Parameter, int]:
-        """w: the most cycles of one turn under each fact that limits executions in total."""
-        most: dict[Parameter, int] = {}
+    def _prices(self) -> dict[LoopBoundParameter, int]:
+        """w: the most cycles of one iteration under each fact that limits executions in total."""
+        most: dict[LoopBoundParameter, int] = {}
         for loop, cycles in self.per_iteration().items():
             parameter = self._loops[loop]
             if parameter.nodes:
@@ -297,7 +301,7 @@ class Study:
         if not self._attained:
             return (self.affine((name,)),), "counts that reach the solver's bound are not known"
         if pieces[-1].slopes != (steepest,):
-            return (self.affine((name,)),), f"there are pieces beyond {name} = {FARTHEST}"
+            return (self.affine((name,)),), f"the bound changes slope beyond {name} = {FARTHEST}"
         again = repeated_contexts(self._ipet(self._costs, self._numbers), self._constraints)
         why = "there are constraints in functions that are called repeatedly" if again else ""
         return tuple(self._from_zero(pieces) if self._least else pieces), why
@@ -338,11 +342,11 @@ def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[AffineP
 def covering(f: Callable[[int], int], segments: list[tuple[int, int, int]]) -> list[AffinePiece]:
     """Pieces that do not overlap; a segment between two points that others hold is left out."""
     inner = segments[1:-1]
-    kept = [*segments[:1], *(s for s in inner if s[1] - s[0] > 1), *segments[1:][-1:]]
+    long_enough = [*segments[:1], *(s for s in inner if s[1] - s[0] > 1), *segments[1:][-1:]]
     pieces: list[AffinePiece] = []
-    for low, _, slope in kept:
+    for low, _, slope in long_enough:
         if pieces:
-            start = max(low, kept[len(pieces) - 1][1] + 1)
+            start = max(low, long_enough[len(pieces) - 1][1] + 1)
             pieces[-1] = replace(pieces[-1], last=start - 1)
         else:
             start = low

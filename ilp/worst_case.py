@@ -9,16 +9,16 @@ from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.nest import checked_bounds, totals
-from ilp.constraints.parameters import Visits
-from ilp.cuts import cost_cuts, cycles_per_iteration, repeated_contexts
+from ilp.constraints.parameters import VisitLimit
+from ilp.cutting_planes import cost_cuts, cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import proved_maximum
-from ilp.paths.check import check_path, path_cycles
-from ilp.paths.path import Order, build_path
-from ilp.paths.solution import PathStep, Solution, WorstPath
-from ilp.solvers.answer import Solver
-from ilp.solvers.model import Model, Row
+from ilp.paths.path_check import check_path, path_cycles
+from ilp.paths.path_from_counts import Order, build_path
+from ilp.paths.solution import IlpSolution, PathStep, WorstPath
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import BoundProof
+from ilp.solvers.solver_result import Solver
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
@@ -27,20 +27,20 @@ from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["WorstCase", "solution_of", "worst_case"]
 
-ROUNDS = 5  # cuts are added at most this often (rule 26)
+CUT_ITERATIONS = 5  # cuts are added at most this often (rule 26)
 SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The answer for one entry, and the program that it solves; None if that is not at hand.
+    """The solution for one entry, and its program; None if that is not at hand.
 
     ``ilp.solvers.pulp_problem`` gives and writes the program as PuLP has it.
     """
 
-    solution: Solution
+    solution: IlpSolution
     path: WorstPath
-    model: Model | None
+    model: IntegerProgram | None
 
 
 def worst_case(
@@ -48,7 +48,7 @@ def worst_case(
     costs: Costs,
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint] = (),
-    limits: Sequence[Visits] = (),
+    limits: Sequence[VisitLimit] = (),
     execution: ExecutionCounts | None = None,
     *,
     solver: Solver,
@@ -71,8 +71,8 @@ def worst_case(
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
     inside = totals(graph, bounds)
     ipet = build_ipet(graph, costs, numbers, constraints, inside, limits, execution)
-    cuts: list[Row] = []
-    for _ in range(ROUNDS):
+    cuts: list[LinearRow] = []
+    for _ in range(CUT_ITERATIONS):
         model = ipet.model.with_rows(cuts)
         proof = proved_maximum(ipet, solver, seconds, cuts)
         path = realise(ipet, costs, constraints, proof, inside)
@@ -88,18 +88,18 @@ def worst_case(
 
 
 def _of_execution(path: WorstPath, executed: bool) -> WorstPath:
-    """A path whose counts are those of the only execution is realised, in that one's order."""
+    """A path with the counts of the concrete execution is realised, in its order."""
     if path.unrealisable is None or not executed:
         return path
     return replace(
-        path, unrealisable="these are the counts of the only execution; its order is another"
+        path, unrealisable="these are the counts of the concrete execution in another order"
     )
 
 
-def solution_of(ipet: Ipet, proof: BoundProof) -> Solution:
+def solution_of(ipet: Ipet, proof: BoundProof) -> IlpSolution:
     """The proof in terms of the graph; without counts if none are known."""
     values = proof.values
-    return Solution(
+    return IlpSolution(
         cycles=proof.bound,
         optimal=proof.attained,
         nodes=() if values is None else ipet.node_counts(values),

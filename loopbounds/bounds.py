@@ -17,7 +17,7 @@ from functools import partial
 
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.replay import ExecutionReplay, GraphReplay
+from loopbounds.execution.loop_replay import ExecutionReplay, GraphReplay
 from loopbounds.places import facts_of_loops, lists_of_loops
 from loopbounds.proof.bound import CHECKERS, EITHER, SMT, LoopBound
 from loopbounds.proof.checkers import any_checker
@@ -43,9 +43,9 @@ from loopbounds.slicing.code import GraphCode, KnownValues, UnknownValues
 from loopbounds.slicing.gated_ssa import GatedSsa, OutOfEffort
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
-from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
-from quoll.facts import Facts, ListAtMost, LoopFact
+from quoll.facts import Facts, ListAtMostFact, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
@@ -116,7 +116,7 @@ def bounds_by_counting(
         executed = execution.most[loop.index]
         for fact in stated:
             whole = executed + graph.apart(loop) if executed else 0
-            refute_by_execution(fact, whole, execution.rests)
+            refute_by_execution(fact, whole, execution.assumed)
         around = loop.parent
         product = 0 if around is None else execution.most[around] * executed
         less = around is not None and execution.totals[loop.index] < product
@@ -190,7 +190,7 @@ class _GraphLoops:
     checker: Checker
     wanted: Sequence[int]
     stated: frozenset[int]
-    lists: Mapping[int, ListAtMost]
+    lists: Mapping[int, ListAtMostFact]
     called: bool
     identity: Callable[[], str]
     replay: ExecutionReplay
@@ -271,8 +271,8 @@ class _GraphLoops:
         options = (self.options.budget, self.options.s1, given, self.called)
         read = (options, self.wanted, stated, lists, self.stacks)
         store = self.options.store
-        key = graph_key(self.identity(), read, self.checker) if store.keeps else ""
-        known: GraphBounds | None = store.value(key, GraphBounds)
+        key = graph_key(self.identity(), read, self.checker) if store.enabled else ""
+        known: GraphBounds | None = store.load(key, GraphBounds)
         if known is not None and copy_models(store, known.models, self.options.models):
             return known
         rounds = self._proofs()
@@ -286,7 +286,7 @@ class _GraphLoops:
         models = tuple(dict.fromkeys(rounds.keys.values()))
         proved = GraphBounds(bounds, models, executed, constant)
         if all(bound.final for bound in bounds):
-            store.keep(key, proved)
+            store.save(key, proved)
         return proved
 
     def _proofs(self) -> ProofRounds:

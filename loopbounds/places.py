@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from loopbounds.written_loops import headers_of
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import Facts, ListAtMost, LoopFact, Source
-from quoll.facts.places import Place, find_place
+from quoll.facts import Facts, FactSource, ListAtMostFact, LoopFact
+from quoll.facts.fact_places import FactPlace, find_place
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
@@ -49,9 +49,9 @@ def facts_of_loops(
     return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
 
 
-def lists_of_loops(graph: Supergraph, image: Image, facts: Facts) -> dict[int, ListAtMost]:
+def lists_of_loops(graph: Supergraph, image: Image, facts: Facts) -> dict[int, ListAtMostFact]:
     """The facts about the lists that loops walk, by loop index; the tightest of each."""
-    about = facts.of(ListAtMost)
+    about = facts.of(ListAtMostFact)
     places = Facts(tuple(LoopFact(fact.source, fact.place, fact.most) for fact in about))
     stated = facts_of_loops(graph, image, places) if about else []
     by_source = {fact.source: fact for fact in about}
@@ -76,7 +76,7 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
 
 
 def _headers_at(
-    graph: Supergraph, image: Image, place: Place, source: Source
+    graph: Supergraph, image: Image, place: FactPlace, source: FactSource
 ) -> dict[int, set[int]]:
     """By context in which code at the place is reached: headers of the loops that it denotes."""
     covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block

@@ -1,7 +1,7 @@
 """Recursion depth: the largest number of activations of a function at a time.
 
-Recursive calls are the back edges of a graph (``quoll.inlining.recursion``), so a depth is proved
-as a loop bound is: n executions of the entry of a function, per entry from outside, are n
+Recursive calls are the back edges of a graph (``quoll.inlining.recursive_loops``), so a depth is
+proved as a loop bound is: n executions of the entry of a function, per entry from outside, are n
 activations of it. Where the functions of a cycle call each other in several orders, loops are
 nested, and a function is entered at most as often as the product of the bounds of the loops around
 its entry says, summed over its contexts. A depth that a fact states is used where it is less than
@@ -17,7 +17,7 @@ from math import prod
 from loopbounds.bounds import bound_loops
 from loopbounds.budgets import table
 from loopbounds.execution.activations import ActivationCounts, activated
-from loopbounds.execution.replay import ExecutionReplay, NoReplay, RecursionReplay
+from loopbounds.execution.loop_replay import ExecutionReplay, NoReplay, RecursionReplay
 from loopbounds.proof.bound import LoopBound, NoBoundKind
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.stacks import StackSpans
@@ -26,13 +26,13 @@ from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, FactsError
 from quoll.facts import Facts, LoopFact, RecursionFact
-from quoll.facts.applied import Depth
-from quoll.facts.places import resolve
-from quoll.facts.regions import Regions
+from quoll.facts.applied import RecursionDepth
+from quoll.facts.fact_places import resolve
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.expand import reached_from, without_edges
-from quoll.inlining.recursion import Activations, activations
-from quoll.values.values import analyse
+from quoll.inlining.recursive_loops import RecursiveActivations, activations
+from quoll.value_analysis.value_results import analyse
 
 __all__ = ["RecursionDepths", "find_depths", "with_depths"]
 
@@ -41,9 +41,9 @@ __all__ = ["RecursionDepths", "find_depths", "with_depths"]
 class RecursionDepths:
     """Of recursive functions, by entry address; ``reasons``: why others have none."""
 
-    depths: Mapping[int, Depth]
+    depths: Mapping[int, RecursionDepth]
     reasons: Mapping[int, str]
-    rests: tuple[Assumption, ...] = ()  # the named assumptions of proofs
+    assumed: tuple[Assumption, ...] = ()  # the named assumptions of proofs
 
 
 def with_depths(program: Program, entry: int, image: Image, found: RecursionDepths) -> Program:
@@ -57,7 +57,7 @@ def with_depths(program: Program, entry: int, image: Image, found: RecursionDept
     part = {f: cfg for f, cfg in program.functions.items() if f in reached}
     depths = {**program.guidance.depths, **found.depths}
     refuse_recursion(replace(program, functions=part), image, depths.keys(), found.reasons)
-    assumptions = (*program.assumptions, *found.rests)
+    assumptions = (*program.assumptions, *found.assumed)
     guidance = replace(program.guidance, depths=depths)
     return replace(program, guidance=guidance, assumptions=tuple(dict.fromkeys(assumptions)))
 
@@ -83,7 +83,7 @@ def find_depths(
         executed = None if called else activated(program, entry, image)
         if executed is not None:
             return _counted(program, image, facts, found, executed)
-        regions = Regions.of(facts, image)
+        regions = MemoryRegions.of(facts, image)
         infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
@@ -108,39 +108,48 @@ def find_depths(
 
 
 def _counted(
-    program: Program, image: Image, facts: Facts, found: Activations, executed: ActivationCounts
+    program: Program,
+    image: Image,
+    facts: Facts,
+    found: RecursiveActivations,
+    executed: ActivationCounts,
 ) -> RecursionDepths:
     """Depths of an entry with one execution. Raises FactsError if that is deeper than is stated."""
     for fact in facts.of(RecursionFact):
         most = executed.most.get(resolve(image, fact.function, fact.source)[0], 0)
         if most > fact.activations:
             raise FactsError(
-                f"{fact.function} has {most} activations at a time in the only execution of its "
+                f"{fact.function} has {most} activations at a time in the concrete execution of "
+                "its "
                 f"entry, not at most {fact.activations}",
                 where=str(fact.source),
                 hint=f"state at least {most}, or remove the fact",
             )
-    evidence = f"counted in the only execution of the entry, {executed.instructions:,} instructions"
-    depths: dict[int, Depth] = {}
+    evidence = (
+        f"counted in the concrete execution of the entry, {executed.instructions:,} instructions"
+    )
+    depths: dict[int, RecursionDepth] = {}
     reasons: dict[int, str] = {}
     for function in sorted(found.components):
         most = max(1, executed.most.get(function, 0))
         if most > table.ACTIVATIONS:
-            reasons[function] = f"in the only execution of the entry the depth is {most:,}"
+            reasons[function] = f"in the concrete execution of the entry the depth is {most:,}"
         else:
-            depths[function] = Depth(most, (), evidence)
+            depths[function] = RecursionDepth(most, (), evidence)
     stated = {f: depth for f, depth in program.guidance.depths.items() if f in reasons}
-    return RecursionDepths(depths | stated, reasons, executed.rests)
+    return RecursionDepths(depths | stated, reasons, executed.assumed)
 
 
-def _replay(program: Program, entry: int, image: Image, found: Activations) -> ExecutionReplay:
+def _replay(
+    program: Program, entry: int, image: Image, found: RecursiveActivations
+) -> ExecutionReplay:
     graph = found.graph
     heads = {loop.index: graph.nodes[loop.header] for loop in graph.loops}
     functions = {loop: graph.contexts[node.context].function for loop, node in heads.items()}
     return RecursionReplay(program, entry, image, functions)
 
 
-def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFact]:
+def _as_loops(facts: Facts, image: Image, found: RecursiveActivations) -> Iterator[LoopFact]:
     """Stated depths as bounds of the loops that begin with the entries of their functions."""
     headers = {found.graph.nodes[x.header].block.addr for x in found.graph.loops}
     for fact in facts.of(RecursionFact):
@@ -152,14 +161,16 @@ def _as_loops(facts: Facts, image: Image, found: Activations) -> Iterator[LoopFa
 class _Counting:
     """From bounds of loops to numbers of activations."""
 
-    def __init__(self, program: Program, found: Activations, bounds: tuple[LoopBound, ...]) -> None:
+    def __init__(
+        self, program: Program, found: RecursiveActivations, bounds: tuple[LoopBound, ...]
+    ) -> None:
         self._found, self._bounds = found, bounds
         self._graph = found.graph
         self._stated = program.guidance.depths
         self._entries = found.entries()
 
     def depths(self) -> RecursionDepths:
-        depths: dict[int, Depth] = {}
+        depths: dict[int, RecursionDepth] = {}
         reasons: dict[int, str] = {}
         used: list[LoopBound] = []
         for function in sorted(self._found.components):
@@ -174,7 +185,7 @@ class _Counting:
             if given is not None:
                 depths[function] = given
         return RecursionDepths(
-            depths, reasons, tuple(dict.fromkeys(a for b in used for a in b.rests))
+            depths, reasons, tuple(dict.fromkeys(a for b in used for a in b.assumed))
         )
 
     def _around(self, function: int) -> list[LoopBound]:
@@ -182,7 +193,7 @@ class _Counting:
         nodes = {n for c, n in self._entries.items() if self._function(c) == function}
         return [self._bounds[x.index] for x in self._graph.loops if x.nodes & nodes]
 
-    def _depth(self, function: int, around: list[LoopBound]) -> Depth | str:
+    def _depth(self, function: int, around: list[LoopBound]) -> RecursionDepth | str:
         """The depth of a function, or why there is none."""
         for bound in around:
             if bound.bound is None:
@@ -196,7 +207,7 @@ class _Counting:
         if depth > table.ACTIVATIONS:
             return f"the least depth that is proved is {depth:,}"
         facts = dict.fromkeys(b.fact for b in around if b.fact is not None)
-        return Depth(depth, tuple(facts), "; ".join(b.explained for b in around))
+        return RecursionDepth(depth, tuple(facts), "; ".join(b.explained for b in around))
 
     def _executions(self, node: int) -> int:
         """Most executions of an entry on a path, per call from outside of the recursion."""

@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts import Facts, ListAtMost, LoopFact, LoopParameter, Source
+from quoll.facts import Facts, FactSource, ListAtMostFact, LoopFact, LoopParameter
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Nested, Supergraph
-from quoll.source.loop_statement import LoopStatement, OnlyLoop
+from quoll.inlining.supergraph import NestedBlock, Supergraph
+from quoll.source.loop_statement import LoopStatement, SingleLoop
 
 __all__ = ["headers_of", "loops_not_found"]
 
@@ -39,13 +39,13 @@ class _Body:
     foreign: SourceLine | None
 
 
-def headers_of(nest: Sequence[Nested], image: Image, source: Source) -> set[int]:
+def headers_of(nest: Sequence[NestedBlock], image: Image, source: FactSource) -> set[int]:
     """Addresses of the headers of the loops that are the one of ``source.statement``.
 
     Raises FactsError where that cannot be told.
     """
     statement = source.statement
-    if isinstance(statement, OnlyLoop):
+    if isinstance(statement, SingleLoop):
         return _only(nest, image, source)
     assert statement is not None
     bodies = _bodies(nest, image, statement)
@@ -65,7 +65,7 @@ def headers_of(nest: Sequence[Nested], image: Image, source: Source) -> set[int]
     return {chain[-1] for chain in found}
 
 
-def _only(nest: Sequence[Nested], image: Image, source: Source) -> set[int]:
+def _only(nest: Sequence[NestedBlock], image: Image, source: FactSource) -> set[int]:
     """The header of the only loop of a function. Raises FactsError if there are several."""
     found = sorted({header for _, headers in nest for header in headers})
     if len(found) > 1:
@@ -84,7 +84,7 @@ def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) ->
     for fact in facts.facts:
         statement = fact.source.statement
         if not isinstance(statement, LoopStatement) or not isinstance(
-            fact, LoopFact | LoopParameter | ListAtMost
+            fact, LoopFact | LoopParameter | ListAtMostFact
         ):
             continue
         nests = {id(c.nest): c.nest for graph in graphs for c in graph.contexts}
@@ -100,7 +100,7 @@ def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) ->
 
 
 def _bodies(
-    nest: Sequence[Nested], image: Image, statement: LoopStatement
+    nest: Sequence[NestedBlock], image: Image, statement: LoopStatement
 ) -> Mapping[Chain, _Body]:
     """All loops of a function."""
     lines: dict[Chain, set[SourceLine]] = {}
@@ -123,13 +123,15 @@ def _body(lines: set[SourceLine], statement: LoopStatement) -> _Body:
     return _Body(frozenset(own), first)
 
 
-def _is_inside(chain: Chain, nest: Sequence[Nested], image: Image, around: LoopStatement) -> bool:
+def _is_inside(
+    chain: Chain, nest: Sequence[NestedBlock], image: Image, around: LoopStatement
+) -> bool:
     """Whether a loop around ``chain`` is made of the lines of ``around``."""
     bodies = _bodies(nest, image, around)
     return any(bodies[chain[:depth]].foreign is None for depth in range(1, len(chain)))
 
 
-def _has_code(nest: Sequence[Nested], image: Image, statement: LoopStatement) -> bool:
+def _has_code(nest: Sequence[NestedBlock], image: Image, statement: LoopStatement) -> bool:
     return any(_near_line(image.line(i.addr), statement) for block, _ in nest for i in block.insns)
 
 
@@ -139,7 +141,7 @@ def _near_line(line: SourceLine | None, statement: LoopStatement) -> bool:
     return statement.first <= line.line <= statement.last
 
 
-def _near(nest: Sequence[Nested], image: Image, statement: LoopStatement) -> list[str]:
+def _near(nest: Sequence[NestedBlock], image: Image, statement: LoopStatement) -> list[str]:
     """Why the loops with code of the statement are not the one that is written there."""
     return [
         f"the loop at {image.place(chain[-1])} has code of {body.foreign}, too"
@@ -148,7 +150,7 @@ def _near(nest: Sequence[Nested], image: Image, statement: LoopStatement) -> lis
     ]
 
 
-def _ambiguous(source: Source, image: Image, chains: Sequence[Chain], why: str) -> FactsError:
+def _ambiguous(source: FactSource, image: Image, chains: Sequence[Chain], why: str) -> FactsError:
     places = " and ".join(image.place(chain[-1]) for chain in chains)
     return FactsError(
         f"'{source.text}' may be about {places}, {why}",

@@ -3,5 +3,5 @@
 Takes a supergraph, its cache classification, and the figures of a core and a board.
 Gives ``Costs``, of which a path costs the sum.
 Source: ARM1136JF-S TRM (DDI 0211) and Cortex-A8 TRM (DDI 0344), chapters 16; docs/pipeline.md.
-Names: charge.charge, costs.Costs, core.load_core, block_times.block_times, simulator, native.
+Names: charge.charge, costs.Costs, core.load_core, block_times.block_times, pipeline_simulator.
 """

@@ -3,7 +3,7 @@
 For every node of a supergraph the pipeline state at its start is the maximum over all ways to
 get there; the worst possible state stands at the entry (rule 15). A node costs the cycles from
 its first issue slot to the slot after its last instruction; where that is a transfer of control,
-each edge adds what the transfer takes beyond its own slot.
+each edge adds the cycles of the transfer beyond its own slot.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cache.data_cache import Addresses
+from cache.data_cache import DataAddresses
 from cache.events import FlowOrder
 from pipeline import dual_issue
 from pipeline.classes import is_branch
-from pipeline.core import Core, load_core
-from pipeline.demand import Demand, demand
+from pipeline.core import CoreTable, load_core
+from pipeline.demand import InsnDemand, demand
 from pipeline.dual_issue import DualStepper
 from pipeline.maxplus import BlockStepper, IssueTime, State, join, leq, worst
-from pipeline.timing import Timing
-from quoll.arm.insn import Flow, Insn
+from pipeline.timing_model import TimingModel
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.graph.fixpoint import solve
 from quoll.inlining.supergraph import Supergraph
@@ -33,8 +33,8 @@ class BlockTime:
     """Cycles of one block from one state: ``issue + stall`` in the node, the rest on edges.
 
     ``taken`` and ``falls`` are the extra cycles and the state after the last instruction
-    transfers control, and after it does not; ``drain`` is how long the last results are still
-    under way after ``taken`` (after ``falls`` for a block that cannot transfer).
+    transfers control, and after it does not; ``drain`` is the remaining latency of the last
+    results after ``taken`` (after ``falls`` for a block that cannot transfer).
     """
 
     issue: int
@@ -56,13 +56,13 @@ class BlockTimes:
 
     nodes: tuple[BlockTime | None, ...]
     takes: tuple[bool, ...]  # per edge: whether the source's last instruction transfers control
-    core: Core
+    core: CoreTable
 
 
 def block_times(
     graph: Supergraph,
     flow: FlowOrder,
-    addresses: Addresses,
+    addresses: DataAddresses,
     timer: BlockTimer,
     *,
     entry: State | None = None,
@@ -86,7 +86,7 @@ class BlockTimer:
     ``aligned``: data accesses are aligned to their size.
     """
 
-    def __init__(self, timing: Timing, *, aligned: bool) -> None:
+    def __init__(self, timing: TimingModel, *, aligned: bool) -> None:
         self.timing, self.aligned = timing, aligned
         self.core = load_core(timing.core, timing.profile, timing.own_rows)
         self.flags_to_target = self.core.row("FLAGS_TO_TARGET").latency[0]
@@ -94,7 +94,7 @@ class BlockTimer:
         if not self.core.dual_issue:
             self.start = worst(self.core.longest, self.flags_to_target)
         self._times: dict[tuple[object, ...], BlockTime] = {}
-        self._demands: dict[tuple[object, ...], Sequence[Demand]] = {}
+        self._demands: dict[tuple[object, ...], Sequence[InsnDemand]] = {}
         self._lists: dict[int, tuple[Block, tuple[int, ...]]] = {}  # with what has that identity
 
     def lists(self, block: Block) -> tuple[int, ...]:
@@ -110,14 +110,14 @@ class BlockTimer:
         return known[1]
 
     def time(self, block: Block, alignment: tuple[bool, ...], state: State) -> BlockTime:
-        """What a block takes; ``alignment``: which of ``lists`` start at a multiple of 8."""
+        """The time of a block; ``alignment``: which of ``lists`` start at a multiple of 8."""
         key = (id(block), alignment, state)
         time = self._times.get(key)
         if time is None:
             time = self._times[key] = self._run(block, alignment, state)
         return time
 
-    def _demands_of(self, block: Block, alignment: tuple[bool, ...]) -> Sequence[Demand]:
+    def _demands_of(self, block: Block, alignment: tuple[bool, ...]) -> Sequence[InsnDemand]:
         key = (id(block), alignment)
         demands = self._demands.get(key)
         if demands is None:
@@ -158,7 +158,7 @@ class BlockTimer:
             return DualStepper(state)
         return BlockStepper(state, self.timing.profile, self.flags_to_target)
 
-    def _transfer(self, insn: Insn, d: Demand, start: int, allowed: int) -> tuple[int, int]:
+    def _transfer(self, insn: Insn, d: InsnDemand, start: int, allowed: int) -> tuple[int, int]:
         """Next issue slot after a transfer of control, taken and not taken."""
         assert d.taken is not None
         constant = self.timing.branches.constant
@@ -172,9 +172,9 @@ class BlockTimer:
 
 
 class _Model:
-    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
+    """Instance of ``quoll.graph.fixpoint.AbstractDomain`` over ``State``."""
 
-    def __init__(self, graph: Supergraph, addresses: Addresses, timer: BlockTimer) -> None:
+    def __init__(self, graph: Supergraph, addresses: DataAddresses, timer: BlockTimer) -> None:
         self.graph, self.addresses, self.timer = graph, addresses, timer
         self.takes = [self._takes(e) for e in range(len(graph.edges))]
         self._aligned8: list[tuple[bool, ...] | None] = [None] * len(graph.nodes)
@@ -221,4 +221,9 @@ class _Model:
 
 def transfers(insn: Insn) -> bool:
     """Whether ``insn`` may write the pc."""
-    return insn.flow not in (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)
+    return insn.flow not in (
+        ControlFlow.NEXT,
+        ControlFlow.WAIT,
+        ControlFlow.TRAP,
+        ControlFlow.UNDEFINED,
+    )

@@ -1,7 +1,7 @@
 """From classes and block times to cycles: the sum that the ILP maximises.
 
-Every access beyond L1 is charged in full where it is due, as if the pipeline stood still
-meanwhile. This covers every overlap and every order in which memory serves fills, write-backs
+Every access beyond L1 is charged in full where it is due, as if the pipeline stalled until it
+completes. This covers every overlap and every order in which memory serves fills, write-backs
 and stores: in each cycle either memory is busy with an access that is charged, or the pipeline
 moves at least as far as it does when all references hit, because a delay never makes an in-order
 pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
@@ -13,25 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import add
 
-from cache.data_cache import Addresses
+from cache.data_cache import DataAddresses
 from cache.events import FlowOrder
-from cache.geometry import Hierarchy
-from cache.reference import Classification, Hit, Kind, Reference
+from cache.geometry import CacheHierarchy
+from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from pipeline.block_times import BlockTime, BlockTimer, BlockTimes, block_times
-from pipeline.core import Core
-from pipeline.costs import Cause, Costs
+from pipeline.core import CoreTable
+from pipeline.costs import CostCause, Costs
 from pipeline.maxplus import IssueTime
-from pipeline.timing import MemoryLatencies, Timing
+from pipeline.timing_model import MemoryLatencies, TimingModel
 from pipeline.tlb import translations
-from quoll.arm.floating_point import vector_part
+from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import Insn
-from quoll.facts.applied import Replacement
+from quoll.facts.applied import FunctionReplacement
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = [
-    "Charges",
+    "ChargedCosts",
     "InsnTime",
-    "Undelayed",
+    "UndelayedTimes",
     "access_cycles",
     "charge",
     "due_cycles",
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 CAUSES = {
-    Kind.FETCH: Cause.FETCH_MISS,
-    Kind.PREFETCH: Cause.FETCH_MISS,
-    Kind.LOAD: Cause.LOAD_MISS,
-    Kind.STORE: Cause.STORE,
-    Kind.WRITE_BACK: Cause.OTHER,
+    ReferenceKind.FETCH: CostCause.FETCH_MISS,
+    ReferenceKind.PREFETCH: CostCause.FETCH_MISS,
+    ReferenceKind.LOAD: CostCause.LOAD_MISS,
+    ReferenceKind.STORE: CostCause.STORE,
+    ReferenceKind.WRITE_BACK: CostCause.OTHER,
 }
 Cycles = tuple[int, ...]  # by Cause
-NONE: Cycles = (0,) * len(Cause)
+NONE: Cycles = (0,) * len(CostCause)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,28 +62,26 @@ class InsnTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Undelayed:
-    """What nodes take when all references hit: block times, and the cycles of translations."""
+class UndelayedTimes:
+    """Costs of nodes when all references hit: block times, and the cycles of translations."""
 
     times: BlockTimes
     walks: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Charges:
-    """Costs, and what they are made of."""
+class ChargedCosts:
+    """Costs and their components."""
 
     costs: Costs
     graph: Supergraph
-    classes: Classification
+    classes: CacheClassification
     times: BlockTimes
     memory: MemoryLatencies
 
     def explain(self, node: int) -> tuple[InsnTime, ...]:
-        """Instruction by instruction what ``node`` costs, apart from its edges.
-
-        Empty for a node that the entry does not reach.
-        """
+        """The cycles of ``node`` by instruction, without its edges. Empty for an unreachable
+        node."""
         time = self.times.nodes[node]
         if time is None:
             return ()
@@ -102,18 +100,18 @@ class Charges:
 
 def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     """Cycles of ``reference`` when it misses, or goes past the caches."""
-    if reference.kind is Kind.STORE:
+    if reference.kind is ReferenceKind.STORE:
         cached = memory.store(reference.words, reference.l2)
-    elif reference.kind is Kind.WRITE_BACK:
+    elif reference.kind is ReferenceKind.WRITE_BACK:
         return reference.words // memory.line_words * memory.write_back
-    elif reference.kind is Kind.LOAD:
+    elif reference.kind is ReferenceKind.LOAD:
         cached = memory.load_miss(reference.l2)
     else:
         cached = memory.fetch_miss(reference.l2)
     past = reference.words * memory.uncached_word
     if not reference.cacheable:
         return past
-    if reference.l1 is Hit.AH:
+    if reference.l1 is HitClass.AH:
         return past  # the only way not to hit
     return max(cached, past) if reference.uncached else cached
 
@@ -123,7 +121,7 @@ def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     if reference.stream is not None:
         return stream_cycles(reference, memory)[1]
     due = access_cycles(reference, memory) if reference.due else 0
-    if reference.kind is Kind.STORE and reference.cacheable:
+    if reference.kind is ReferenceKind.STORE and reference.cacheable:
         past = reference.words * memory.store_word(reference.l2)
         due = max(due, past if memory.write_through else memory.made_dirty)
     return due
@@ -137,7 +135,7 @@ def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
 
 
 def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, int]:
-    """What a load that misses once per line costs: at the entry of its loop, and each time.
+    """The cycles of a load that misses once per line: at the entry of its loop, and each time.
 
     Of n executions in memory that is never cached each takes ``past`` cycles. Where some lines
     are cached and some are not, a line that is neither the first nor the last of an entry is
@@ -151,22 +149,22 @@ def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, i
     miss = memory.load_miss(reference.l2)
     each, first = max(past, stream.share(miss)), stream.first(miss)
     even = not stream.stride or not stream.line_bytes % stream.stride
-    rounds = stream.rounds
-    gains = each < alone if rounds is None else rounds * each + first < rounds * alone
+    iterations = stream.iterations
+    gains = each < alone if iterations is None else iterations * each + first < iterations * alone
     return (first, each) if gains and (even or not past) else (0, alone)
 
 
 def undelayed(
     graph: Supergraph,
-    addresses: Addresses,
-    hierarchy: Hierarchy,
-    timing: Timing,
+    addresses: DataAddresses,
+    hierarchy: CacheHierarchy,
+    timing: TimingModel,
     timer: BlockTimer | None = None,
-) -> Undelayed:
-    """Cycles that do not depend on what references do; ``timer``: has timed such code before."""
+) -> UndelayedTimes:
+    """Cycles that do not depend on references; ``timer``: has timed such code before."""
     flow = FlowOrder.of(graph)
     timer = timer or BlockTimer(timing, aligned=hierarchy.aligned)
-    return Undelayed(
+    return UndelayedTimes(
         block_times(graph, flow, addresses, timer),
         _walks(graph, flow, addresses, hierarchy, timing),
     )
@@ -174,20 +172,20 @@ def undelayed(
 
 def charge(
     graph: Supergraph,
-    classes: Classification,
-    addresses: Addresses,
-    hierarchy: Hierarchy,
-    timing: Timing,
+    classes: CacheClassification,
+    addresses: DataAddresses,
+    hierarchy: CacheHierarchy,
+    timing: TimingModel,
     *,
     exception: bool = True,
     called: bool = False,
-    known: Undelayed | None = None,
-) -> Charges:
+    known: UndelayedTimes | None = None,
+) -> ChargedCosts:
     """Cycles of all nodes and edges; ``known``: those that do not depend on references.
 
     ``exception``: the path starts by taking an exception, whose own cycles are charged; else by
     arriving at the first instruction in any other way. ``called``: by a call from code that is
-    charged for every access that it leaves under way.
+    charged for every outstanding access.
     """
     known = known or undelayed(graph, addresses, hierarchy, timing)
     times, walks = known.times, known.walks
@@ -202,13 +200,13 @@ def charge(
             nodes.append(NONE)
             continue
         cycles = list(misses.sum(classes.references[index]))
-        cycles[Cause.ISSUE] += time.issue
-        cycles[Cause.STALL] += time.stall
-        cycles[Cause.TLB] += walks[index]
+        cycles[CostCause.ISSUE] += time.issue
+        cycles[CostCause.STALL] += time.stall
+        cycles[CostCause.TLB] += walks[index]
         if index in exits:
             cycles = list(map(add, cycles, misses.sum(classes.leaving[index])))
-            cycles[Cause.BRANCH] += time.leaving
-            cycles[Cause.OTHER] += time.drain + _replaced_at_end(graph, index, outstanding)
+            cycles[CostCause.BRANCH] += time.leaving
+            cycles[CostCause.OTHER] += time.drain + _replaced_at_end(graph, index, outstanding)
         nodes.append(tuple(cycles))
     edges = tuple(
         _past(
@@ -220,25 +218,31 @@ def charge(
     )
     assumptions = tuple(dict.fromkeys(classes.assumptions))
     start = misses.charged(classes.start_misses)
-    start[Cause.OTHER] += in_unit
-    start[Cause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
+    start[CostCause.OTHER] += in_unit
+    start[CostCause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
     costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
-    return Charges(costs, graph, classes, times, memory)
+    return ChargedCosts(costs, graph, classes, times, memory)
 
 
-def latencies(graph: Supergraph, hierarchy: Hierarchy, memory: MemoryLatencies) -> MemoryLatencies:
-    """What accesses cost on the paths of ``graph``.
+def latencies(
+    graph: Supergraph, hierarchy: CacheHierarchy, memory: MemoryLatencies
+) -> MemoryLatencies:
+    """The cycles of accesses on the paths of ``graph``.
 
     Where no data line is dirty at the start, a write-back needs a store that has hit the line
     since it was filled: it is charged to that store, not to the load that evicts the line. Code
-    that is not looked at may leave lines dirty for which nobody paid.
+    that is not analysed may leave dirty lines without a charge.
     """
     unseen = any(graph.passed(edge) for edge in range(len(graph.edges)))
     return replace(memory, stores_pay=hierarchy.initial_d.clean and not unseen)
 
 
 def _walks(
-    graph: Supergraph, flow: FlowOrder, addresses: Addresses, hierarchy: Hierarchy, timing: Timing
+    graph: Supergraph,
+    flow: FlowOrder,
+    addresses: DataAddresses,
+    hierarchy: CacheHierarchy,
+    timing: TimingModel,
 ) -> tuple[int, ...]:
     """Cycles of translation per node, where they are not assumed away."""
     if timing.tlb is None:
@@ -248,7 +252,11 @@ def _walks(
 
 
 def _edge(
-    times: BlockTimes, misses: _Misses, classes: Classification, edge: int, time: BlockTime | None
+    times: BlockTimes,
+    misses: _Misses,
+    classes: CacheClassification,
+    edge: int,
+    time: BlockTime | None,
 ) -> Cycles:
     if time is None:
         return NONE
@@ -257,11 +265,11 @@ def _edge(
     cycles = misses.charged(classes.first_misses[edge])
     for cause, due in enumerate(misses.sum(classes.prefetches[edge])):
         cycles[cause] += due
-    cycles[Cause.BRANCH] += way[0]
+    cycles[CostCause.BRANCH] += way[0]
     return tuple(cycles)
 
 
-def _entry(times: BlockTimes, timing: Timing, *, exception: bool) -> int:
+def _entry(times: BlockTimes, timing: TimingModel, *, exception: bool) -> int:
     """Taking the exception, and memory accesses begun before it (rule 15)."""
     taking = (
         times.core.row("EXCEPTION_ENTRY", condition).issue for condition in ("any", "asynchronous")
@@ -269,18 +277,17 @@ def _entry(times: BlockTimes, timing: Timing, *, exception: bool) -> int:
     return _outstanding(timing) + (max(taking) if exception else 0)
 
 
-def _in_vector_unit(graph: Supergraph, core: Core) -> int:
-    """Cycles of what code not looked at has left in the floating-point unit, if that is used.
-
-    A caller of a shared function may not use the unit, so that it is charged where that is called.
+def _in_vector_unit(graph: Supergraph, core: CoreTable) -> int:
+    """Cycles of outstanding operations of other code in the floating-point unit, if that is used.
+    A caller of a summarised function may not use the unit, so it is charged at the call.
     """
     blocks = {id(node.block): node.block for node in graph.nodes}
-    used = any(vector_part(insn) for block in blocks.values() for insn in block.insns)
+    used = any(vector_role(insn) for block in blocks.values() for insn in block.insns)
     return core.row("VFP_OUTSTANDING").issue if used else 0
 
 
-def _outstanding(timing: Timing) -> int:
-    """Cycles of the most memory accesses that code not looked at can have under way (rule 15)."""
+def _outstanding(timing: TimingModel) -> int:
+    """Cycles of the maximum of outstanding memory accesses of other code (rule 15)."""
     state, memory = timing.entry, timing.memory
     return (
         state.load_misses * memory.load_miss(None)
@@ -289,11 +296,11 @@ def _outstanding(timing: Timing) -> int:
     )
 
 
-def _past(cycles: Cycles, passed: tuple[Replacement, ...], outstanding: int) -> Cycles:
-    """``cycles`` of an edge and those of the function that is replaced along it (rule 2)."""
+def _past(cycles: Cycles, passed: tuple[FunctionReplacement, ...], outstanding: int) -> Cycles:
+    """``cycles`` of an edge and of the function replaced along it (rule 2)."""
     if not passed:
         return cycles
-    other = Cause.OTHER
+    other = CostCause.OTHER
     return (*cycles[:other], cycles[other] + _replaced(passed, outstanding), *cycles[other + 1 :])
 
 
@@ -304,19 +311,19 @@ def _replaced_at_end(graph: Supergraph, node: int, outstanding: int) -> int:
     return _replaced(passed, outstanding)
 
 
-def _replaced(passed: Sequence[Replacement], outstanding: int) -> int:
-    """Cycles of the longest of some replaced functions, with what it leaves under way."""
+def _replaced(passed: Sequence[FunctionReplacement], outstanding: int) -> int:
+    """Cycles of the longest of some replaced functions, with its outstanding accesses."""
     return max((known_cycles(r) + (0 if r.settled else outstanding) for r in passed), default=0)
 
 
-def known_cycles(replacement: Replacement) -> int:
+def known_cycles(replacement: FunctionReplacement) -> int:
     """Those of a replaced function."""
     assert replacement.cycles is not None, "charged before it was bounded"
     return replacement.cycles
 
 
 class _Misses:
-    """Sums of what is due, by cause; tuples of references repeat across contexts."""
+    """Sums of charges, by cause; tuples of references repeat across contexts."""
 
     def __init__(self, memory: MemoryLatencies) -> None:
         self.memory = memory
@@ -336,9 +343,9 @@ class _Misses:
         known = self._known.get(id(references))
         if known is not None:
             return known[1]
-        cycles = [0] * len(Cause)
+        cycles = [0] * len(CostCause)
         for reference in references:
             cycles[CAUSES[reference.kind]] += due_cycles(reference, self.memory)
         result = tuple(cycles)
-        self._known[id(references)] = (references, result)  # kept alive, so ids stay unique
+        self._known[id(references)] = (references, result)  # held alive, so ids stay unique
         return result

@@ -1,7 +1,7 @@
 """Which row of a core description an instruction takes, and which registers play which role.
 
-The classes are those of the ARM11 cycle-timing tables (ARM1136JF-S TRM, DDI 0211, and
-ARM1176JZF-S TRM, DDI 0301, chapter 16). Nothing here knows a figure.
+The classes follow the ARM11 cycle-timing tables (ARM1136JF-S TRM, DDI 0211, and
+ARM1176JZF-S TRM, DDI 0301, chapter 16). This module contains no figures.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from quoll.arm.coprocessor import (
     CoprocessorOperation,
     coprocessor_operation,
 )
-from quoll.arm.insn import PC, SP, Access, Flow, Insn, MemoryAccess, Shift
+from quoll.arm.insn import PC, SP, AccessKind, ControlFlow, Insn, MemoryAccess, ShiftKind
 from quoll.arm.operands import long_product
 from quoll.arm.operation import Operation
 from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
@@ -67,9 +67,9 @@ QUICK_SHIFT = 2
 
 @dataclass(frozen=True, slots=True)
 class InsnClass:
-    """Rows of an instruction: what it does when it falls through, and when it is taken.
+    """Rows of an instruction: for fall-through, and for a taken transfer.
 
-    ``row`` holds the figures of everything but the transfer of control; ``taken`` and
+    ``row`` holds the figures without the transfer of control; ``taken`` and
     ``not_taken`` are set for instructions that may write the pc. ``results`` are the registers
     written, in the order of the row's latencies; ``held`` those that a store reads late.
     ``roles`` names operands as the early and late columns do. ``address`` registers are waited
@@ -123,14 +123,14 @@ def _results(insn: Insn) -> tuple[int, ...]:
 
 def _shifted_roles(insn: Insn) -> dict[str, int]:
     """Rn, Rm, Rs of data processing, from the end of the operand list."""
-    names = ("Rs", "Rm", "Rn") if insn.shift is Shift.REGISTER else ("Rm", "Rn")
+    names = ("Rs", "Rm", "Rn") if insn.shift is ShiftKind.REGISTER else ("Rm", "Rn")
     return dict(zip(names, reversed(insn.sources), strict=False))
 
 
 def _data_processing(insn: Insn) -> tuple[str, str]:
     form = "REG" if insn.sources else "IMM"
-    if insn.shift is not Shift.NONE:
-        form = "SHIFT_REG" if insn.shift is Shift.REGISTER else "SHIFT_IMM"
+    if insn.shift is not ShiftKind.NONE:
+        form = "SHIFT_REG" if insn.shift is ShiftKind.REGISTER else "SHIFT_IMM"
     if insn.mnemonic in ("mov", "mvn"):
         return f"MOV_{form}", "conditional" if insn.conditional else "always"
     return f"DP_{form}", "any"
@@ -186,7 +186,7 @@ def _system(insn: Insn) -> InsnClass | None:
         row = "CPS_IFLAGS" if change.mode is None else "CPS_MODE"
     elif coprocessor is not None:
         row = _coprocessor(insn, coprocessor)
-    elif insn.flow is Flow.TRAP:
+    elif insn.flow is ControlFlow.TRAP:
         row = "EXCEPTION_ENTRY"
     return None if row is None else InsnClass((row, "any"), results=_results(insn))
 
@@ -225,10 +225,10 @@ def _transfer(insn: Insn) -> InsnClass | None:
     if name not in NOT_SHIFTED:
         return None
     row = "DP_PC"
-    if insn.flow is Flow.EXCEPTION_RETURN or insn.sets_flags:
+    if insn.flow is ControlFlow.EXCEPTION_RETURN or insn.sets_flags:
         row = "DP_PC_S"
     elif name == "mov":
-        row = "MOV_PC" if insn.shift is Shift.NONE else "MOV_PC_SHIFT"
+        row = "MOV_PC" if insn.shift is ShiftKind.NONE else "MOV_PC_SHIFT"
     return InsnClass(
         _data_processing(insn),
         (row, "taken"),
@@ -244,7 +244,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
     roles = {name: r for name, r in named if r is not None}
     updates = memory.base if memory.writeback else None
     results = tuple(r for r in insn.transfers if r != PC) if _loads(memory) else ()
-    held = insn.transfers if memory.access is Access.STORE else ()
+    held = insn.transfers if memory.access is AccessKind.STORE else ()
     roles.update(zip(("Rd", "Rd2"), held if len(held) <= 2 else (), strict=False))
     mode = _mode(memory)
     row: tuple[str, str] | None
@@ -254,12 +254,12 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         row = (name[:3].upper(), "any")
         taken = row if name.startswith("rfe") else None
         results = held = ()
-    elif memory.access is Access.PRELOAD:
+    elif memory.access is AccessKind.PRELOAD:
         row = ("PLD", mode)
-    elif memory.access is Access.SWAP:
+    elif memory.access is AccessKind.SWAP:
         row, results = ("SWP", "any"), insn.transfers[:1]
     elif memory.exclusive:
-        loads = memory.access is Access.LOAD
+        loads = memory.access is AccessKind.LOAD
         sized = "" if memory.size * memory.count == WORD else "_SIZED"
         row = (f"{'LDREX' if loads else 'STREX'}{sized}", "any")
         held = ()
@@ -289,7 +289,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
 
 
 def _loads(memory: MemoryAccess) -> bool:
-    return memory.access in (Access.LOAD, Access.SWAP)
+    return memory.access in (AccessKind.LOAD, AccessKind.SWAP)
 
 
 def _mode(memory: MemoryAccess) -> str:
@@ -301,7 +301,7 @@ def _mode(memory: MemoryAccess) -> str:
     """
     if memory.index is None:
         return "mode1"
-    quick = memory.shift is Shift.NONE or (memory.lsl and memory.scale_shift == QUICK_SHIFT)
+    quick = memory.shift is ShiftKind.NONE or (memory.lsl and memory.scale_shift == QUICK_SHIFT)
     return "mode1" if quick and not memory.subtract else "mode2"
 
 
@@ -319,7 +319,7 @@ def _alignment(memory: MemoryAccess, aligned: bool) -> str:
 
 def _single(memory: MemoryAccess, mode: str, aligned: bool, *, signed: bool) -> tuple[str, str]:
     alignment = _alignment(memory, aligned)
-    if memory.access is Access.STORE:
+    if memory.access is AccessKind.STORE:
         return ("STR", f"{mode} {alignment}")
     narrow = memory.size < WORD or signed
     return ("LDRB_LDRH_SIGNED" if narrow else "LDR", f"{mode} {alignment}")
@@ -330,12 +330,12 @@ def _list(
 ) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None, tuple[str, str] | None]:
     """Rows of ldm and stm: n registers without the pc, and the pc on top of them."""
     alignment = "aligned8" if aligned8 else "unaligned8"
-    kind = "LDM" if memory.access is Access.LOAD else "STM"
+    kind = "LDM" if memory.access is AccessKind.LOAD else "STM"
     if kind == "STM" or PC not in insn.transfers:
         return (f"{kind}_{memory.count}", alignment), None, None, None
     # A list of the pc alone takes the time of a list of one.
     without = (f"LDM_{max(memory.count - 1, 1)}", alignment)
     row = ("LDM_PC", "sp taken" if memory.base == SP else "other taken")
-    if insn.flow is Flow.EXCEPTION_RETURN:
+    if insn.flow is ControlFlow.EXCEPTION_RETURN:
         row = ("LDM_PC_S", "taken")
     return without, row, ("LDM_PC", "not_taken"), without

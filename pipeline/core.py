@@ -37,11 +37,11 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from quoll.errors import InputError, TimingError
 from quoll.printable import shortened
 
-__all__ = ["Core", "CoreRow", "Pairing", "load_core"]
+__all__ = ["CoreRow", "CoreTable", "DualIssuePairing", "load_core"]
 
 DIRECTORY = Path(__file__).parent / "cores"
 COLUMNS = (
@@ -56,7 +56,7 @@ ROLES = ("Rn", "Rm", "Rs", "Rd", "Rd2", "RdLo", "RdHi")  # as pipeline/classes.p
 FLAGS = "flags"  # late only
 
 
-class Pairing(Enum):
+class DualIssuePairing(Enum):
     """How an instruction may share a cycle with another one."""
 
     EITHER = "either"
@@ -75,15 +75,15 @@ class CoreRow:
     early: tuple[str, ...]
     late: dict[str, int]  # by how many cycles
     after_list: bool = False  # ``issue`` is to be added to that of the list without the pc
-    pair: Pairing = Pairing.ALONE
+    pair: DualIssuePairing = DualIssuePairing.ALONE
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class CoreTable:
     """All rows of a core in one profile."""
 
     name: str
-    profile: Profile
+    profile: CoreProfile
     rows: dict[tuple[str, str], CoreRow]
     dual_issue: bool = False
 
@@ -100,7 +100,7 @@ class Core:
     def base_latency(self, row: CoreRow, *, last: bool) -> int:
         """Cycles from the first one of ``row`` to the base that is written back.
 
-        ``last``: the address is that of the last issue cycle, not of the first.
+        ``last``: the address of the last issue cycle, not of the first.
         """
         return self.row("BASE_WRITEBACK").latency[0] + (row.issue - 1 if last else 0)
 
@@ -113,7 +113,7 @@ class Core:
 
 
 @cache
-def load_core(name: str, profile: Profile, own_rows: str | None = None) -> Core:
+def load_core(name: str, profile: CoreProfile, own_rows: str | None = None) -> CoreTable:
     """The core called ``name``, or one whose rows are the text ``own_rows``.
 
     Raises InputError if its file is missing or malformed.
@@ -141,19 +141,19 @@ def load_core(name: str, profile: Profile, own_rows: str | None = None) -> Core:
             rows[key] = _row(cells, profile)
         except ValueError as error:
             raise InputError(f"{path}:{number}: {', '.join(key)}: {error}") from error
-    return Core(name, profile, rows, dual_issue=PAIR in table[0])
+    return CoreTable(name, profile, rows, dual_issue=PAIR in table[0])
 
 
-def _row(cells: dict[str, str], profile: Profile) -> CoreRow:
+def _row(cells: dict[str, str], profile: CoreProfile) -> CoreRow:
     nominal = _figures(cells["issue"]), _figures(cells["latency"])
     bound = _figures(cells["wcet_issue"]), _figures(cells["wcet_latency"])
     for low, high in zip(nominal, bound, strict=True):
         if not _covers(high, low):
             raise ValueError(f"wcet figures {high} do not cover {low}")
-    issue, latency = bound if profile is Profile.WCET else nominal
+    issue, latency = bound if profile is CoreProfile.WCET else nominal
     with_list = cells["memory"] == WITH_LIST
     memory = 1 if with_list else _cycles(cells["memory"] or "0")
-    if memory and not with_list and profile is Profile.WCET:
+    if memory and not with_list and profile is CoreProfile.WCET:
         memory = max(memory, *issue)  # what the bound of issue adds may be spent in the unit
     early = tuple(cells["early"].split())
     late = {
@@ -169,14 +169,15 @@ def _row(cells: dict[str, str], profile: Profile) -> CoreRow:
         with_list,
         latency,
         early,
-        late if profile is Profile.NOMINAL else {},
+        late if profile is CoreProfile.NOMINAL else {},
         cells["issue"].endswith(AFTER_LIST),
-        _pairing(cells.get(PAIR) or Pairing.ALONE.value),
+        _pairing(cells.get(PAIR) or DualIssuePairing.ALONE.value),
     )
 
 
 def _covers(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
-    """Whether each figure is at least that of the same result; a single one is that of all."""
+    """Whether each figure is at least the figure of the same result; a single one stands for
+    all."""
     if not high or not low:
         return high == low
     results = max(len(high), len(low))
@@ -184,11 +185,11 @@ def _covers(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
     return len(high) == len(low) and all(a >= b for a, b in zip(high, low, strict=True))
 
 
-def _pairing(cell: str) -> Pairing:
-    if cell not in {known.value for known in Pairing}:
-        known = ", ".join(pairing.value for pairing in Pairing)
+def _pairing(cell: str) -> DualIssuePairing:
+    if cell not in {known.value for known in DualIssuePairing}:
+        known = ", ".join(pairing.value for pairing in DualIssuePairing)
         raise ValueError(f"{PAIR} is {shortened(cell)!r}, not one of {known}")
-    return Pairing(cell)
+    return DualIssuePairing(cell)
 
 
 def _figures(cell: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Cycles per node and edge of a supergraph, by cause: what the ILP maximises."""
+"""Cycles per node and edge of a supergraph, by cause: the objective of the ILP."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from enum import IntEnum
 
 from quoll.assumptions import Assumption
 
-__all__ = ["Cause", "Costs"]
+__all__ = ["CostCause", "Costs"]
 
 
-class Cause(IntEnum):
+class CostCause(IntEnum):
     """Where cycles go. The value indexes the tuples in ``Costs``."""
 
     ISSUE = 0
@@ -28,14 +28,14 @@ class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
     A path costs ``start[cause]`` once and the sum over its nodes and edges; nothing is charged
-    elsewhere. ``start`` holds what an exception costs before its first instruction; what leaving
-    costs is in the exit nodes.
+    elsewhere. ``start`` holds the cycles of an exception before its first instruction; exit nodes
+    include the cycles of leaving.
     """
 
     nodes: tuple[tuple[int, ...], ...]
     edges: tuple[tuple[int, ...], ...]
     assumptions: tuple[Assumption, ...] = ()
-    start: tuple[int, ...] = (0,) * len(Cause)
+    start: tuple[int, ...] = (0,) * len(CostCause)
 
     def node_cycles(self, node: int) -> int:
         """All cycles of one execution of ``node``."""

@@ -1,4 +1,4 @@
-"""What one instruction asks of an in-order pipeline, in cycles: rows made concrete.
+"""The demands of one instruction on an in-order pipeline, in cycles.
 
 All times count from the first cycle of the instruction's issue.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.classes import InsnClass, classify_insn
-from pipeline.core import Core, CoreRow, Pairing
-from quoll.arm.insn import Cond, Insn
+from pipeline.core import CoreRow, CoreTable, DualIssuePairing
+from quoll.arm.insn import Condition, Insn
 from quoll.errors import TimingError
 
-__all__ = ["Demand", "demand"]
+__all__ = ["InsnDemand", "demand"]
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class InsnDemand:
     """Waits are (register, cycles): start >= ready time of the register + cycles.
 
     ``results`` and ``locks`` are (register, latency). ``taken`` and ``not_taken`` are the cycles
@@ -35,12 +35,12 @@ class Demand:
     taken: int | None
     not_taken: int | None
     flags_to_target: int  # 0: the target does not wait for the flag setter
-    cond: Cond
-    pair: Pairing
+    cond: Condition
+    pair: DualIssuePairing
     flags_late: int  # cycles after its issue in which the flags are soon enough
 
 
-def demand(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> Demand:
+def demand(core: CoreTable, insn: Insn, *, aligned: bool, aligned8: bool) -> InsnDemand:
     """The demand of ``insn`` on ``core``. Raises TimingError naming it if a row is missing."""
     try:
         return _demand(core, insn, classify_insn(insn, aligned=aligned, aligned8=aligned8))
@@ -51,7 +51,7 @@ def demand(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> Demand:
         raise TimingError(error.message, where=where, hint=error.hint) from error
 
 
-def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
+def _demand(core: CoreTable, insn: Insn, kind: InsnClass) -> InsnDemand:
     row = core.row(*kind.row)
     taken = not_taken = None
     issue, extra, memory = row.issue, 0, row.memory
@@ -68,7 +68,7 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
     if kind.updates is not None:
         updates = (kind.updates, core.base_latency(row, last=kind.updates_last))
     flags = core.row("FLAGS_TO_TARGET").latency[0] if kind.flag_rule else 0
-    return Demand(
+    return InsnDemand(
         issue=issue,
         memory=memory,
         waits=_waits(insn, kind, row),
@@ -83,7 +83,7 @@ def _demand(core: Core, insn: Insn, kind: InsnClass) -> Demand:
         flags_to_target=flags,
         cond=insn.cond,
         pair=core.row(*(kind.taken or kind.row)).pair
-        if row.pair is not Pairing.ALONE
+        if row.pair is not DualIssuePairing.ALONE
         else row.pair,
         flags_late=row.late.get("flags", 0),
     )

@@ -1,8 +1,8 @@
 """Block times of a core that issues up to two instructions in a cycle, in program order.
 
 The state has the resources of ``maxplus`` and one more: the first cycle in which a *younger*
-instruction may join the last one. Whether two instructions may share a cycle depends on what they
-are, never on when they run, and an instruction that may not join waits one cycle:
+instruction may join the last one. Whether two instructions may issue together depends on the
+instructions, never on time, and an instruction that may not join waits one cycle:
 
     start >= last cycle of the one before             if the two may pair
     start >= last cycle of the one before + 1         if they may not
@@ -17,11 +17,11 @@ conditional instruction is scheduled as if it passed, and its destination is one
 
 from __future__ import annotations
 
-from pipeline.core import Pairing
-from pipeline.demand import Demand
+from pipeline.core import DualIssuePairing
+from pipeline.demand import InsnDemand
 from pipeline.maxplus import FLAGS, LOCK, TARGET, UNIT, IssueTime, State
 from pipeline.maxplus import SIZE as SINGLE
-from quoll.arm.insn import Cond
+from quoll.arm.insn import Condition
 
 __all__ = ["IDLE", "DualStepper", "worst"]
 
@@ -48,14 +48,14 @@ class DualStepper:
         self.steps: list[IssueTime] = []
         self._free = list(state)
 
-    def run(self, d: Demand) -> None:
+    def run(self, d: InsnDemand) -> None:
         """Issue one instruction."""
         start, reason = self._start(d)
         free = self._free
         last = start + d.issue - 1
         joins = start < self.at
         for register, latency in d.results:
-            conditional = d.cond is not Cond.AL
+            conditional = d.cond is not Condition.AL
             free[register] = max(free[register] if conditional else LONG_AGO, start + latency)
             free[LOCK + register] = last + 1
         if d.updates is not None:
@@ -70,27 +70,27 @@ class DualStepper:
             free[BRANCH] = last + 1
         self.steps.append(IssueTime(start, d.issue, max(0, start - self.at), reason))
         self.at = last + 1
-        free[JOIN] = self.at if joins or d.pair is Pairing.ALONE else last
+        free[JOIN] = self.at if joins or d.pair is DualIssuePairing.ALONE else last
 
-    def _start(self, d: Demand) -> tuple[int, str]:
-        """The first possible cycle, and what an earlier one would have waited for."""
+    def _start(self, d: InsnDemand) -> tuple[int, str]:
+        """The first possible cycle, and the resource that delays it."""
         free = self._free
-        younger = d.pair is Pairing.EITHER and d.issue == 1
+        younger = d.pair is DualIssuePairing.EITHER and d.issue == 1
         start, reason = (free[JOIN], "") if younger else (self.at, "")
-        needs = [(free[r] + cycles, f"r{r}") for r, cycles in d.waits]
+        operands = [(free[r] + cycles, f"r{r}") for r, cycles in d.waits]
         written = [r for r, _ in d.results]
         if d.updates is not None:
             written.append(d.updates[0])
-        needs += [(free[LOCK + r], f"r{r} written") for r in written]
-        if d.cond is not Cond.AL:
-            needs += [(free[r], f"r{r} kept") for r in written]
+        operands += [(free[LOCK + r], f"r{r} written") for r in written]
+        if d.cond is not Condition.AL:
+            operands += [(free[r], f"r{r} kept") for r in written]
         if d.reads_flags:
-            needs.append((free[FLAGS] - d.flags_late, "flags"))
+            operands.append((free[FLAGS] - d.flags_late, "flags"))
         if d.memory:
-            needs.append((free[UNIT], "load/store unit"))
+            operands.append((free[UNIT], "load/store unit"))
         if d.taken is not None:
-            needs.append((free[BRANCH], "branch"))
-        for time, name in needs:
+            operands.append((free[BRANCH], "branch"))
+        for time, name in operands:
             if time > start:
                 start, reason = time, name
         return start, reason

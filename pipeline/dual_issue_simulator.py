@@ -3,19 +3,19 @@
 
 Time is counted in pipeline stages (Cortex-A8 TRM, DDI 0344, 16.2): a result of stage Er can be
 forwarded at the end of that stage, an operand of stage En must be there at its start, and each
-cycle the older waiting instruction goes first. A memory stall replays what is behind it: nothing
-moves meanwhile, so the whole scoreboard is shifted (16.4.2, Table 16-16). Loads wait for their
+cycle the older waiting instruction goes first. A memory stall replays all younger instructions, so
+the whole scoreboard is shifted (16.4.2, Table 16-16). Loads wait for their
 whole line; stores wait only for room in the buffer.
 """
 
 from __future__ import annotations
 
 from pipeline.classes import InsnClass
-from pipeline.core import Core, CoreRow, Pairing
-from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
+from pipeline.core import CoreRow, CoreTable, DualIssuePairing
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
 from pipeline.tlb import changes_translation
-from pipeline.tlb_simulator import Side
-from quoll.arm.insn import Access
+from pipeline.tlb_simulator import TlbSide
+from quoll.arm.insn import AccessKind
 from quoll.arm.operation import Operation
 
 __all__ = ["DualIssueMachine", "concrete_machine"]
@@ -25,7 +25,7 @@ LONG_AGO = -9
 
 
 def concrete_machine(
-    core: Core, memory: MemoryBus, chip: OnChip, *, aligned: bool = True
+    core: CoreTable, memory: MemoryBus, chip: FetchAndCaches, *, aligned: bool = True
 ) -> PipelineMachine:
     """The concrete machine for ``core``."""
     kind = DualIssueMachine if core.dual_issue else PipelineMachine
@@ -36,7 +36,13 @@ class DualIssueMachine(PipelineMachine):
     """``board.result`` and ``board.flags``: the cycle at whose end a value can be forwarded."""
 
     def __init__(
-        self, core: Core, memory: MemoryBus, chip: OnChip, *, aligned: bool = True, buffer: int = 8
+        self,
+        core: CoreTable,
+        memory: MemoryBus,
+        chip: FetchAndCaches,
+        *,
+        aligned: bool = True,
+        buffer: int = 8,
     ) -> None:
         super().__init__(core, memory, chip, aligned=aligned, buffer=buffer)
         self.second_pipe_free = False  # in the cycle before ``clock``
@@ -50,21 +56,23 @@ class DualIssueMachine(PipelineMachine):
         return max(self.clock, board.unit, self.memory.free, *results, 0)
 
     def start(self, addr: int) -> None:
-        """Control arrives at ``addr``; nothing there joins what was issued before."""
+        """Control arrives at ``addr``; nothing there pairs with an earlier instruction."""
         super().start(addr)
         self.second_pipe_free = False
 
-    def execute(self, step: Executed) -> None:
+    def execute(self, step: ExecutedInsn) -> None:
         """Issue one instruction in the first cycle in which it may, and let it take effect."""
         kind, insn = self._kind(step), step.insn
         row = self.core.row(*kind.row)
         self._fetch(insn.next, self.clock)
         arrived = self.line_ready.get((insn.next - 1) // self._iline, 0)
         for addr in (insn.addr, insn.next - 1):
-            arrived = self._translated(Side.CODE, addr, max(self.clock - 1, arrived))
-        second = self.second_pipe_free and row.pair is Pairing.EITHER and row.issue == 1
+            arrived = self._translated(TlbSide.CODE, addr, max(self.clock - 1, arrived))
+        second = self.second_pipe_free and row.pair is DualIssuePairing.EITHER and row.issue == 1
         cycle = (
-            self.clock - 1 if second and self._pair(kind, row) is not Pairing.OLDER else self.clock
+            self.clock - 1
+            if second and self._pair(kind, row) is not DualIssuePairing.OLDER
+            else self.clock
         )
         cycle = max(cycle, arrived)
         while not self._may_issue(step, kind, row, cycle):
@@ -73,8 +81,8 @@ class DualIssueMachine(PipelineMachine):
         self._issue(step, kind, row, cycle)
         last = cycle + row.issue - 1
         self.clock = last + 1
-        self.second_pipe_free = not joined and self._pair(kind, row) is not Pairing.ALONE
-        self._fetch(insn.next + self.chip.random.randint(0, self.chip.ahead), cycle)
+        self.second_pipe_free = not joined and self._pair(kind, row) is not DualIssuePairing.ALONE
+        self._fetch(insn.next + self.chip.random.randint(0, self.chip.prefetch_bytes), cycle)
         stall = 0
         if step.passed and step.address is not None:
             translated = self._data_translated(step, cycle)
@@ -86,21 +94,21 @@ class DualIssueMachine(PipelineMachine):
         if step.passed:
             self._operate(step)
 
-    def _pair(self, kind: InsnClass, row: CoreRow) -> Pairing:
-        if row.pair is Pairing.ALONE or kind.taken is None:
+    def _pair(self, kind: InsnClass, row: CoreRow) -> DualIssuePairing:
+        if row.pair is DualIssuePairing.ALONE or kind.taken is None:
             return row.pair
         return self.core.row(*kind.taken).pair
 
-    def _may_issue(self, step: Executed, kind: InsnClass, row: CoreRow, cycle: int) -> bool:
+    def _may_issue(self, step: ExecutedInsn, kind: InsnClass, row: CoreRow, cycle: int) -> bool:
         """Whether operands are there in time and nothing else is in the way."""
         insn, board = step.insn, self.board
         written = (*kind.results, *(() if kind.updates is None else (kind.updates,)))
         reads = insn.reads | frozenset(kind.held)
-        kept = written if insn.conditional else ()
+        still_read = written if insn.conditional else ()
         flags = insn.conditional or insn.reads_flags
         return (
             all(board.result.get(r, LONG_AGO) < cycle + self._stage(r, kind, row) for r in reads)
-            and all(board.result.get(r, LONG_AGO) < cycle + E2 for r in kept)
+            and all(board.result.get(r, LONG_AGO) < cycle + E2 for r in still_read)
             and all(board.unlocked.get(r, LONG_AGO) <= cycle for r in written)
             and (not flags or board.flags < cycle + E2 + row.late.get("flags", 0))
             and ((insn.memory is None and not row.memory) or board.unit <= cycle)
@@ -114,8 +122,8 @@ class DualIssueMachine(PipelineMachine):
         stages = [E1 if role in row.early else E2 + row.late.get(role, 0) for role in roles]
         return min(stages, default=E2)
 
-    def _issue(self, step: Executed, kind: InsnClass, row: CoreRow, cycle: int) -> None:
-        """What later instructions see of this one, whether or not its condition holds."""
+    def _issue(self, step: ExecutedInsn, kind: InsnClass, row: CoreRow, cycle: int) -> None:
+        """The effects on later instructions, whether or not its condition holds."""
         board, last = self.board, cycle + row.issue - 1
         extra = int(kind.taken is not None and self.core.row(*kind.taken).with_list)
         for index, register in enumerate(kind.results):
@@ -150,7 +158,7 @@ class DualIssueMachine(PipelineMachine):
         self.branch_unit += cycles
         self.clock += cycles
 
-    def _operate(self, step: Executed) -> None:
+    def _operate(self, step: ExecutedInsn) -> None:
         """Barriers and CP15 operations."""
         if self.tlb is not None and changes_translation(step.insn):
             self.tlb.forget()
@@ -162,7 +170,7 @@ class DualIssueMachine(PipelineMachine):
             case _:
                 self._maintain(step.insn)
 
-    def _access(self, step: Executed, cycle: int) -> int:
+    def _access(self, step: ExecutedInsn, cycle: int) -> int:
         """The data access: cycles for which nothing moves because of it."""
         memory, addr = step.insn.memory, step.address
         assert memory is not None
@@ -173,9 +181,9 @@ class DualIssueMachine(PipelineMachine):
             low = max(addr, line * geometry.line_bytes)
             high = min(addr + size, (line + 1) * geometry.line_bytes)
             words = (high - 1) // 4 - low // 4 + 1
-            if memory.access is not Access.STORE:
+            if memory.access is not AccessKind.STORE:
                 stall += self._load(line, words, step.cached, cycle + stall)
-            if memory.access in (Access.STORE, Access.SWAP):
+            if memory.access in (AccessKind.STORE, AccessKind.SWAP):
                 stall += self._store(line, words, step.cached, cycle + stall)
         return stall
 

@@ -2,8 +2,8 @@
 
 A state says how many cycles after the next issue slot each resource is free at the latest:
 results of registers, registers still to be read by a store, flags, the load/store unit. All are
-granted in program order, so the state after an instruction is a maximum of sums of what was
-before (rule 14): joining by maximum is sound, larger states never give smaller costs, and a
+granted in program order, so the state after an instruction is a maximum of sums over the state
+before it (rule 14): joining by maximum is sound, larger states never give smaller costs, and a
 delay of d cycles anywhere delays the end by at most d (rule 16). Misses, write-backs and
 uncached accesses are therefore added as a sum, elsewhere.
 
@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.demand import Demand
-from pipeline.timing import Profile
-from quoll.arm.insn import Cond
+from pipeline.demand import InsnDemand
+from pipeline.timing_model import CoreProfile
+from quoll.arm.insn import Condition
 
 __all__ = ["IDLE", "BlockStepper", "IssueTime", "State", "join", "leq", "worst"]
 
@@ -64,7 +64,7 @@ class IssueTime:
 class _Guarded:
     """Times of a register before an instruction that writes it only if ``cond`` holds."""
 
-    cond: Cond
+    cond: Condition
     flags_version: int
     ready: int
     lock: int
@@ -73,18 +73,18 @@ class _Guarded:
 class BlockStepper:
     """Runs the instructions of one block; times count from the start of the block."""
 
-    def __init__(self, state: State, profile: Profile, flags_to_target: int) -> None:
+    def __init__(self, state: State, profile: CoreProfile, flags_to_target: int) -> None:
         self.at = 0  # next issue slot
         self._flags_to_target = flags_to_target
         self.steps: list[IssueTime] = []
         self._free = list(state)
         # The nominal profile knows that opposite conditions exclude each other.
-        self._opposites = profile is Profile.NOMINAL
+        self._opposites = profile is CoreProfile.NOMINAL
         self._guarded: dict[int, _Guarded] = {}
         self._flags_version = 0
         self._bypass: int | None = None  # base written back by the instruction just before
 
-    def run(self, d: Demand) -> None:
+    def run(self, d: InsnDemand) -> None:
         """Issue one instruction."""
         start, reason = self._start(d)
         stall = start - self.at
@@ -108,48 +108,48 @@ class BlockStepper:
         self.steps.append(IssueTime(start, d.issue, stall, reason))
         self.at = issued
 
-    def _start(self, d: Demand) -> tuple[int, str]:
+    def _start(self, d: InsnDemand) -> tuple[int, str]:
         start, reason = self.at, ""
-        needs: list[tuple[int, str]] = []
+        operands: list[tuple[int, str]] = []
         for register, cycles in d.waits:
             if register == self._bypass and d.memory and register in d.address:
                 cycles -= 1
             ready = self._ready(d, register)
-            needs.append((ready + cycles, f"r{register}"))
+            operands.append((ready + cycles, f"r{register}"))
         for register, _ in d.results:
-            needs.append((self._ready(d, register), f"r{register} written"))
-            needs.append((self._lock(d, register), f"r{register} stored"))
+            operands.append((self._ready(d, register), f"r{register} written"))
+            operands.append((self._lock(d, register), f"r{register} stored"))
         if d.updates is not None:
-            needs.append((self._lock(d, d.updates[0]), f"r{d.updates[0]} stored"))
+            operands.append((self._lock(d, d.updates[0]), f"r{d.updates[0]} stored"))
         if d.reads_flags:
-            needs.append((self._free[FLAGS], "flags"))
+            operands.append((self._free[FLAGS], "flags"))
         if d.memory:
-            needs.append((self._free[UNIT], "load/store unit"))
-        for time, name in needs:
+            operands.append((self._free[UNIT], "load/store unit"))
+        for time, name in operands:
             if time > start:
                 start, reason = time, name
         return start, reason
 
-    def _excluded(self, d: Demand, register: int) -> _Guarded | None:
+    def _excluded(self, d: InsnDemand, register: int) -> _Guarded | None:
         """The guard of ``register`` if its writer and this instruction never both execute."""
-        if not self._opposites or d.cond is Cond.AL or register in d.address:
+        if not self._opposites or d.cond is Condition.AL or register in d.address:
             return None
         guard = self._guarded.get(register)
         if guard is None or guard.flags_version != self._flags_version:
             return None
         return guard if guard.cond == d.cond ^ 1 else None
 
-    def _ready(self, d: Demand, register: int) -> int:
+    def _ready(self, d: InsnDemand, register: int) -> int:
         guard = self._excluded(d, register)
         return self._free[register] if guard is None else guard.ready
 
-    def _lock(self, d: Demand, register: int) -> int:
+    def _lock(self, d: InsnDemand, register: int) -> int:
         guard = self._excluded(d, register)
         return self._free[LOCK + register] if guard is None else guard.lock
 
-    def _write(self, d: Demand, register: int, time: int) -> None:
+    def _write(self, d: InsnDemand, register: int, time: int) -> None:
         guard = self._guarded.pop(register, None)
-        if d.cond is not Cond.AL:
+        if d.cond is not Condition.AL:
             version = self._flags_version
             if guard is None or guard.cond is not d.cond or guard.flags_version != version:
                 free, lock = self._free[register], self._free[LOCK + register]

@@ -1,9 +1,9 @@
 """The concrete machines compiled from ``simulator.c``: a million instructions in a fraction of a
 second, with the same cycles as ``simulator`` and ``dual_issue_simulator`` from the same state.
 
-The C file is compiled by the system's compiler when it is first needed, and kept
-(``quoll.kept.store``) under a key of its text and of the compiler. Only bytes that the store
-vouches for are loaded, from memory. Without a compiler the Python machines do the work: same
+The C file is compiled by the system's compiler on first use, and stored
+(``quoll.results.results_store``) under a key of its text and of the compiler. Only bytes that the
+store vouches for are loaded, from memory. Without a compiler the Python machines do the work: same
 results.
 """
 
@@ -25,21 +25,21 @@ from random import Random
 
 import numpy as np
 
-from cache.policy import Policy
-from cache.simulator import Cache
+from cache.cache_simulator import SimulatedCache
+from cache.policy import ReplacementPolicy
 from pipeline.classes import classify_insn
-from pipeline.core import Core, Pairing
+from pipeline.core import CoreTable, DualIssuePairing
 from pipeline.dual_issue_simulator import DualIssueMachine
-from pipeline.simulator import Executed, PipelineMachine
-from pipeline.timing import EntryState
+from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
+from pipeline.timing_model import EntryState
 from quoll.arm.coprocessor import coprocessor_operation
-from quoll.arm.insn import Access, Insn
+from quoll.arm.insn import AccessKind, Insn
 from quoll.arm.operation import Operation
 from quoll.errors import TimingError
-from quoll.kept.identity import key_of
-from quoll.kept.store import Store
+from quoll.results.cache_key import key_of
+from quoll.results.results_store import ResultsStore
 
-__all__ = ["CompiledTrace", "Instructions", "Sample", "SplitMix", "execute", "sample"]
+__all__ = ["CompiledTrace", "Instructions", "SampledCycles", "SplitMix", "execute", "sample"]
 
 SOURCE = Path(__file__).parent / "simulator.c"
 FLAGS = ("-O2", "-shared", "-fPIC")
@@ -115,10 +115,10 @@ class SplitMix(Random):
 class Instructions:
     """Descriptions of instructions for the compiled machine, each made once."""
 
-    def __init__(self, core: Core, *, aligned: bool = True) -> None:
+    def __init__(self, core: CoreTable, *, aligned: bool = True) -> None:
         self.core, self.aligned = core, aligned
         self._described: list[_Instruction] = []
-        self._known: dict[tuple[int, bool], tuple[Insn, int]] = {}  # kept alive, so ids are unique
+        self._known: dict[tuple[int, bool], tuple[Insn, int]] = {}  # held alive, so ids are unique
         self._array: ctypes.Array[_Instruction] | None = None
 
     def number(self, insn: Insn, aligned8: bool) -> int:
@@ -141,16 +141,16 @@ class Instructions:
 
 @dataclass
 class CompiledTrace:
-    """Steps made ready for ``execute``: of each its instruction, what happened, and its target."""
+    """Steps made ready for ``execute``: of each its instruction, events, and target."""
 
     instructions: ctypes.Array[_Instruction]
     steps: np.ndarray[tuple[int, int], np.dtype[np.int64]]
     first: int
-    executed: Sequence[Executed]
+    executed: Sequence[ExecutedInsn]
     issued: np.ndarray[tuple[int], np.dtype[np.int64]] = field(init=False)
 
     @staticmethod
-    def of(instructions: Instructions, steps: Sequence[Executed]) -> CompiledTrace:
+    def of(instructions: Instructions, steps: Sequence[ExecutedInsn]) -> CompiledTrace:
         """``steps`` as they follow each other; the last one leaves the trace."""
         rows: list[tuple[int, int, int, int]] = []
         number = instructions.number
@@ -167,13 +167,13 @@ class CompiledTrace:
         return CompiledTrace(instructions.array, table, steps[0].insn.addr, steps)
 
 
-def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Instruction:
+def _describe(core: CoreTable, insn: Insn, *, aligned: bool, aligned8: bool) -> _Instruction:
     kind = classify_insn(insn, aligned=aligned, aligned8=aligned8)
     row = core.row(*kind.row)
     transfer = core.row(*kind.taken) if kind.taken is not None else None
     extra = int(transfer is not None and transfer.with_list)
     lists = _lists(core, insn, aligned=aligned, aligned8=aligned8)
-    pair = row.pair if transfer is None or row.pair is Pairing.ALONE else transfer.pair
+    pair = row.pair if transfer is None or row.pair is DualIssuePairing.ALONE else transfer.pair
     memory = insn.memory
     found = _Instruction(
         next=insn.next,
@@ -191,8 +191,8 @@ def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Inst
         updates=-1 if kind.updates is None else kind.updates,
         base_latency=core.base_latency(row, last=kind.updates_last),
         operation=_operation(core, insn),
-        pair=list(Pairing).index(pair),
-        may_join=row.pair is Pairing.EITHER and row.issue == 1,
+        pair=list(DualIssuePairing).index(pair),
+        may_join=row.pair is DualIssuePairing.EITHER and row.issue == 1,
         flags_late=row.late.get("flags", 0),
         **{name: len(entries) for name, entries in lists.items()},
     )
@@ -203,12 +203,12 @@ def _describe(core: Core, insn: Insn, *, aligned: bool, aligned8: bool) -> _Inst
     return found
 
 
-ACCESSES = {Access.LOAD: 1, Access.PRELOAD: 1, Access.STORE: 2, Access.SWAP: 3}
+ACCESSES = {AccessKind.LOAD: 1, AccessKind.PRELOAD: 1, AccessKind.STORE: 2, AccessKind.SWAP: 3}
 ARRAYS = {"operands": "operand", "results": "result", "held": "hold"}
 
 
 def _lists(
-    core: Core, insn: Insn, *, aligned: bool, aligned8: bool
+    core: CoreTable, insn: Insn, *, aligned: bool, aligned8: bool
 ) -> dict[str, list[tuple[int, ...]]]:
     kind = classify_insn(insn, aligned=aligned, aligned8=aligned8)
     row = core.row(*kind.row)
@@ -231,7 +231,7 @@ def _lists(
     }
 
 
-def _operation(core: Core, insn: Insn) -> int:
+def _operation(core: CoreTable, insn: Insn) -> int:
     found = coprocessor_operation(insn)
     if found is not None and found.written is not None:
         return found.written.crn << 8 | found.written.crm << 4 | found.written.opc2
@@ -273,7 +273,10 @@ def _compiled(machine: PipelineMachine) -> bool:
     return (
         machine.tlb is None
         and not machine.memory.locked
-        and all(cached.policy not in (Policy.LRU, Policy.FIFO) for cached in caches)
+        and all(
+            cached.policy not in (ReplacementPolicy.LRU, ReplacementPolicy.FIFO)
+            for cached in caches
+        )
     )
 
 
@@ -282,7 +285,7 @@ class _Bounds(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampledCycles:
     """Cycles over many initial states; ``worst`` is the number of the one that took most."""
 
     most: int
@@ -292,7 +295,7 @@ class Sample:
 
 def sample(
     machine: PipelineMachine, trace: CompiledTrace, entry: EntryState, states: int, seed: int
-) -> Sample:
+) -> SampledCycles:
     """Run ``trace`` from states drawn in C: contents of both caches (cold, another program's dirty
     lines, those mixed with the trace's own), replacement, accesses under way, busy registers.
 
@@ -314,7 +317,7 @@ def sample(
     )  # fmt: skip
     if most < 0:
         raise _no_effect(trace, most)
-    return Sample(most, least.value, worst.value)
+    return SampledCycles(most, least.value, worst.value)
 
 
 Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -352,7 +355,7 @@ def _export(machine: PipelineMachine, random: SplitMix) -> _Machine:
     dual = isinstance(machine, DualIssueMachine)
     board, memory, chip = machine.board, machine.memory.latencies, machine.chip
     state = _Machine(
-        dual=dual, aligned=machine.aligned, ahead=chip.ahead, access=memory.access,
+        dual=dual, aligned=machine.aligned, ahead=chip.prefetch_bytes, access=memory.access,
         line_rest=memory.line_rest, dirty_victims=memory.dirty_l1_victims, replay=memory.replay,
         fetch_restart=memory.fetch_restart, buffer_words=machine.buffer_words,
         clock=machine.clock, free=machine.memory.free, flags=board.flags,
@@ -372,10 +375,10 @@ def _export(machine: PipelineMachine, random: SplitMix) -> _Machine:
     return state
 
 
-def _export_cache(cached: Cache, state: _Cache) -> None:
+def _export_cache(cached: SimulatedCache, state: _Cache) -> None:
     geometry = cached.geometry
     state.ways, state.sets, state.line_bytes = geometry.ways, geometry.sets, geometry.line_bytes
-    state.round_robin = cached.policy is not Policy.RANDOM
+    state.round_robin = cached.policy is not ReplacementPolicy.RANDOM
     state.always_hits, state.counter = cached.always_hits, cached.counter
     if geometry.ways * geometry.sets > WAYS:
         raise TimingError(f"the compiled machine has room for {WAYS} lines")
@@ -390,11 +393,11 @@ def _library() -> ctypes.CDLL | None:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
-    store = Store.of_user()
+    store = ResultsStore.of_user()
     try:
         version = _run([compiler, "--version"])
-        parts = SOURCE.read_bytes(), FLAGS, os.path.realpath(compiler), version
-        key = key_of("simulator", *parts, sysconfig.get_platform(), sys.version)
+        content = SOURCE.read_bytes(), FLAGS, os.path.realpath(compiler), version
+        key = key_of("simulator", *content, sysconfig.get_platform(), sys.version)
         compiled = store.get(key)
         if compiled is None:
             compiled = _compile(compiler)

@@ -1,23 +1,23 @@
 """Translation look-aside buffers: cycles of table walks, charged where a walk is possible.
 
-What is known is the page translated last on each side, instructions and data: whatever is
-replaced, by whichever policy, that translation is in the buffer that was just asked. Any access
-to another page is charged in full: the refill of the small buffer beside the core and, unless the
+The state is the page translated last on each side, instructions and data: under any replacement
+policy, that translation is in the buffer accessed last. Any access
+to another page is charged in full: the refill of the micro-TLB and, unless the
 page is locked in the main one, a walk of the page tables, whose reads go to memory one after the
-other. Writes to the registers of translation (CP15 c2, c3, c8, c10, c13) forget both sides, and
-so may fetches ahead that reach another page.
+other. Writes to translation registers (CP15 c2, c3, c8, c10, c13) invalidate both sides, and so
+may prefetches that reach another page.
 
 Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter 6.
 """
 
 from __future__ import annotations
 
-from cache.data_cache import Addresses
+from cache.data_cache import DataAddresses
 from cache.events import FlowOrder
-from cache.geometry import Hierarchy
+from cache.geometry import CacheHierarchy
 from pipeline.tlb_model import TlbModel
 from quoll.arm.coprocessor import CoprocessorAction, coprocessor_operation
-from quoll.arm.insn import Access, Insn
+from quoll.arm.insn import AccessKind, Insn
 from quoll.graph.fixpoint import solve
 from quoll.inlining.supergraph import Supergraph
 
@@ -32,8 +32,8 @@ TRANSLATION_REGISTERS = frozenset([2, 3, 8, 10, 13])
 def translations(
     graph: Supergraph,
     flow: FlowOrder,
-    addresses: Addresses,
-    hierarchy: Hierarchy,
+    addresses: DataAddresses,
+    hierarchy: CacheHierarchy,
     model: TlbModel,
     access: int,
 ) -> tuple[int, ...]:
@@ -57,13 +57,13 @@ def changes_translation(insn: Insn) -> bool:
 
 
 class _Domain:
-    """Instance of ``quoll.graph.fixpoint.Domain`` over ``State``."""
+    """Instance of ``quoll.graph.fixpoint.AbstractDomain`` over ``State``."""
 
     def __init__(
         self,
         graph: Supergraph,
-        addresses: Addresses,
-        hierarchy: Hierarchy,
+        addresses: DataAddresses,
+        hierarchy: CacheHierarchy,
         model: TlbModel,
         access: int,
     ) -> None:
@@ -71,7 +71,7 @@ class _Domain:
         self.model, self.access = model, access
 
     def transfer(self, edge: int, state: State) -> State:
-        if self.graph.passed(edge):  # a function that is not looked at
+        if self.graph.passed(edge):  # a function that is not examined
             return UNKNOWN
         return self.run(self.graph.edges[edge].src, state)[1]
 
@@ -86,7 +86,7 @@ class _Domain:
         return all(y is None or x == y for x, y in zip(a, b, strict=True))
 
     def run(self, node: int, state: State) -> tuple[int, State]:
-        """Cycles of a node, and what is known after it."""
+        """Cycles of a node, and the state after it."""
         block, model, cycles = self.graph.nodes[node].block, self.model, 0
         code, data = state
         for index, insn in enumerate(block.insns):
@@ -101,7 +101,7 @@ class _Domain:
             if changes_translation(insn):
                 code = data = None
             if model.page(insn.next - 1 + self.hierarchy.fetch_ahead) != model.page(insn.next - 1):
-                cycles += model.walk(self.access)  # a fetch ahead into the next page
+                cycles += model.walk(self.access)  # a prefetch into the next page
                 code = None
         return cycles, (code, data)
 
@@ -117,7 +117,7 @@ class _Domain:
             page = low if low == high else None
         if page is not None and page == known:
             return 0, known
-        certain = not (insn.conditional or memory.exclusive or memory.access is Access.PRELOAD)
+        certain = not (insn.conditional or memory.exclusive or memory.access is AccessKind.PRELOAD)
         after = page if certain else None
         if page is not None:
             return model.miss(page, self.access), after

@@ -1,4 +1,4 @@
-"""Figures of a translation lookaside buffer: what a board says of it."""
+"""Figures of a translation lookaside buffer, from the platform file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Concrete translation look-aside buffers: the twin of ``tlb``.
 
-A small buffer for each side, instructions and data, beside one main buffer with locked entries.
-What is there at the start, and what is replaced, is drawn.
+A micro-TLB for each side, instructions and data, and one main TLB with locked entries. Initial
+contents and victims are drawn at random.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from random import Random
 
 from pipeline.tlb_model import TlbModel
 
-__all__ = ["Side", "Tlb", "Translation"]
+__all__ = ["Tlb", "TlbSide", "Translation"]
 
 SMALL, MAIN = 10, 64  # entries
 
 
-class Side(IntEnum):
-    """Which small buffer is asked."""
+class TlbSide(IntEnum):
+    """The micro-TLB of an access."""
 
     CODE = 0
     DATA = 1
@@ -36,14 +36,14 @@ class Tlb:
 
     def __init__(self, model: TlbModel, pages: list[int], random: Random) -> None:
         self.model, self.random = model, random
-        self._small: list[list[int | None]] = [[None] * SMALL for _ in Side]
+        self._small: list[list[int | None]] = [[None] * SMALL for _ in TlbSide]
         self._main: list[int | None] = [None] * MAIN
         for buffer in (*self._small, self._main):
             for entry in range(len(buffer)):
                 if pages and random.random() < 0.5:
                     buffer[entry] = random.choice(pages)
 
-    def translate(self, side: Side, addr: int) -> Translation:
+    def translate(self, side: TlbSide, addr: int) -> Translation:
         """Ask for the page of ``addr``; afterwards it is in the small buffer of ``side``."""
         page = self.model.page(addr)
         small = self._small[side]
@@ -57,5 +57,5 @@ class Tlb:
 
     def forget(self) -> None:
         """Translations have changed: nothing that is not locked stays."""
-        self._small = [[None] * SMALL for _ in Side]
+        self._small = [[None] * SMALL for _ in TlbSide]
         self._main = [None] * MAIN

@@ -2,9 +2,9 @@
 
 Registers of the unit are not followed. Instead the bound of an instruction holds the issue stage
 until its result is there, and a transfer to a general register also pays the way between the two
-pipelines. So nothing of what was charged is under way when a later instruction issues, and no
-operand of the unit is waited for. Real cores go on meanwhile, which never makes an in-order
-pipeline slower (rules 14 and 16). What other code has left in the unit is the row
+pipelines. So no charged operation is under way when a later instruction issues, and no instruction
+waits for an operand of the unit. Real cores overlap them, which never makes an in-order
+pipeline slower (rules 14 and 16). Operations that other code has left in the unit are the row
 ``VFP_OUTSTANDING``: it is charged once, where a path starts.
 
 Bounds of data processing cover vectors of VFP (FPSCR.LEN), up to eight single or four double
@@ -14,8 +14,8 @@ assumption excludes.
 
 from __future__ import annotations
 
-from quoll.arm.floating_point import VectorPart, has_float_elements, is_double, vector_part
-from quoll.arm.insn import Access, Insn
+from quoll.arm.floating_point import VectorRole, has_float_elements, is_double, vector_role
+from quoll.arm.insn import AccessKind, Insn
 
 __all__ = ["vector_row"]
 
@@ -39,25 +39,25 @@ SIZES = (2, 4, 8, 16, 33)  # words; fldmx and fstmx transfer one more than their
 
 def vector_row(insn: Insn) -> tuple[str, str] | None:
     """The row of an instruction of VFP or NEON; None for others, and for later extensions."""
-    part = vector_part(insn)
-    if part is None:
+    role = vector_role(insn)
+    if role is None:
         return None
-    if part is VectorPart.ARITHMETIC:
+    if role is VectorRole.ARITHMETIC:
         name = "VFP_CONVERT" if insn.mnemonic.startswith(CONVERT) else VFP.get(insn.mnemonic)
         if name is None:
             return None
         if name == "VFP_CONVERT":
             return name, "any"
         return name, "double" if is_double(insn) else "single"
-    if part is VectorPart.NEON:
+    if role is VectorRole.NEON:
         return _neon(insn.mnemonic, float_type=has_float_elements(insn)), "any"
-    if part is VectorPart.STATUS:
+    if role is VectorRole.STATUS:
         return "VFP_STATUS_READ" if insn.mnemonic == "vmrs" else "VFP_STATUS_WRITE", "any"
-    if part in (VectorPart.FROM_CORE, VectorPart.TO_CORE):
-        return f"VFP_{part.name}", "any"
+    if role in (VectorRole.FROM_CORE, VectorRole.TO_CORE):
+        return f"VFP_{role.name}", "any"
     assert insn.memory is not None
-    direction = "LOAD" if insn.memory.access is Access.LOAD else "STORE"
-    if part is VectorPart.ELEMENTS:
+    direction = "LOAD" if insn.memory.access is AccessKind.LOAD else "STORE"
+    if role is VectorRole.ELEMENTS:
         return f"NEON_{direction}", "any"
     size = next((size for size in SIZES if insn.memory.count <= size), None)
     return None if size is None else (f"VFP_{direction}", f"to {size} words")

@@ -1,7 +1,7 @@
 """Every assumption that a report can list: one table, one row a kind (rule 40).
 
-A bound rests on assumptions, which are passed from stage to stage as records: the name of a row, a
-value for each field of its text, and where the fact stands that states it. Only the rows of this
+A bound depends on assumptions, which are passed from stage to stage as records: the name of a row,
+a value for each field of its text, and where the fact stands that states it. Only the rows of this
 table make them. A row says what would prove the assumption, what would refute it, and which command
 checks it; docs/soundness.md shows the table. Stages compare kinds and sources; the text is made
 where it is printed.
@@ -62,7 +62,7 @@ def _fields(template: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Assumption:
-    """An assumption that a bound rests on; ``str`` gives the text that reports list.
+    """An assumption of a bound; ``str`` gives the text that reports list.
 
     ``name`` is the one of its kind; ``source`` is where the fact stands that states it, as
     FILE:LINE, or "" where none does.
@@ -108,7 +108,7 @@ LEAVES = "wcet check-facts, wcet replay: an execution that goes where the graph 
 JUDGED = "wcet check-facts: every invocation of every recorded execution"
 VOUCHED = "nothing: whoever writes the fact vouches for it"
 
-STANDARD = "; it gives back r4 to r11, sp, the mode and the registers of other modes"
+STANDARD = "; it preserves r4 to r11, sp, the mode and the registers of other modes"
 UNCHANGED = "; it leaves masks, caches and translation as they were"
 
 
@@ -156,7 +156,7 @@ F1 = AssumptionKind(
     "F1: a store into a stack frame, at a place that is not known or through an address that a "
     "function was handed, hits no saved register and no return address",
     proved_by="values in calling contexts: the report of an entry lists the returns that they "
-    "leave open instead, unless contexts are shared",
+    "leave open instead, unless contexts are merged",
     refuted_by="an execution in which such a store hits a saved register or a return address",
     checked_by=f"{LEAVES}, because a store changed its frame",
 )
@@ -170,8 +170,8 @@ RETURN_IN_CONTEXT = AssumptionKind(
 )
 TARGETS_IN_CONTEXT = AssumptionKind(
     "targets in context",
-    "targets in their context: {insn} at {place} goes where extraction found, by what calls leave "
-    "alone in the registers and the frame of its function",
+    "targets in their context: {insn} at {place} has the targets of extraction, by the registers "
+    "and the frame that calls preserve",
     proved_by="nothing: values in calling contexts do not know the word",
     refuted_by="an execution in which it goes elsewhere",
     checked_by=LEAVES,
@@ -214,11 +214,11 @@ SPILLED_TABLE = AssumptionKind(
     "the word",
     checked_by=LEAVES,
 )
-SHARED = AssumptionKind(
+SUMMARISED = AssumptionKind(
     "shared",
     "shared: {function} analysed once for all its calls: {cycles} cycles at most",
-    proved_by="the analysis itself, from any caches, registers and pipeline; what that rests on "
-    "is listed too",
+    proved_by="the analysis itself, from any caches, registers and pipeline; its assumptions are "
+    "listed, too",
     refuted_by="an execution of the function that takes longer",
     checked_by="wcet replay",
 )
@@ -248,7 +248,7 @@ NEVER_RETURNS = _fact(
 SWITCHES = _fact(
     "switches context",
     "{function} switches context",
-    proved_by="nothing: what it loads is not known",
+    proved_by="nothing: the loaded word is unknown",
     refuted_by="an execution in which a call of it comes back with other registers, or in which "
     "the context that it loads goes on anywhere but behind such a call, or where an entry starts",
     checked_by="nothing: a recording ends with its path",
@@ -267,15 +267,14 @@ LOOP_FACT = AssumptionKind(
     "loop bound by fact: {source}{evidence}",
     proved_by="wcet analyse, if a proof gives the same number or less (the fact is then labelled "
     "proved and not listed)",
-    refuted_by="an execution that goes round more often; the model of the loop, where nothing is "
-    "open in it",
+    refuted_by="an execution with more iterations; the model of the loop, if it has no free inputs",
     checked_by=f"wcet loops, wcet analyse; {JUDGED}",
 )
 LIST = _fact(
     "list",
     "list at {place} has at most {most} elements",
-    proved_by="nothing: the list is in memory that is not looked at",
-    refuted_by="an execution that goes round the loop more often than is proved from the length",
+    proved_by="nothing: the list is in memory without known contents",
+    refuted_by="an execution with more iterations than are proved from the length",
     checked_by="wcet check-facts",
 )
 REGISTER = _fact(
@@ -346,29 +345,30 @@ REQUIRE = _fact(
 PATH_STARTS = _fact(
     "path starts",
     "path starts at {place}",
-    proved_by="nothing: it says which question is asked",
-    refuted_by="nothing: what comes before is not part of the answer",
-    checked_by="nothing: it says which question is asked",
+    proved_by="nothing: it defines the query",
+    refuted_by="nothing: earlier code is not part of the result",
+    checked_by="nothing: it defines the query",
 )
-PATH_ENDS = _fact(
+PATH_EXITS = _fact(
     "path ends",
     "path {way} end at {place}",
-    proved_by="nothing: it says which question is asked",
-    refuted_by="nothing: what comes after is not part of the answer",
-    checked_by="nothing: it says which question is asked",
+    proved_by="nothing: it defines the query",
+    refuted_by="nothing: later code is not part of the result",
+    checked_by="nothing: it defines the query",
 )
 SUPERVISOR_CALLS = _fact(
     "supervisor calls",
     "every supervisor call takes at most {cycles}",
     proved_by=VOUCHED,
-    refuted_by="an execution with more instructions between an svc and what follows it than cycles",
+    refuted_by="an execution with more instructions between an svc and its successor than cycles",
     checked_by="wcet check-facts, wcet replay: the number of instructions",
     promises=STANDARD + UNCHANGED,
 )
 SUPERVISOR_ENTERS = _fact(
     "supervisor calls enter",
     "every supervisor call enters {function}",
-    proved_by="the bound of the handler, by the analysis; nothing that it gives back what is said",
+    proved_by="the bound of the handler, by the analysis; nothing that it preserves the stated "
+    "registers",
     refuted_by="an execution in which an svc goes elsewhere, or comes back with other registers",
     checked_by=LEAVES,
     promises=STANDARD + UNCHANGED,
@@ -430,9 +430,9 @@ PENDING = AssumptionKind(
     "pending",
     "platform {platform}: pending: an interrupt is pending: one of the words at {registers} is "
     "not 0 from the start of the path on, or from just after the read with which it starts",
-    proved_by="nothing: it says which paths are asked for (rule 21)",
+    proved_by="nothing: it selects the paths (rule 21)",
     refuted_by="nothing: paths without a pending interrupt end no latency",
-    checked_by="nothing: it says which paths are asked for",
+    checked_by="nothing: it selects the paths",
 )
 TABLE_WALKS = AssumptionKind(
     "platform: tlb-walks",
@@ -568,8 +568,8 @@ AT_ENTRY = AssumptionKind(
     checked_by=BOARD,
 )
 
-KEPT_PENDING = AssumptionKind(
-    "kept pending",
+STAYS_PENDING = AssumptionKind(
+    "stays pending",
     "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
     "acknowledges, disables or masks that interrupt",
     proved_by="the code between a test and an end of the path; where it stores to a register of "
@@ -585,7 +585,7 @@ OTHERS_FIRST = AssumptionKind(
     refuted_by="more interrupts that are pending at once and taken before it (--interrupts)",
     checked_by="nothing: recordings hold no arrivals",
 )
-TAKEN_AT_ONCE = AssumptionKind(
+TAKEN_IMMEDIATELY = AssumptionKind(
     "taken at once",
     "interrupts: where they are unmasked, one that is pending is taken before the next instruction",
     proved_by="the architecture manual's priorities of exceptions, and the core's manual",
@@ -595,19 +595,19 @@ TAKEN_AT_ONCE = AssumptionKind(
 )
 HANDED_OVER = AssumptionKind(
     "handed over",
-    "interrupts: what runs after {exits} takes no longer than the interrupt path",
+    "interrupts: code after {exits} takes no longer than the interrupt path",
     proved_by="the code there, if it is the rest of the interrupt path behind its entry",
     refuted_by="a path from there on that takes longer than the interrupt path's bound",
-    checked_by="wcet analyse --entry with what is called there",
+    checked_by="wcet analyse --entry with the code called there",
 )
 
 AS_LOADED = AssumptionKind(
     "as loaded",
-    "{entry}: memory as loaded: when a path starts, these addresses hold what the ELF says, and no "
-    "stack whose place is not known reaches them: {spans}",
+    "{entry}: memory as loaded: when a path starts, these addresses have their initial contents, "
+    "and no stack at an unknown address reaches them: {spans}",
     proved_by="nothing in the binary: the loader, and all code that runs before the path",
     refuted_by="a store there before the path starts, or a stack that reaches there",
-    checked_by="wcet check-facts, of what facts say: stores there by earlier executions",
+    checked_by="wcet check-facts, for stated regions: stores there by earlier executions",
 )
 MACHINE = AssumptionKind(
     "machine",
@@ -622,7 +622,7 @@ ABORTS = AssumptionKind(
     "aborts",
     "{platform}: aborts: no access and no fetch on a path is aborted, and no instruction on it is "
     "undefined",
-    proved_by="page tables that map what the paths use",
+    proved_by="page tables that map the memory of the paths",
     refuted_by="an execution that enters the abort or undefined vector from a path",
     checked_by="wcet replay: such an execution leaves its path",
 )
@@ -666,25 +666,25 @@ LITTLE_ENDIAN = AssumptionKind(
 )
 UNDISTURBED = AssumptionKind(
     "undisturbed",
-    "{entry}: interrupts: what is taken while they are unmasked, and threads that run then, leave "
-    "registers, stack and the words that the path counts on as they were",
-    proved_by="handlers that save registers, and locks around words that are shared",
+    "{entry}: interrupts: handlers and threads that run while interrupts are unmasked preserve "
+    "registers, stack and the words that the path reads",
+    proved_by="handlers that save registers, and locks around shared words",
     refuted_by="a path that finds another word than it left, after it was unmasked",
     checked_by="nothing: recordings hold no interrupts on a path",
 )
 STILL_MASKED = AssumptionKind(
     "still-masked",
-    "{entry}: interrupts: unmasked where its path ends after {exits}; what else runs there first "
-    "is not added",
+    "{entry}: interrupts: unmasked where its path ends after {exits}; other code that runs there "
+    "first is not included",
     proved_by="an entry that begins there, whose longest region is added by hand",
     refuted_by="masked code that goes on there: another thread, or the rest of a handler",
-    checked_by="wcet masked --entry with what runs there",
+    checked_by="wcet masked --entry with the code that runs there",
 )
 OTHER_CALLS = AssumptionKind(
     "other-calls",
-    "calls: what functions call while interrupts are unmasked gives back r4 to r11 and sp, and "
-    "leaves interrupts unmasked",
-    proved_by="the regions of what is called, which is looked at, too: those not bounded are named",
+    "calls: functions called while interrupts are unmasked preserve r4 to r11 and sp, and leave "
+    "interrupts unmasked",
+    proved_by="the regions of the callees, analysed as well: regions without a bound are listed",
     refuted_by="an execution in which a call comes back masked, or with another r4 to r11 or sp",
     checked_by="nothing: recordings hold no masks",
 )
@@ -695,12 +695,12 @@ RETURNS_UNMASKED = AssumptionKind(
     refuted_by="an exception return to kernel code with interrupts masked",
     checked_by="nothing: recordings hold no status words",
 )
-ENDS = AssumptionKind(
+EXITS = AssumptionKind(
     "ends",
     "ends: a path ends after the instruction at {place}",
-    proved_by="nothing: it says which paths are asked for",
+    proved_by="nothing: it selects the paths",
     refuted_by="masked code that goes on there",
-    checked_by="nothing: what follows is not looked at",
+    checked_by="nothing: later code is not analysed",
 )
 
 TLB_REFILLED = AssumptionKind(
@@ -778,7 +778,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     RETURN_BY_FORM,
     TAIL_CALL_BY_FORM,
     SPILLED_TABLE,
-    SHARED,
+    SUMMARISED,
     TARGETS,
     CALLS_THROUGH,
     RETURNS,
@@ -796,7 +796,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     IGNORE,
     REQUIRE,
     PATH_STARTS,
-    PATH_ENDS,
+    PATH_EXITS,
     SUPERVISOR_CALLS,
     SUPERVISOR_ENTERS,
     REPLACED,
@@ -814,9 +814,9 @@ KINDS: tuple[AssumptionKind, ...] = (
     EVICTION,
     LOCKED,
     AT_ENTRY,
-    KEPT_PENDING,
+    STAYS_PENDING,
     OTHERS_FIRST,
-    TAKEN_AT_ONCE,
+    TAKEN_IMMEDIATELY,
     HANDED_OVER,
     AS_LOADED,
     MACHINE,
@@ -830,7 +830,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     STILL_MASKED,
     OTHER_CALLS,
     RETURNS_UNMASKED,
-    ENDS,
+    EXITS,
     TLB_REFILLED,
     RUNS_ON,
     CORE_HAS,
@@ -844,7 +844,7 @@ _BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def stated(fact: _Fact) -> Assumption:
-    """What a fact assumes, with where it stands."""
+    """The assumption of a fact, with its place."""
     return fact.assumption.of(str(fact.source), **fact.fields())
 
 

@@ -1,6 +1,6 @@
 """Everything this project raises on purpose, and the exit status each class means.
 
-An error is one paragraph: what happened, where (address, symbol, source line), and what to do.
+An error is one paragraph: the event, its place (address, symbol, source line), and a remedy.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = [
     "FactsError",
     "InfeasibleError",
     "InputError",
-    "Missing",
     "MissingKind",
+    "MissingStatement",
     "ResourceError",
     "SolverError",
     "TimingError",
@@ -32,7 +32,7 @@ PATH_END = "path must end at PLACE"
 
 
 class MissingKind(Enum):
-    """What a missing fact is about, in the words and the order in which reports count them."""
+    """The subject of a missing fact, in the words and order of reports."""
 
     TARGETS = "targets"
     SUPERVISOR_CALLS = "supervisor calls"
@@ -44,25 +44,25 @@ class MissingKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingStatement:
     """What the user has to state about the instruction or function at ``addr``.
 
-    ``fact`` has PLACE for it, and N or PLACE, ... for what only the user knows. ``meanwhile`` is a
-    fact under which an analysis goes on to what else is missing. ``cycles``: what N costs for each.
-    ``several``: one fact may name all places of which the same is missing.
+    ``fact`` has PLACE for it, and N or PLACE, ... for what only the user knows. ``provisional`` is
+    a fact under which an analysis goes on to what else is missing. ``cycles``: what N costs for
+    each. ``several``: one fact may name all places of which the same is missing.
     """
 
     addr: int
     kind: MissingKind
     why: str
     fact: str
-    meanwhile: str
+    provisional: str
     cycles: int | None = None
     several: bool = False
 
     @property
     def key(self) -> tuple[int, str]:
-        """What makes two of them one: a fact that names no place is stated once."""
+        """The key of equal facts: a fact without a place is stated once."""
         once = self.kind is MissingKind.SUPERVISOR_CALLS
         return 0 if once else self.addr, self.fact
 
@@ -70,11 +70,10 @@ class Missing:
 class WcetError(Exception):
     """Base of all errors; ``exit_status`` is what the command line returns for it.
 
-    ``code`` never changes: ``quoll/explanations.py`` says what it means.
-
-    ``where`` is a printed place such as ``0xf0010234 <sched_next+0x14> sched.c:41``;
-    ``hint`` says what the user can do. Both may be absent. ``missing`` are the facts that would
-    take the error away. ``parts`` says of several faults at once what each is.
+    ``code`` never changes: ``quoll/explanations.py`` explains it. ``where`` is a printed place such
+    as ``0xf0010234 <sched_next+0x14> sched.c:41``; ``hint`` says what the user can do. Both may be
+    absent. ``missing`` are the facts that would take the error away. ``paragraphs`` says of several
+    faults at once what each is.
     """
 
     code = ""
@@ -86,11 +85,11 @@ class WcetError(Exception):
         *,
         where: str | None = None,
         hint: str | None = None,
-        missing: Sequence[Missing] = (),
-        parts: Sequence[str] = (),
+        missing: Sequence[MissingStatement] = (),
+        paragraphs: Sequence[str] = (),
     ) -> None:
         super().__init__(message)
-        self.parts = tuple(parts)
+        self.paragraphs = tuple(paragraphs)
         self.missing = tuple(missing)
         self.message = message
         self.where = where
@@ -99,8 +98,8 @@ class WcetError(Exception):
     @property
     def coded(self) -> tuple[str, ...]:
         """With the code, a line for each fault: what the command line prints after its name."""
-        *others, last = self.parts or (str(self),)
-        if self.parts and self.hint:
+        *others, last = self.paragraphs or (str(self),)
+        if self.paragraphs and self.hint:
             last += f" ({self.hint})"
         return tuple(f"error {self.code}: {text}" for text in (*others, last))
 
@@ -110,14 +109,14 @@ class WcetError(Exception):
 
 
 class UsageError(WcetError):
-    """The command line asks for something impossible."""
+    """The command line is invalid."""
 
     code = "E101"
     exit_status = 2
 
 
 class InputError(WcetError):
-    """A file cannot be read as what it should be."""
+    """A file is invalid."""
 
     code = "E102"
     exit_status = 3
@@ -159,7 +158,7 @@ class TimingError(WcetError):
 
 
 class SolverError(WcetError):
-    """An external solver is missing, failed, or did not prove its answer."""
+    """An external solver is missing, failed, or did not prove its result."""
 
     code = "E108"
     exit_status = 8

@@ -1,4 +1,5 @@
-"""What each error code means: cause, example and cure. ``wcet explain``, and a page of the site."""
+"""The meaning of each error code: cause, example and cure. ``wcet explain``, and a page of the
+site."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ EXPLANATIONS = {
             "E110", "resources", 10,
             "The system, or a limit of the shell, gives no more memory, files, processes, disk "
             "space or processor time.",
-            "this run needs more than there is: memory (ulimit -v)",
+            "out of resources: memory (ulimit -v)",
             "Raise the limit, or free some. --share always needs less memory.",
         ),
         Explanation(
@@ -135,15 +136,15 @@ EXPLANATIONS = {
 
 def document() -> str:
     """The page of all codes, which ``make docs`` builds."""
-    parts = [
+    sections = [
         "# Error codes",
         "Each error is one paragraph and begins with its code. `wcet explain CODE` prints one.",
     ]
     for one in EXPLANATIONS.values():
-        parts += [
+        sections += [
             f"## {one.code}: {one.title}",
             f"Exit status {one.status}. {one.cause}",
             f"    wcet: error {one.code}: {one.example}",
             one.cure,
         ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(sections) + "\n"

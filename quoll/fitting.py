@@ -1,4 +1,4 @@
-"""A line that is as long as a terminal is wide: what is too much goes from its middle."""
+"""Fits a line to the width of a terminal by eliding its middle."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ __all__ = ["fitted"]
 
 COLOUR = re.compile(r"(\x1b\[\d+m)")
 GAP = "…"
-KEPT = 3, 4  # the part of the characters that are kept at the beginning: names come first
+HEAD_SHARE = 3, 4  # the part of the characters that are retained at the beginning: names come first
 
 
 def fitted(line: str, columns: int) -> str:
     """``line`` in at most ``columns`` characters; colours take none."""
-    pieces = COLOUR.split(line)
-    length = sum(map(len, pieces[::2]))
+    runs = COLOUR.split(line)
+    length = sum(map(len, runs[::2]))
     if length <= columns or columns < 1:
         return line
-    before = (columns - len(GAP)) * KEPT[0] // KEPT[1]
+    before = (columns - len(GAP)) * HEAD_SHARE[0] // HEAD_SHARE[1]
     after = length - (columns - len(GAP) - before)
     found, at = "", 0
-    for number, piece in enumerate(pieces):
+    for number, run in enumerate(runs):
         if number % 2:
-            found += piece
+            found += run
             continue
-        found += piece[: max(before - at, 0)]
-        if at <= before < at + len(piece):
+        found += run[: max(before - at, 0)]
+        if at <= before < at + len(run):
             found += GAP
-        found += piece[max(after - at, 0) :]
-        at += len(piece)
+        found += run[max(after - at, 0) :]
+        at += len(run)
     return found

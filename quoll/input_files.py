@@ -1,7 +1,7 @@
 """Input files, read whole: regular files of a size that fits, and nothing else.
 
-A pipe, a device or a socket may never end, and what it gives may differ the next time it is asked:
-a result could not be made again, and no key would name it (rule 31).
+A pipe, a device or a socket may never end, and its content may differ at the next read: a result
+would not be reproducible, and no key would name it (rule 31).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What was meant by a word that is not known: those that are written alike."""
+"""Suggestions for an unknown word: known words that are spelt alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "nearest", "question"]
+__all__ = ["did_you_mean", "nearest", "suggestion"]
 
 LONGEST = 200  # characters: the time grows with the square
 
@@ -18,10 +18,10 @@ def nearest(word: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
     """ "did you mean a, b or c?" where something ``known`` is written alike, else nothing."""
-    return question(nearest(word, known, most))
+    return suggestion(nearest(word, known, most))
 
 
-def question(words: Sequence[str]) -> str:
+def suggestion(words: Sequence[str]) -> str:
     """ "did you mean a, b or c?"; nothing for no words."""
     if not words:
         return ""

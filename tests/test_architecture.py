@@ -18,10 +18,10 @@ import networkx as nx
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 ORDER = (
-    "quoll", "quoll.kept", "quoll.processes", "quoll.words", "quoll.graph", "quoll.image",
+    "quoll", "quoll.results", "quoll.processes", "quoll.intervals", "quoll.graph", "quoll.image",
     "quoll.arm", "quoll.semantics", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
-    "quoll.domain", "quoll.indirect", "quoll.extraction", "quoll.inlining",
-    "quoll.values", "quoll.preemption", "quoll.recordings", "quoll.listing",
+    "quoll.abstract_domain", "quoll.indirect", "quoll.extraction", "quoll.inlining",
+    "quoll.value_analysis", "quoll.preemption", "quoll.recordings", "quoll.listing",
     "cache",
     "pipeline",
     "loopbounds.terms", "loopbounds.budgets", "loopbounds.transition", "loopbounds.nusmv",

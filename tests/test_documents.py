@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quoll.explanations import document
 from wcet.cli import parser
-from wcet.platforms.keys import KEYS
+from wcet.platforms.platform_keys import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")

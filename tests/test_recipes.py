@@ -15,15 +15,15 @@ from types import ModuleType
 import pytest
 
 import wcet
-from cache.geometry import Geometry
-from cache.policy import Policy, strict_rules
-from cache.simulator import Cache
+from cache.cache_simulator import SimulatedCache
+from cache.geometry import CacheGeometry
+from cache.policy import ReplacementPolicy, strict_rules
 from loopbounds.proof.prove import prove_model
 from loopbounds.strategies.sampling import RunSampling
 from loopbounds.terms import bit_vectors as terms
 from pipeline import core as core_module
 from pipeline.classes import classify_insn
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from quoll import facts
 from quoll.arm.decode import decode
 from quoll.assumptions import stated
@@ -36,7 +36,7 @@ from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, X, counted, word
 from tests.testing.quoll.building import build
 from wcet import cli
-from wcet.platforms.platform import DIRECTORY
+from wcet.platforms.platform_model import DIRECTORY
 
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = (ROOT / "CONTRIBUTING.md").read_text()
@@ -50,35 +50,35 @@ USAD8 = 0xE780F211  # usad8 r0, r1, r2
 NAMED = [getattr(facts, name) for name in facts.__all__]
 KINDS = [kind for kind in NAMED if isinstance(kind, type) and Fact in kind.__mro__[1:]]
 LINES = {
-    "AtMost": "a executes at most 3 times in f when called from g",
-    "Branch": "branch at a is always taken in f",
-    "CallsThrough": "calls at a go through any vtable",
-    "Conflict": "a conflicts with b in f",
-    "Consistent": "a is consistent with b in f",
-    "Ignore": "ignore a",
-    "IgnoreEdge": "ignore edge a -> b",
-    "InitialContents": "region r holds its initial contents at a",
-    "Linear": "2*count(a) + count(b) <= 3 in f",
-    "ListAtMost": "list at a has at most 3 elements",
+    "AtMostFact": "a executes at most 3 times in f when called from g",
+    "BranchFact": "branch at a is always taken in f",
+    "CallsThroughFact": "calls at a go through any vtable",
+    "ConflictFact": "a conflicts with b in f",
+    "ConsistentFact": "a is consistent with b in f",
+    "IgnoreFact": "ignore a",
+    "IgnoreEdgeFact": "ignore edge a -> b",
+    "InitialContentsFact": "region r holds its initial contents at a",
+    "LinearFact": "2*count(a) + count(b) <= 3 in f",
+    "ListAtMostFact": "list at a has at most 3 elements",
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
-    "NeverReturns": "f never returns",
-    "SelfJumpsEnd": "path must end at every jump to itself",
-    "SupervisorCalls": "every supervisor call takes at most 9 cycles",
-    "SupervisorEnters": "every supervisor call enters f",
-    "SwitchesContext": "f switches context",
-    "PathEnd": "path must end at a",
-    "PathStart": "path starts at a",
-    "PointsInto": "register r1 at a points into r",
+    "NeverReturnsFact": "f never returns",
+    "SelfJumpsEndFact": "path must end at every jump to itself",
+    "SupervisorCallsFact": "every supervisor call takes at most 9 cycles",
+    "SupervisorEntersFact": "every supervisor call enters f",
+    "SwitchesContextFact": "f switches context",
+    "PathEndFact": "path must end at a",
+    "PathStartFact": "path starts at a",
+    "PointsIntoFact": "register r1 at a points into r",
     "RecursionFact": "recursion of f at most 3",
     "RegionFact": "region r from 0x100 to 0x1ff is cached",
-    "RegisterAtMost": "register r1 at a is at most 3",
-    "Replaced": "function f takes at most 3 cycles",
-    "Require": "require a",
-    "Returns": "a returns to its caller",
-    "ReturnsEnd": "path must end at every exception return",
-    "Targets": "targets of a are b, c",
-    "UnknownPointsInto": "accesses of unknown address point into r",
+    "RegisterAtMostFact": "register r1 at a is at most 3",
+    "ReplacedFact": "function f takes at most 3 cycles",
+    "RequireFact": "require a",
+    "ReturnsFact": "a returns to its caller",
+    "ReturnsEndFact": "path must end at every exception return",
+    "TargetsFact": "targets of a are b, c",
+    "UnknownPointsIntoFact": "accesses of unknown address point into r",
 }
 
 
@@ -155,7 +155,7 @@ def test_a_fact_kind() -> None:
         line = LINES[kind.__name__]
         (fact,) = facts.parse(line, "a.facts").facts
         assert isinstance(fact, kind)
-        assert facts.parse(str(fact), "a.facts").facts[0].question() == fact.question()
+        assert facts.parse(str(fact), "a.facts").facts[0].subject() == fact.subject()
         assert all(name in line for name in (*fact.places(), *fact.functions())), line
         assert str(fact) in str(stated(fact)), line
         assert stated(fact).kind.checked_by, line
@@ -178,13 +178,13 @@ def test_the_example_of_a_fact_kind() -> None:
     assert len(touched) <= 4, touched  # and one row of ``quoll/assumptions.py``
 
 
-@pytest.mark.parametrize("policy", Policy)
-def test_a_cache_policy(policy: Policy) -> None:
+@pytest.mark.parametrize("policy", ReplacementPolicy)
+def test_a_cache_policy(policy: ReplacementPolicy) -> None:
     """What is younger than the capacity of a rule is in the cache, after any accesses."""
-    geometry = Geometry(4 * 32, 4, 32)  # one set
+    geometry = CacheGeometry(4 * 32, 4, 32)  # one set
     for seed in range(40):
         random = Random(seed)
-        cache = Cache(geometry, policy, random)
+        cache = SimulatedCache(geometry, policy, random)
         cache.pollute(list(range(100, 110)))
         used: list[int] = []  # the line used last comes first
         for _ in range(60):
@@ -203,11 +203,15 @@ def test_every_policy_is_simulated() -> None:
     random = Random(1)
     accesses = [random.randrange(14) for _ in range(400)]
 
-    def hits(policy: Policy) -> tuple[bool, ...]:
-        cache = Cache(Geometry(2 * 4 * 32, 4, 32), policy, Random(2))
+    def hits(policy: ReplacementPolicy) -> tuple[bool, ...]:
+        cache = SimulatedCache(CacheGeometry(2 * 4 * 32, 4, 32), policy, Random(2))
         return tuple(cache.load(line).hit for line in accesses)
 
-    found = {policy: hits(policy) for policy in Policy if policy is not Policy.ONE_WAY}
+    found = {
+        policy: hits(policy)
+        for policy in ReplacementPolicy
+        if policy is not ReplacementPolicy.ONE_WAY
+    }
     assert not [(a, b) for a, b in combinations(found, 2) if found[a] == found[b]]
 
 
@@ -235,7 +239,7 @@ def test_an_instruction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert machine.registers[0] == sum(abs(a - b) for a, b in pairs)
     name, condition = classify_insn(insn, aligned=True, aligned8=False).row
     for path in sorted(core_module.DIRECTORY.glob("*.csv")):
-        assert core_module.load_core(path.stem, Profile.WCET).row(name, condition).issue > 0
+        assert core_module.load_core(path.stem, CoreProfile.WCET).row(name, condition).issue > 0
 
 
 def test_a_proof_strategy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
-"""What a command writes appears whole and together, or not at all, and never on top of an input.
+"""The outputs of a command appear complete and together, or not at all, and never replace an input.
 
     refuse_overwriting(options)                    before anything is analysed
     publish(options, [(options.json, text)], lines)  when all of it is known
 
-Files are written beside their places first. Then pipes and devices are written, then standard
+Files are written under temporary names first. Then pipes and devices are written, then standard
 output, and last all files are renamed into their places.
 """
 
@@ -68,7 +68,7 @@ def publish(
     named = [(name, text) for name, text in files if name]
     _refuse(options, [name for name, _ in named])
     printed = [text for name, text in named if _is_standard_output(name)]
-    printed = printed or [lambda: _seen(report(), options)]
+    printed = printed or [lambda: _inode(report(), options)]
     placed: list[_Placed] = []
     try:
         for name, text in named:
@@ -94,7 +94,7 @@ def publish(
         raise broken
 
 
-def _seen(report: str, options: argparse.Namespace) -> str:
+def _inode(report: str, options: argparse.Namespace) -> str:
     """A report as it is, or, on a terminal, with lines as long as that is wide and a legend."""
     if getattr(options, "wide", False) or not sys.stdout.isatty():
         return report
@@ -107,7 +107,7 @@ def _seen(report: str, options: argparse.Namespace) -> str:
 def publish_document(
     options: argparse.Namespace, document: Callable[[], object], lines: Callable[[], Iterable[str]]
 ) -> None:
-    """Write ``document`` as JSON where it is asked for, and print ``lines``; errors as above."""
+    """Write ``document`` as JSON where requested, and print ``lines``; errors as above."""
     publish(
         options,
         [(options.json, lambda: json.dumps(document(), indent=1) + "\n")],
@@ -122,17 +122,17 @@ class _Placed:
         self._path, self._data = path, text.encode("utf-8", "backslashreplace")
         self._target = path.resolve()
         self._direct = self._target.exists() and not self._target.is_file()
-        self._part = self._before = ""
+        self._temporary = self._before = ""
         if self._direct:
             return
         with _reported(path):
-            handle, self._part = tempfile.mkstemp(
+            handle, self._temporary = tempfile.mkstemp(
                 dir=self._target.parent, prefix=f".{self._target.name[:100]}."
             )
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(self._data)
-                os.chmod(self._part, _mode(self._target))
+                os.chmod(self._temporary, _mode(self._target))
             except BaseException:
                 self.take_back()
                 raise
@@ -149,19 +149,19 @@ class _Placed:
             return
         with _reported(self._path):
             if self._target.exists():
-                before = f"{self._part}.before"
+                before = f"{self._temporary}.before"
                 os.link(self._target, before)
                 self._before = before
-            os.replace(self._part, self._target)
+            os.replace(self._temporary, self._target)
             if not self._before:
                 self._before = str(self._target)  # there was nothing: it is to go again
-            self._part = ""
+            self._temporary = ""
 
     def take_back(self) -> None:
         """Leave everything as it was."""
         with suppress(OSError):
-            if self._part:
-                os.unlink(self._part)
+            if self._temporary:
+                os.unlink(self._temporary)
                 if self._before:
                     os.unlink(self._before)
             elif self._before == str(self._target):
@@ -178,7 +178,7 @@ class _Placed:
 
 @contextmanager
 def _reported(path: Path) -> Iterator[None]:
-    """What the system says about a file is a UsageError."""
+    """Turn system errors about a file into a UsageError."""
     try:
         yield
     except OSError as error:
@@ -188,7 +188,7 @@ def _reported(path: Path) -> Iterator[None]:
 def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
     """Raise UsageError for names that no run may write to, or not both."""
     inputs = {identity: path for path in _inputs(options) for identity in _identities(path)}
-    seen: dict[object, str | Path] = {}
+    inode: dict[object, str | Path] = {}
     for name in names:
         if _is_standard_output(name):
             identities: set[object] = {STANDARD_OUTPUT}
@@ -201,12 +201,12 @@ def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
                     f"{name} is an input of this run ({inputs[identity]})",
                     hint="write the output to another file",
                 )
-            if identity in seen:
+            if identity in inode:
                 raise UsageError(
-                    f"two outputs go to the same file: {seen[identity]} and {name}",
+                    f"two outputs go to the same file: {inode[identity]} and {name}",
                     hint="give each a file of its own",
                 )
-            seen[identity] = name
+            inode[identity] = name
 
 
 def _inputs(options: argparse.Namespace) -> Iterator[Path]:
@@ -223,13 +223,13 @@ def _inputs(options: argparse.Namespace) -> Iterator[Path]:
             path = Path(str(name).rpartition("@")[0]) if option == "raw" else Path(name)
             yield path
             if option in ("kernel", "binary"):
-                beside = path.with_suffix(".facts")
-                if beside.exists() or not writes_facts:
-                    yield beside
+                neighbouring = path.with_suffix(".facts")
+                if neighbouring.exists() or not writes_facts:
+                    yield neighbouring
 
 
 def _identities(path: Path) -> set[object]:
-    """What tells a file from others: where links lead, and which file is there."""
+    """The identity of a file: its resolved path, device and inode."""
     found: set[object] = set()
     with suppress(OSError, ValueError, RuntimeError):
         found.add(str(path.resolve()))

@@ -24,7 +24,7 @@ from wcet.reports.prose import HelpText
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
-from quoll.kept.store import begin_run
+from quoll.results.results_store import begin_run
 
 __all__ = ["main"]
 
@@ -66,9 +66,9 @@ exit status:
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
       diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong);
       platform check: a value is implausible
-   2  the command line is wrong, or names an entry that does not exist or is not code
+   2  the command line is wrong, or names an entry that does not exist or is no code
    3  a file is unsuitable: not an ELF, wrong machine, big-endian, unknown board
-   4  a facts file is wrong, or names a place that does not exist
+   4  a facts file is malformed, or names a place that does not exist
    5  control flow is unresolved: a branch, recursion without a depth
    6  a loop has no bound; other entries, which do not reach it, are printed
    7  the core or board description lacks a figure

@@ -1,4 +1,4 @@
-"""Quoll in a program: ``import wcet``. What is in ``__all__`` keeps its name and its meaning.
+"""Quoll in a program: ``import wcet``. Names in ``__all__`` are stable.
 
 An analysis from here is the one that ``wcet analyse`` makes without options: the same stages,
 the same cache, the same bounds.
@@ -14,11 +14,11 @@ from pathlib import Path
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import WcetError
-from quoll.kept.store import NOWHERE, Store, begin_run
-from wcet.analysis.analyse import analyse as analysed
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from quoll.results.results_store import NOWHERE, ResultsStore, begin_run
+from wcet.analysis.analysis import analyse as analysed
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 from wcet.gate.record import EntryRecord, recorded
 from wcet.reports.json_document import to_json
 
@@ -58,9 +58,9 @@ class EntryBounds:
 
 @dataclass(frozen=True, slots=True)
 class KernelBounds:
-    """What was found. ``latency`` is the worst interrupt latency in cycles, if there is one.
+    """The result. ``latency`` is the worst interrupt latency in cycles, if there is one.
 
-    ``unbounded`` are the entries without a bound, and why; everything rests on ``assumptions``.
+    ``unbounded`` are the entries without a bound, and why; everything depends on ``assumptions``.
     """
 
     kernel: Path
@@ -71,7 +71,7 @@ class KernelBounds:
     unbounded: Mapping[str, str]
     latency: int | None
     assumptions: tuple[str, ...]
-    result: Result  # of the stages; its parts may change with any version
+    result: AnalysisResult  # of the stages; its parts may change with any version
 
     def to_json(self) -> str:
         """The document that ``wcet analyse --json`` writes."""
@@ -97,9 +97,11 @@ def analyse(
     if isinstance(entries, str):
         raise TypeError("entries are several names: entries=['syscall']")
     begin_run()
-    store = Store.of_user() if cache else NOWHERE
-    options = asked(tuple(entries), platform, tuple(map(Path, facts)), parameters or {}, store)
-    result = analysed(Path(kernel), options, Stages(verbose=False))
+    store = ResultsStore.of_user() if cache else NOWHERE
+    options = analysis_options(
+        tuple(entries), platform, tuple(map(Path, facts)), parameters or {}, store
+    )
+    result = analysed(Path(kernel), options, StageLog(verbose=False))
     record = recorded(result, Path())
     return KernelBounds(
         kernel=Path(kernel),
@@ -114,21 +116,21 @@ def analyse(
     )
 
 
-def asked(
+def analysis_options(
     entries: tuple[str, ...],
     platform: str | None,
     facts: tuple[Path, ...],
     parameters: Mapping[str, int],
-    store: Store,
-) -> Options:
+    store: ResultsStore,
+) -> AnalysisOptions:
     """The options of a command line that says nothing else."""
-    return Options(
+    return AnalysisOptions(
         entries=entries or ("all",),
         platform=platform,
         l2=None,
         facts=facts,
         neighbouring_facts=True,
-        ends=(),
+        exits=(),
         solver="",
         time_limit=60.0,
         bounds=BoundOptions(store=store, budget=Budget()),
@@ -137,7 +139,7 @@ def asked(
     )
 
 
-def _entry(result: Result, name: str, record: EntryRecord) -> EntryBounds:
+def _entry(result: AnalysisResult, name: str, record: EntryRecord) -> EntryBounds:
     functions: dict[str, int] = {}
     for line in record.lines:
         functions[line.function] = functions.get(line.function, 0) + line.cycles

@@ -1,4 +1,4 @@
-"""The process that a command runs in: its streams, its limits, and what to say when they fail.
+"""The process of a command: its streams, its limits, and messages when they fail.
 
 Standard streams may be closed, full, or of an encoding that lacks half of the characters that a
 report uses; memory, files, processes and processor time may be limited by the shell.
@@ -114,7 +114,7 @@ def leave(status: int) -> NoReturn:
 
 
 def resource_error(error: BaseException) -> ResourceError | None:
-    """What ``error`` says is short; None if it is about something else."""
+    """The resource that ``error`` reports as exhausted; None if it is another error."""
     if isinstance(error, MemoryError):
         return _short(SHORTAGES[errno.ENOMEM])
     if isinstance(error, RecursionError):
@@ -141,14 +141,14 @@ def resource_error(error: BaseException) -> ResourceError | None:
 
 def _short(what: str) -> ResourceError:
     return ResourceError(
-        f"this run needs more than there is: {what}",
+        f"out of resources: {what}",
         hint="raise the limit, or free some; --share always needs less memory",
     )
 
 
 def _out_of_time(number: int, frame: FrameType | None) -> None:
     raise ResourceError(
-        "this run needs more than there is: processor time (ulimit -t)",
+        "out of resources: processor time (ulimit -t)",
         hint="raise the limit, or give --time-limit a smaller number",
     )
 

@@ -1,4 +1,4 @@
-"""What a command asks of an analysis: the options that all of them share."""
+"""The common options of all analysis commands."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ilp.solvers.answer import DIRECT
 from ilp.solvers.solve import solver_named
+from ilp.solvers.solver_result import DIRECT
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import CHECKERS, EITHER
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import UsageError
-from quoll.inlining.sharing import NEVER, Sharing
-from quoll.inlining.vivu import Vivu
-from quoll.kept.store import LIMIT_VARIABLE, NOWHERE, Store
+from quoll.inlining.sharing import NEVER, SummarySettings
+from quoll.inlining.vivu import VivuSettings
 from quoll.printable import shortened
-from wcet.analysis.options import Options
-from wcet.analysis.raw_memory import add_memory, extra
+from quoll.results.results_store import LIMIT_VARIABLE, NOWHERE, ResultsStore
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.raw_memory import add_memory, loaded_memory
 from wcet.numbers import seconds, whole
 from wcet.reports.prose import HelpText
 
@@ -38,17 +38,17 @@ __all__ = [
     "add_vivu",
     "colored",
     "columns_of",
-    "kept",
     "parameters",
     "requested",
+    "results_store",
     "vivu_of",
 ]
 
 
-SHARING = {
-    "auto": Sharing(),
+SUMMARY_SETTINGS = {
+    "auto": SummarySettings(),
     "never": NEVER,
-    "always": Sharing(contexts=0, least=2),
+    "always": SummarySettings(contexts=0, least=2),
 }
 
 
@@ -103,7 +103,9 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         "bits within a page are counted on)",
     )
     add_facts(
-        p, "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
+        p,
+        "loop bounds and constraints; repeatable; kernel.facts in the folder of kernel.elf is read "
+        "too",
     )
     add_sources(p)
     add_memory(p)
@@ -123,7 +125,7 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         default="auto",
         help="function summaries: analyse functions of many contexts once instead of in every "
         "context, which is looser: auto, when full inlining would need more than "
-        f"{Sharing().contexts:,} contexts (default); never; always",
+        f"{SummarySettings().contexts:,} contexts (default); never; always",
     )
     p.add_argument(
         "--solver",
@@ -161,14 +163,15 @@ def add_force_core(p: argparse.ArgumentParser) -> None:
     )
 
 
-def add_facts(p: argparse.ArgumentParser, text: str, *, beside: bool = True) -> None:
-    """Add ``--facts``, and ``--no-facts`` where the file ``beside`` the ELF can be left out."""
+def add_facts(p: argparse.ArgumentParser, text: str, *, neighbouring: bool = True) -> None:
+    """Add ``--facts``, and ``--no-facts`` where the file ``neighbouring`` the ELF can be left
+    out."""
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
-    if beside:
+    if neighbouring:
         p.add_argument(
             "--no-facts",
             action="store_true",
-            help="read neither the facts file beside the ELF nor facts in comments of the source",
+            help="ignore the facts file of the ELF and facts in source comments",
         )
 
 
@@ -253,9 +256,9 @@ def add_vivu(p: argparse.ArgumentParser) -> None:
     )
 
 
-def vivu_of(options: argparse.Namespace) -> Vivu:
-    """What tells contexts apart."""
-    return Vivu(options.unroll)
+def vivu_of(options: argparse.Namespace) -> VivuSettings:
+    """The context settings."""
+    return VivuSettings(options.unroll)
 
 
 def requested(
@@ -264,19 +267,19 @@ def requested(
     models: Path | None = None,
     *,
     programs: bool = False,
-) -> Options:
+) -> AnalysisOptions:
     """The analysis that a command line asks for; ``models`` of loops and integer ``programs``:
     they are written. Raises UsageError for what makes no sense.
     """
-    store = kept(options)
+    store = results_store(options)
     budget = Budget(seconds=max(1, round(options.time_limit)))
-    return Options(
+    return AnalysisOptions(
         entries=tuple(entries) or ("all",),
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
         neighbouring_facts=not options.no_facts,
-        ends=tuple(options.end),
+        exits=tuple(options.end),
         solver=known(options.solver),
         time_limit=options.time_limit,
         bounds=BoundOptions(
@@ -291,8 +294,8 @@ def requested(
         tlb=options.tlb,
         data_index=options.data_index,
         vivu=vivu_of(options),
-        extra=extra(options),
-        sharing=SHARING[options.share],
+        loaded_memory=loaded_memory(options),
+        summary_settings=SUMMARY_SETTINGS[options.share],
         interrupts=options.interrupts,
         force_core=options.force_core,
         programs=programs,
@@ -307,11 +310,11 @@ def known(solver: str) -> str:
     return solver
 
 
-def kept(options: argparse.Namespace) -> Store:
-    """Where results are kept, as the options of ``add_cache`` say."""
+def results_store(options: argparse.Namespace) -> ResultsStore:
+    """Where results are stored, as the options of ``add_cache`` say."""
     if options.no_cache:
         return NOWHERE
-    return Store.of_user() if options.cache is None else Store(options.cache)
+    return ResultsStore.of_user() if options.cache is None else ResultsStore(options.cache)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, int]:
@@ -338,7 +341,7 @@ def add_color(p: argparse.ArgumentParser) -> None:
 
 
 def columns_of(options: argparse.Namespace) -> int | None:
-    """What lines have to fit: a terminal; None where they need not."""
+    """The width of the terminal; None without one."""
     whole = options.wide or not sys.stdout.isatty()
     return None if whole else shutil.get_terminal_size().columns
 

@@ -1,6 +1,6 @@
 """The command ``wcet``: sees that every package is ours, then runs the command line.
 
-Names such as ``cache`` are also those of other distributions. One of them may come first on the
+Other distributions have packages named ``cache``, too. One of them may come first on the
 path of modules, or may have been installed over ours; another program would then compute.
 """
 
@@ -30,7 +30,7 @@ def program() -> NoReturn:
 
 
 def clash(folder: Path) -> str | None:
-    """What is wrong with the packages installed in ``folder``, if anything is."""
+    """The conflict of the packages installed in ``folder``, if any."""
     for name in PACKAGES:
         spec = find_spec(name)
         there = None if spec is None or spec.origin is None else Path(spec.origin).resolve()

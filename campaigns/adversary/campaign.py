@@ -14,7 +14,7 @@ from campaigns.adversary.assemble import assemble
 from campaigns.adversary.executor import Executor
 from campaigns.adversary.families import draw, family_of
 from campaigns.adversary.judge import Finding, Judge, Verdict
-from campaigns.adversary.product import Product, remembered_answers
+from campaigns.adversary.product import Product, memoised_queries
 from campaigns.adversary.program import BOARDS, Program
 
 __all__ = ["Found", "Tally", "batch", "judge_all", "judge_one", "minimised"]
@@ -102,7 +102,7 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
         of_board = [(index, program) for index, program in drawn if program.board is board]
         if not of_board:
             continue
-        with remembered_answers():
+        with memoised_queries():
             verdicts = judge_all([program for _, program in of_board])
         for (index, program), verdict in zip(of_board, verdicts, strict=True):
             counts = tally.counts.setdefault(program.family, Counter())

@@ -26,7 +26,7 @@ from campaigns.adversary.product import Claims, Product
 from campaigns.adversary.program import Memory, Program
 from campaigns.adversary.timing import Clock, floor
 from quoll.errors import WcetError
-from wcet.analysis.result import Result
+from wcet.analysis.result import AnalysisResult
 
 __all__ = ["Finding", "Judge", "Verdict"]
 
@@ -211,7 +211,7 @@ class Interrupted:
     judge: Judge
     program: Program
     number: str
-    result: Result
+    result: AnalysisResult
     verdict: Verdict
     chance: Random
     longest: dict[str, tuple[int, list[Run], int, int]] = field(default_factory=dict)

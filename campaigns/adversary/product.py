@@ -14,7 +14,7 @@ from unittest.mock import patch
 from campaigns.adversary.program import Program
 from ilp.solvers import highs
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.proof import rounds
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.options import BoundOptions
@@ -26,15 +26,15 @@ from loopbounds.transition.query import InvariantQuery, InvariantResult, Invaria
 from quoll.arm.insn import Insn
 from quoll.assumptions import PENDING
 from quoll.image.image import Image
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.prepared import PreparedPaths
-from wcet.analysis.raw_memory import Extra
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
-from wcet.platforms.platform import DIRECTORY
+from wcet.analysis.raw_memory import LoadedMemory
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
+from wcet.platforms.platform_model import DIRECTORY
 
-__all__ = ["Claims", "Product", "remembered_answers"]
+__all__ = ["Claims", "Product", "memoised_queries"]
 
 T = TypeVar("T")
 BUDGET = Budget(seconds=1, queries=5, limits=SolverLimits(ProcessLimits(seconds=1)))
@@ -49,7 +49,7 @@ fixed = true
 
 
 @dataclass(frozen=True)
-class Loaded(Extra):
+class Loaded(LoadedMemory):
     """An image that was read before, in place of what is loaded beside an ELF."""
 
     loaded: Image | None = None
@@ -64,7 +64,7 @@ class Loaded(Extra):
 class Claims:
     """What a report says of one entry, context by context."""
 
-    result: Result
+    result: AnalysisResult
     name: str
 
     @property
@@ -162,21 +162,21 @@ class Product:
         self._elf, self._folder = elf, folder
         self.image = Image.load(elf)
 
-    def analyse(self, program: Program, number: str) -> Result:
+    def analyse(self, program: Program, number: str) -> AnalysisResult:
         """Raises what the analysis raises."""
-        options = Options(
+        options = AnalysisOptions(
             entries=("all",) if program.handler else (f"p{number}",),
             platform=self._platform(program, number),
             l2=None,
             facts=(),
             neighbouring_facts=False,
-            ends=(),
+            exits=(),
             solver="highs",
             time_limit=20.0,
             bounds=BoundOptions(budget=BUDGET, workers=0),
-            extra=Loaded(loaded=self.image),
+            loaded_memory=Loaded(loaded=self.image),
         )
-        return analyse(self._elf, options, Stages(verbose=False))
+        return analyse(self._elf, options, StageLog(verbose=False))
 
     def _platform(self, program: Program, number: str) -> str:
         """The board's own, or one with the entries of this program, or with two windows."""
@@ -203,7 +203,7 @@ PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by the key that they ar
 
 
 @contextmanager
-def remembered_answers() -> Iterator[None]:
+def memoised_queries() -> Iterator[None]:
     """Ask NuSMV once for each model, prove each loop's model once, and solve without a fork."""
     plain, known = nusmv.check_invariants, KNOWN
 

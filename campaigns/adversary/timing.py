@@ -16,15 +16,15 @@ from campaigns.adversary.program import Board
 from pipeline.block_times import transfers
 from pipeline.native import Instructions, SplitMix
 from quoll.arm.insn import Insn
-from wcet.executions.replay import (
+from wcet.executions.path_replay import (
     ReplayPath,
     StartContents,
     executed,
     random_machine,
     replay,
 )
-from wcet.executions.replay import _core as nominal
-from wcet.platforms.platform import Platform
+from wcet.executions.path_replay import _core as nominal
+from wcet.platforms.platform_model import Platform
 
 __all__ = ["Clock", "floor"]
 

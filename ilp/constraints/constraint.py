@@ -5,7 +5,7 @@ addresses; its count is the sum of theirs (rule 29). A block executes as a whole
 conditional instructions, so a place at one of those is refused: the constraint would be applied
 to executions of the block in which the instruction does nothing. A line whose instructions stand
 in several blocks, one of which also carries other instructions, is refused for the same reason:
-the compiler may have moved a part of the line under different control.
+the compiler may have moved some of its code under different control.
 """
 
 from __future__ import annotations
@@ -15,47 +15,49 @@ from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
 from loopbounds.proof.bound import PROVED, LoopBound
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMost, Conflict, Fact, Facts, Linear, Source
-from quoll.facts.fact import Counted
-from quoll.facts.places import find_place
+from quoll.facts import AtMostFact, ConflictFact, Fact, Facts, FactSource, LinearFact
+from quoll.facts.fact import CountedFact
+from quoll.facts.fact_places import find_place
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = [
     "Constraint",
     "Locate",
-    "Located",
+    "LocatedPlace",
     "is_implied",
     "locate_in",
     "resolve_constraints",
     "unused_constraints",
 ]
 
-UNLIMITED = 1 << 62  # rounds of a loop whose bound is not proved
+UNLIMITED = 1 << 62  # iterations of a loop whose bound is not proved
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
-    """A place: its address, or the start of each range of a line, and what belongs to it."""
+class LocatedPlace:
+    """A place: its address, or the start of each range of a line, with the ranges."""
 
     addresses: tuple[int, ...]
     covers: Callable[[int], bool]  # of an instruction's address
     line: bool  # written as file.c:LINE
 
 
-Locate = Callable[[str, Source], Located]  # raises FactsError for a place that does not exist
+Locate = Callable[
+    [str, FactSource], LocatedPlace
+]  # raises FactsError for a place that does not exist
 
 
 def locate_in(image: Image) -> Locate:
     """Places of a binary."""
 
-    def locate(text: str, source: Source) -> Located:
+    def locate(text: str, source: FactSource) -> LocatedPlace:
         place = find_place(image, text, source)
-        return Located(
+        return LocatedPlace(
             place.addresses, lambda addr: place.covers(image, addr), line=place.line is not None
         )
 
@@ -66,7 +68,7 @@ def locate_in(image: Image) -> Locate:
 class Constraint:
     """A fact about counts, with nodes for places and entry addresses for functions."""
 
-    fact: Counted
+    fact: CountedFact
     a: frozenset[int]
     b: frozenset[int]  # for Conflict and Consistent
     function: int | None
@@ -74,11 +76,9 @@ class Constraint:
     weights: tuple[tuple[int, int], ...] = ()  # for Linear: the factor of each node in a
 
     @property
-    def holds_in_parts(self) -> bool:
-        """Whether it holds of every part of a path of which it holds.
-
-        In a part, an invocation that is cut short is exempt from what it may not satisfy; a count
-        over the whole path has no such exemption.
+    def holds_in_subpaths(self) -> bool:
+        """Whether it holds on every section of a path on which it holds. An invocation that a
+        section cuts short is exempt; a count over the whole path is not.
         """
         return self.function is not None or self.fact.monotone
 
@@ -93,7 +93,7 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
     ``unused_constraints``. Raises FactsError where a place does not exist or cannot be counted,
     or a fact relates a block to itself.
     """
-    counted = [fact for fact in facts.facts if isinstance(fact, Counted)]
+    counted = [fact for fact in facts.facts if isinstance(fact, CountedFact)]
     if not counted:
         return ()
     blocks = BlockCopies(graph)
@@ -113,7 +113,7 @@ def unused_constraints(
     return tuple(
         fact
         for fact in facts.facts
-        if isinstance(fact, Counted) and fact.source not in used and stated(fact) not in listed
+        if isinstance(fact, CountedFact) and fact.source not in used and stated(fact) not in listed
     )
 
 
@@ -132,7 +132,7 @@ class BlockCopies:
             self._nodes.setdefault(extent, []).extend(nodes)
             self._blocks.setdefault(extent, block)
 
-    def covering(self, place: Located) -> list[tuple[Block, list[int]]]:
+    def covering(self, place: LocatedPlace) -> list[tuple[Block, list[int]]]:
         """Each block with an instruction of ``place``, and its nodes."""
 
         def covered(block: Block) -> bool:
@@ -146,7 +146,7 @@ class BlockCopies:
 
 
 def resolve_one(
-    graph: Supergraph, fact: Counted, locate: Locate, blocks: BlockCopies
+    graph: Supergraph, fact: CountedFact, locate: Locate, blocks: BlockCopies
 ) -> Constraint:
     """One fact; nodes outside of the invocations it is about are dropped."""
     function, caller, *_ = (*(entry_of(fact, f, locate) for f in fact.functions()), None, None)
@@ -158,7 +158,7 @@ def resolve_one(
         check_countable(fact, text, place, [block for block, _ in found])
         nodes = (n for _, copies in found for n in copies)
         sets.append(frozenset(n for n in nodes if inside[graph.nodes[n].context]))
-    if isinstance(fact, Linear):
+    if isinstance(fact, LinearFact):
         return linear(fact, sets, function, caller)
     a, b = sets[0], sets[1] if len(sets) > 1 else frozenset[int]()
     if a & b:
@@ -171,9 +171,9 @@ def resolve_one(
 
 
 def linear(
-    fact: Linear, sets: list[frozenset[int]], function: int | None, caller: int | None
+    fact: LinearFact, sets: list[frozenset[int]], function: int | None, caller: int | None
 ) -> Constraint:
-    """The factor of a node is the sum of those of its places."""
+    """The factor of a node is the sum of the factors of its places."""
     weights: dict[int, int] = {}
     for (factor, _), nodes in zip(fact.terms, sets, strict=True):
         for node in nodes:
@@ -184,17 +184,17 @@ def linear(
 
 def effective(constraint: Constraint) -> bool:
     """Whether any row would come of it: a conflict needs both of its places."""
-    if isinstance(constraint.fact, Conflict):
+    if isinstance(constraint.fact, ConflictFact):
         return bool(constraint.a and constraint.b)
     return bool(constraint.a or constraint.b)
 
 
-def entry_of(fact: Counted, name: str, locate: Locate) -> int:
+def entry_of(fact: CountedFact, name: str, locate: Locate) -> int:
     """The entry address of a function named in a fact."""
     return locate(name, fact.source).addresses[0]
 
 
-def check_countable(fact: Counted, text: str, place: Located, blocks: list[Block]) -> None:
+def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: list[Block]) -> None:
     """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
     mixed = False
     for block in blocks:
@@ -219,7 +219,7 @@ def check_countable(fact: Counted, text: str, place: Located, blocks: list[Block
 
 def runs_with_block(block: Block, insn: Insn) -> bool:
     """Unconditional, or the branch that ends the block: it executes when it is reached."""
-    return not insn.conditional or (insn is block.last and insn.flow is Flow.JUMP)
+    return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
 
 
 def contexts_inside(graph: Supergraph, function: int | None, caller: int | None) -> list[bool]:
@@ -237,13 +237,13 @@ def contexts_inside(graph: Supergraph, function: int | None, caller: int | None)
 
 
 def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopBound]) -> bool:
-    """Whether proved loop bounds let the places execute no more often than an ``AtMost`` says.
+    """Whether proved loop bounds let the places execute no more often than an ``AtMostFact`` says.
 
     Then the fact is proved, not assumed. Counted is the whole path, which no invocation exceeds. Of
     other constraints, and where facts took code out of the graph or put bounds in its place,
     nothing is claimed.
     """
-    if not isinstance(constraint.fact, AtMost):
+    if not isinstance(constraint.fact, AtMostFact):
         return False
     if graph.guidance.removed or graph.guidance.replaced:
         return False

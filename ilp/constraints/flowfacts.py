@@ -11,105 +11,105 @@ from dataclasses import dataclass
 from math import gcd
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.instance import Calls, Instance
-from ilp.solvers.model import Row
-from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
+from ilp.constraints.instance import CallStructure, ContextInstance
+from ilp.solvers.integer_program import LinearRow
+from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, LinearFact, RequireFact
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Counts", "ExtraRows", "Sum", "constraint_rows"]
+__all__ = ["ConstraintRows", "FlowCounts", "LinearSum", "constraint_rows"]
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class LinearSum:
     """``sum(a * x[j]) + constant``."""
 
     terms: tuple[tuple[int, int], ...]
     constant: int
 
-    def times(self, factor: int) -> Sum:
+    def times(self, factor: int) -> LinearSum:
         """Every coefficient and the constant multiplied."""
-        return Sum(tuple((j, a * factor) for j, a in self.terms), self.constant * factor)
+        return LinearSum(tuple((j, a * factor) for j, a in self.terms), self.constant * factor)
 
-    def plus(self, *others: Sum) -> Sum:
+    def plus(self, *others: LinearSum) -> LinearSum:
         """The sum of sums, terms of one variable together."""
         total: dict[int, int] = {}
-        for part in (self, *others):
-            for j, a in part.terms:
+        for addend in (self, *others):
+            for j, a in addend.terms:
                 total[j] = total.get(j, 0) + a
         constant = self.constant + sum(o.constant for o in others)
-        return Sum(tuple((j, a) for j, a in total.items() if a), constant)
+        return LinearSum(tuple((j, a) for j, a in total.items() if a), constant)
 
-    def minus(self, other: Sum) -> Sum:
+    def minus(self, other: LinearSum) -> LinearSum:
         """The difference."""
         return self.plus(other.times(-1))
 
 
-class Counts:
+class FlowCounts:
     """Executions and ends as sums of the variables of ``Ipet``."""
 
     def __init__(self, graph: Supergraph) -> None:
         self._graph = graph
         self._end = {n: len(graph.edges) + i for i, n in enumerate(graph.exits)}
 
-    def executions(self, nodes: Iterable[int]) -> Sum:
+    def executions(self, nodes: Iterable[int]) -> LinearSum:
         """How often ``nodes`` execute, together."""
         chosen = set(nodes)
         terms = tuple((e, 1) for n in sorted(chosen) for e in self._graph.predecessors[n])
-        return Sum(terms, int(self._graph.entry in chosen))
+        return LinearSum(terms, int(self._graph.entry in chosen))
 
-    def entries(self, instance: Instance) -> Sum:
+    def entries(self, instance: ContextInstance) -> LinearSum:
         """N: how often an instance is entered."""
-        return Sum(tuple((e, 1) for e in instance.entries), int(instance.started))
+        return LinearSum(tuple((e, 1) for e in instance.entries), int(instance.started))
 
-    def ends(self, exits: Iterable[int]) -> Sum:
+    def exits(self, exits: Iterable[int]) -> LinearSum:
         """Whether the path ends after one of ``exits``."""
-        return Sum(tuple((self._end[n], 1) for n in exits), 0)
+        return LinearSum(tuple((self._end[n], 1) for n in exits), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class ExtraRows:
+class ConstraintRows:
     """Rows, and the names of the 0/1 variables that they need."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[LinearRow, ...]
     names: tuple[str, ...] = ()
 
 
 def constraint_rows(
-    calls: Calls, counts: Counts, constraint: Constraint, number: int, fresh: int
-) -> ExtraRows:
+    calls: CallStructure, counts: FlowCounts, constraint: Constraint, number: int, fresh: int
+) -> ConstraintRows:
     """The rows of one constraint; ``fresh`` is the index of the next new variable."""
     nodes = constraint.a | constraint.b
-    if isinstance(constraint.fact, Require):
+    if isinstance(constraint.fact, RequireFact):
         #   x >= 1
         executed = counts.executions(nodes)
-        return ExtraRows((at_most(constraint, f"u{number}", Sum((), 1), executed),))
-    if constraint.function is None and isinstance(constraint.fact, Linear):
+        return ConstraintRows((at_most(constraint, f"u{number}", LinearSum((), 1), executed),))
+    if constraint.function is None and isinstance(constraint.fact, LinearFact):
         total = weighted(counts, constraint.weights)
-        limit = Sum((), constraint.fact.number)
-        return ExtraRows(related(constraint, constraint.fact, f"u{number}", total, limit))
+        limit = LinearSum((), constraint.fact.number)
+        return ConstraintRows(related(constraint, constraint.fact, f"u{number}", total, limit))
     if constraint.function is None:
-        assert isinstance(constraint.fact, AtMost), "the other forms are within a function"
+        assert isinstance(constraint.fact, AtMostFact), "the other forms are within a function"
         total = counts.executions(nodes)
-        return ExtraRows(
-            (at_most(constraint, f"u{number}", total, Sum((), constraint.fact.count)),)
+        return ConstraintRows(
+            (at_most(constraint, f"u{number}", total, LinearSum((), constraint.fact.count)),)
         )
-    rows: list[Row] = []
+    rows: list[LinearRow] = []
     names: list[str] = []
     for instance in instances(calls, constraint):
         extra = instance_rows(calls, counts, constraint, instance, number, fresh + len(names))
         rows += extra.rows
         names += extra.names
-    return ExtraRows(tuple(rows), tuple(names))
+    return ConstraintRows(tuple(rows), tuple(names))
 
 
-def instances(calls: Calls, constraint: Constraint) -> list[Instance]:
+def instances(calls: CallStructure, constraint: Constraint) -> list[ContextInstance]:
     """The instances that a constraint has rows in.
 
     Those whose extents hold its places; where not to execute any is a violation, all.
     """
     assert constraint.function is not None
     found = calls.instances(constraint.a | constraint.b, constraint.function)
-    if not isinstance(constraint.fact, Linear) or constraint.fact.holds(0):
+    if not isinstance(constraint.fact, LinearFact) or constraint.fact.holds(0):
         return found
     graph = calls.graph
     known = {instance.context for instance in found}
@@ -123,13 +123,13 @@ def instances(calls: Calls, constraint: Constraint) -> list[Instance]:
 
 
 def instance_rows(
-    calls: Calls,
-    counts: Counts,
+    calls: CallStructure,
+    counts: FlowCounts,
     constraint: Constraint,
-    instance: Instance,
+    instance: ContextInstance,
     number: int,
     fresh: int,
-) -> ExtraRows:
+) -> ConstraintRows:
     """The rows of one constraint in one instance."""
     name = f"u{number}.c{instance.context}"
     a, b = (
@@ -137,52 +137,52 @@ def instance_rows(
         for nodes in (constraint.a, constraint.b)
     )
     n = counts.entries(instance)
-    if isinstance(constraint.fact, Linear):
+    if isinstance(constraint.fact, LinearFact):
         return linear_rows(calls, counts, constraint, constraint.fact, instance, name, a)
     x_a, x_b = counts.executions(a), counts.executions(b)
     m_a, m_b = (calls.most_per_invocation(nodes, instance.context) for nodes in (a, b))
     match constraint.fact:
-        case AtMost(count=k):
+        case AtMostFact(count=k):
             #   x_a <= k * N
-            return ExtraRows((at_most(constraint, name, x_a, n.times(k)),))
-        case Consistent():
+            return ConstraintRows((at_most(constraint, name, x_a, n.times(k)),))
+        case ConsistentFact():
             #   x_a - x_b <= M_a * cut,  x_b - x_a <= M_b * cut,
             #   cut = [the path ends in the middle of an invocation of this instance]
             #         + [the path starts in the middle of one]
-            cut = counts.ends(instance.cut).plus(Sum((), int(instance.partial)))
-            return ExtraRows(
+            cut = counts.exits(instance.cut).plus(LinearSum((), int(instance.partial)))
+            return ConstraintRows(
                 (
                     at_most(constraint, f"{name}.ab", x_a.minus(x_b), cut.times(m_a)),
                     at_most(constraint, f"{name}.ba", x_b.minus(x_a), cut.times(m_b)),
                 )
             )
-        case Conflict():
+        case ConflictFact():
             if not m_a or not m_b:
-                return ExtraRows(())
+                return ConstraintRows(())
             if instance.most > 1 or m_a == m_b == 1:
                 #   x_a / M_a + x_b / M_b <= N
                 m = m_a * m_b // gcd(m_a, m_b)
                 both = x_a.times(m // m_a).plus(x_b.times(m // m_b))
-                return ExtraRows((at_most(constraint, name, both, n.times(m)),))
+                return ConstraintRows((at_most(constraint, name, both, n.times(m)),))
             #   N <= 1:  x_a <= M_a * z,  x_b <= M_b * (N - z),  z in {0, 1}
-            z = Sum(((fresh, 1),), 0)
+            z = LinearSum(((fresh, 1),), 0)
             rows = (
                 at_most(constraint, f"{name}.a", x_a, z.times(m_a)),
                 at_most(constraint, f"{name}.b", x_b, n.minus(z).times(m_b)),
             )
-            return ExtraRows(rows, (f"runs_a.{name}",))
+            return ConstraintRows(rows, (f"runs_a.{name}",))
     raise AssertionError("the other forms are about the whole path")
 
 
 def linear_rows(
-    calls: Calls,
-    counts: Counts,
+    calls: CallStructure,
+    counts: FlowCounts,
     constraint: Constraint,
-    fact: Linear,
-    instance: Instance,
+    fact: LinearFact,
+    instance: ContextInstance,
     name: str,
     nodes: list[int],
-) -> ExtraRows:
+) -> ConstraintRows:
     """The rows of a linear constraint in one instance.
 
     With x = sum(w * x_n) and k its number, x <= k * N. If it is not monotone, an invocation that
@@ -195,8 +195,8 @@ def linear_rows(
     here = set(nodes)
     weights = [(n, w) for n, w in constraint.weights if n in here]
     entries = counts.entries(instance)
-    cut = counts.ends(instance.cut).plus(Sum((), int(instance.partial)))
-    rows: list[Row] = []
+    cut = counts.exits(instance.cut).plus(LinearSum((), int(instance.partial)))
+    rows: list[LinearRow] = []
     for sign in signs(fact):
         k = sign * fact.number
         limit = entries.times(k)
@@ -209,22 +209,22 @@ def linear_rows(
             limit = limit.plus(cut.times(max(0, p - k)))
         total = weighted(counts, weights).times(sign)
         rows.append(at_most(constraint, f"{name}.{'le' if sign > 0 else 'ge'}", total, limit))
-    return ExtraRows(tuple(rows))
+    return ConstraintRows(tuple(rows))
 
 
-def signs(fact: Linear) -> tuple[int, ...]:
+def signs(fact: LinearFact) -> tuple[int, ...]:
     """1 where the sum has an upper limit, -1 where it has a lower one."""
     return {"<=": (1,), ">=": (-1,), "=": (1, -1)}[fact.relation]
 
 
-def weighted(counts: Counts, weights: Iterable[tuple[int, int]]) -> Sum:
+def weighted(counts: FlowCounts, weights: Iterable[tuple[int, int]]) -> LinearSum:
     """``sum(w * x_n)``."""
-    return Sum((), 0).plus(*(counts.executions([n]).times(w) for n, w in weights))
+    return LinearSum((), 0).plus(*(counts.executions([n]).times(w) for n, w in weights))
 
 
 def related(
-    constraint: Constraint, fact: Linear, name: str, total: Sum, limit: Sum
-) -> tuple[Row, ...]:
+    constraint: Constraint, fact: LinearFact, name: str, total: LinearSum, limit: LinearSum
+) -> tuple[LinearRow, ...]:
     """``total relation limit`` as rows."""
     return tuple(
         at_most(constraint, f"{name}.{'le' if s > 0 else 'ge'}", total.times(s), limit.times(s))
@@ -232,16 +232,16 @@ def related(
     )
 
 
-def owner(calls: Calls, constraint: Constraint, node: int) -> int | None:
+def owner(calls: CallStructure, constraint: Constraint, node: int) -> int | None:
     """The instance whose extent holds ``node``."""
     assert constraint.function is not None
     return calls.activation(calls.graph.nodes[node].context, constraint.function)
 
 
-def at_most(constraint: Constraint, name: str, left: Sum, right: Sum) -> Row:
+def at_most(constraint: Constraint, name: str, left: LinearSum, right: LinearSum) -> LinearRow:
     """``left <= right`` as a row."""
     difference = left.minus(right)
-    return Row(
+    return LinearRow(
         name,
         str(constraint),
         difference.terms,

@@ -1,6 +1,6 @@
-"""Instances of a function in a supergraph: what one invocation of it may contain (rule 24).
+"""Instances of a function in a supergraph: the extent of one invocation (rule 24).
 
-An instance of f is a context whose function is f. Its extent is all of its nodes and those of
+An instance of f is a context whose function is f. Its extent is all of its nodes and the nodes of
 the contexts below it, except where a deeper context is itself an instance of f: in recursion each
 activation owns its own extent. It is entered N times on a path, through its call edges.
 """
@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
 
-__all__ = ["Calls", "Instance"]
+__all__ = ["CallStructure", "ContextInstance"]
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class ContextInstance:
     """One context of a function. ``entries`` are the call edges into it."""
 
     context: int
@@ -29,7 +29,7 @@ class Instance:
     cut: tuple[int, ...]  # exits that end the path in the middle of an invocation
 
 
-class Calls:
+class CallStructure:
     """The calling structure of a graph: who is below whom, and through which edges."""
 
     def __init__(self, nest: LoopNest) -> None:
@@ -59,13 +59,13 @@ class Calls:
             at = self.graph.contexts[at].parent
         return at is not None
 
-    def instances(self, nodes: Iterable[int], function: int) -> list[Instance]:
+    def instances(self, nodes: Iterable[int], function: int) -> list[ContextInstance]:
         """The instances of ``function`` whose extents hold ``nodes``, by context."""
         contexts = {self.graph.nodes[n].context for n in nodes}
         tops = {self.activation(c, function) for c in contexts} - {None}
         return [self.instance(top) for top in sorted(t for t in tops if t is not None)]
 
-    def instance(self, context: int) -> Instance:
+    def instance(self, context: int) -> ContextInstance:
         """The instance at ``context``."""
         graph = self.graph
         entries = tuple(self._into[context])
@@ -74,7 +74,7 @@ class Calls:
         whole = entry.context == context and entry.block.addr == graph.contexts[context].function
         most = started + sum(self.nest.most_edge(e) for e in entries)
         cut = tuple(n for n in graph.exits if self.cuts_short(n, context))
-        return Instance(
+        return ContextInstance(
             context, entries, started=started, partial=started and not whole, most=most, cut=cut
         )
 
@@ -104,4 +104,4 @@ class Calls:
             assert parent is not None, "top is above context"
             context = parent
         block = self.graph.nodes[node].block
-        return not (block.returns or block.last.flow is Flow.EXCEPTION_RETURN)
+        return not (block.returns or block.last.flow is ControlFlow.EXCEPTION_RETURN)

@@ -1,6 +1,6 @@
 """The loop nest of a supergraph, checked, and how often it lets each node execute.
 
-IPET bounds cycles only through their loops, and the path builder walks the nest, so both rest on
+IPET bounds cycles only through their loops, and the path builder walks the nest, so both assume
 these properties, which ``LoopNest.build`` verifies:
 
     a loop is entered at its header only, by exactly its entry edges
@@ -14,7 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
-from quoll.errors import ControlFlowError, Missing, MissingKind, UnansweredLoop, UnboundedLoop
+from quoll.errors import (
+    ControlFlowError,
+    MissingKind,
+    MissingStatement,
+    UnansweredLoop,
+    UnboundedLoop,
+)
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -59,7 +65,7 @@ class LoopNest:
         """Most passes through the body of ``loop`` per entry in which ``node`` executes.
 
         The bound for the header. Another node may execute in one pass more when the path starts
-        inside, as the first pass is a part of one; and it executes in one less when control
+        inside, as the first pass is incomplete; and it executes in one less when control
         leaves the loop only through the header, which then executes once more than the node.
         """
         header = self.graph.loops[loop].header
@@ -208,9 +214,9 @@ def checked_bounds(
             f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
             hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
             "loop PLACE at most n + 1",
-            parts=texts,
+            paragraphs=texts,
             missing=[
-                Missing(
+                MissingStatement(
                     addrs[text],
                     MissingKind.LOOPS,
                     text,
@@ -225,7 +231,7 @@ def checked_bounds(
 
 
 def per_element(cycles: Sequence[int | None]) -> str:
-    """What one more iteration costs in the contexts of a loop, if that is known of all."""
+    """The cost of one more iteration in the contexts of a loop, if known for all."""
     known = most(cycles)
     return "" if known is None else f"; unbounded because of this loop: {known} cycles per element"
 
@@ -237,7 +243,7 @@ def most(cycles: Sequence[int | None]) -> int | None:
 
 
 def totals(graph: Supergraph, bounds: Sequence[LoopBound]) -> dict[int, int]:
-    """Totals over the loop around; not where a part of a graph has lost that loop."""
+    """Totals over the loop around; not where a subgraph has lost that loop."""
     found: dict[int, int] = {}
     for b in bounds:
         parent = graph.loops[b.loop].parent

@@ -1,8 +1,8 @@
 """Loops whose bound has a name instead of a number: ``loop PLACE at most NAME + N`` (rule 27).
 
-A number in another fact holds whatever the parameter is, and so does a proof that is exact or no
-more than N. Another proof may be far too large to be of use: it stands beside the name, and holds
-where a number is given (``numbered``).
+A number in another fact holds for any parameter, and so does a proof that is exact or at most N.
+Another proof may be far too large to be of use: it stands with the name, and holds where a number
+is given (``numbered``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from loopbounds.places import facts_of_loops
 from loopbounds.proof.bound import LoopBound, NamedCount
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.errors import UsageError
-from quoll.facts import AtMost, Facts, LoopFact, LoopParameter, Source
+from quoll.facts import AtMostFact, Facts, FactSource, LoopFact, LoopParameter
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
 __all__ = [
-    "Parameter",
-    "Visits",
+    "LoopBoundParameter",
+    "VisitLimit",
     "loop_parameters",
     "named",
     "numbered",
@@ -32,16 +32,16 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class LoopBoundParameter:
     """A loop's bound: ``name + plus`` header executions per entry.
 
-    With ``nodes``: these execute ``name + plus`` times on the whole path, and every turn of the
-    loop passes one of them.
+    With ``nodes``: these execute ``name + plus`` times on the whole path, and every iteration of
+    the loop passes one of them.
     """
 
     name: str
     plus: int
-    source: Source | None = None  # the fact that says so
+    source: FactSource | None = None  # the fact that says so
     nodes: frozenset[int] = frozenset()
 
     def bound(self, value: int) -> int:
@@ -58,7 +58,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Visits:
+class VisitLimit:
     """These nodes together execute at most ``most`` times on a path, as ``assumption`` says."""
 
     nodes: frozenset[int]
@@ -66,7 +66,7 @@ class Visits:
     assumption: Assumption
 
 
-def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, Parameter]:
+def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, LoopBoundParameter]:
     """The parameter of each loop that a fact gives one, by loop index."""
     if not facts.of(LoopParameter):
         return {}
@@ -77,18 +77,20 @@ def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, 
     for loop, about in enumerate(stated):
         for fact in about:
             if (parameter := named.get(fact.source)) is not None:
-                found[loop] = Parameter(parameter.name, parameter.plus, fact.source)
+                found[loop] = LoopBoundParameter(parameter.name, parameter.plus, fact.source)
     for total in facts.of(LoopParameter):
         if total.total:
             nodes = counted_nodes(graph, total, locate_in(image))
             for loop in bounded_by(graph, nodes):
-                found.setdefault(loop, Parameter(total.name, total.plus, total.source, nodes))
+                found.setdefault(
+                    loop, LoopBoundParameter(total.name, total.plus, total.source, nodes)
+                )
     return found
 
 
 def counted_nodes(graph: Supergraph, fact: LoopParameter, locate: Locate) -> frozenset[int]:
     """The nodes whose executions a fact limits. Raises FactsError where they cannot be counted."""
-    limit = AtMost(fact.source, fact.place, 1, None)
+    limit = AtMostFact(fact.source, fact.place, 1, None)
     return frozenset(n for c in resolve_constraints(graph, Facts((limit,)), locate) for n in c.a)
 
 
@@ -102,28 +104,28 @@ def bounded_by(graph: Supergraph, nodes: frozenset[int]) -> list[int]:
 
 
 def returns(graph: Supergraph, loop: SuperLoop, without: frozenset[int]) -> bool:
-    """Whether a turn of the loop is possible without these nodes."""
-    seen, pending = {loop.header}, [loop.header]
+    """Whether an iteration of the loop is possible without these nodes."""
+    counted, pending = {loop.header}, [loop.header]
     while pending:
         for e in graph.successors[pending.pop()]:
             after = graph.edges[e].dst
             if after == loop.header:
                 return True
-            if after in loop.nodes and after not in without and after not in seen:
-                seen.add(after)
+            if after in loop.nodes and after not in without and after not in counted:
+                counted.add(after)
                 pending.append(after)
     return False
 
 
 def open_loops(
-    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter]
-) -> dict[int, Parameter]:
+    bounds: Sequence[LoopBound], parameters: Mapping[int, LoopBoundParameter]
+) -> dict[int, LoopBoundParameter]:
     """The parameters of the loops that no number decides."""
     decided = {b.loop for b in bounds if b.loop in parameters and decides(b, parameters[b.loop])}
     return {loop: p for loop, p in parameters.items() if loop not in decided}
 
 
-def decides(bound: LoopBound, parameter: Parameter) -> bool:
+def decides(bound: LoopBound, parameter: LoopBoundParameter) -> bool:
     """Whether a bound is used instead of the parameter."""
     if bound.bound is None:
         return False
@@ -131,7 +133,9 @@ def decides(bound: LoopBound, parameter: Parameter) -> bool:
 
 
 def numbered(
-    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter], values: Mapping[str, int]
+    bounds: Sequence[LoopBound],
+    parameters: Mapping[int, LoopBoundParameter],
+    values: Mapping[str, int],
 ) -> tuple[LoopBound, ...]:
     """``bounds`` with ``value + plus`` for the loops whose parameter has a value."""
     still = open_loops(bounds, parameters)
@@ -153,7 +157,7 @@ def numbered(
 
 
 def named(
-    bounds: Sequence[LoopBound], parameters: Mapping[int, Parameter]
+    bounds: Sequence[LoopBound], parameters: Mapping[int, LoopBoundParameter]
 ) -> tuple[LoopBound, ...]:
     """``bounds`` with the parameter as the evidence of the loops that no number decides."""
     still = open_loops(bounds, parameters)
@@ -165,11 +169,13 @@ def named(
     )
 
 
-def visits(parameters: Mapping[int, Parameter], values: Mapping[str, int]) -> tuple[Visits, ...]:
+def visits(
+    parameters: Mapping[int, LoopBoundParameter], values: Mapping[str, int]
+) -> tuple[VisitLimit, ...]:
     """The limits of counted nodes whose parameter has a value."""
     known = dict.fromkeys(p for p in parameters.values() if p.nodes and p.name in values)
     return tuple(
-        Visits(
+        VisitLimit(
             p.nodes,
             values[p.name] + p.plus,
             LOOP_FACT.of(str(p.source), evidence=str(p.numbered(values))),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.instance import Calls
+from ilp.constraints.instance import CallStructure
 from pipeline.costs import Costs
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 
@@ -15,11 +15,11 @@ __all__ = ["GraphRegion", "iteration_of", "region_below"]
 
 @dataclass(frozen=True, slots=True)
 class GraphRegion:
-    """``graph`` is the part; ``nodes``, ``edges``, ``loops``: the indices it had in the whole.
-
+    """``graph`` is the subgraph; ``nodes``, ``edges``, ``loops``: its indices in the whole graph.
     Contexts keep their numbers, so constraints of functions above the region see an invocation
-    that began before the path does. A path through the part ends where it leaves the region
-    (``leaving``, edges of the whole) or where the whole path ends (``ending``, nodes of the whole).
+        that began before the path does. A path through the subgraph ends where it leaves the region
+        (``leaving``, edges of the whole) or where the whole path ends (``ending``, nodes of the
+        whole).
     """
 
     graph: Supergraph
@@ -30,18 +30,18 @@ class GraphRegion:
     ending: tuple[int, ...]
 
     def with_exits(self, nodes: Iterable[int]) -> Supergraph:
-        """The part with only these exits, given as nodes of the whole."""
+        """The subgraph with only these exits, given as nodes of the whole graph."""
         number = {old: new for new, old in enumerate(self.nodes)}
         return replace(self.graph, exits=tuple(sorted({number[n] for n in nodes})))
 
     def costs(self, costs: Costs) -> Costs:
-        """The costs of the part."""
+        """The costs of the subgraph."""
         return Costs(
             tuple(costs.nodes[n] for n in self.nodes), tuple(costs.edges[e] for e in self.edges)
         )
 
     def constraint(self, constraint: Constraint) -> Constraint:
-        """The constraint on the nodes of the part."""
+        """The constraint on the nodes of the subgraph."""
         number = {old: new for new, old in enumerate(self.nodes)}
         a, b = (
             frozenset(number[n] for n in nodes if n in number)
@@ -51,12 +51,12 @@ class GraphRegion:
         return replace(constraint, a=a, b=b, weights=weights)
 
 
-def region_below(calls: Calls, context: int, entry: int) -> GraphRegion:
+def region_below(calls: CallStructure, context: int, entry: int) -> GraphRegion:
     """All that one invocation of ``context`` may do, from its node ``entry``."""
     graph = calls.graph
     inside = [calls.below(node.context, context) for node in graph.nodes]
     loops = tuple(loop.index for loop in graph.loops if inside[loop.header])
-    return part_of(graph, inside, entry, loops, frozenset())
+    return region_of(graph, inside, entry, loops, frozenset())
 
 
 def iteration_of(graph: Supergraph, loop: int) -> GraphRegion:
@@ -69,10 +69,10 @@ def iteration_of(graph: Supergraph, loop: int) -> GraphRegion:
     for inner in graph.loops:  # outer loops come first
         if inner.parent == loop or inner.parent in loops:
             loops[inner.index] = None
-    return part_of(graph, inside, whole.header, tuple(loops), frozenset(whole.backs))
+    return region_of(graph, inside, whole.header, tuple(loops), frozenset(whole.backs))
 
 
-def part_of(
+def region_of(
     graph: Supergraph,
     inside: Sequence[bool],
     entry: int,
@@ -87,26 +87,26 @@ def part_of(
     leaving = tuple(sorted(i for i in out if not inside[graph.edges[i].dst] or i in without))
     ending = tuple(n for n in graph.exits if inside[n])
     exits = {graph.edges[i].src for i in leaving} | set(ending)
-    moved = tuple(
+    renumbered = tuple(
         SuperEdge(number[e.src], number[e.dst], e.kind) for e in (graph.edges[i] for i in edges)
     )
-    part = Supergraph(
+    subgraph = Supergraph(
         contexts=graph.contexts,
         nodes=tuple(graph.nodes[n] for n in nodes),
-        edges=moved,
-        successors=adjacency(len(nodes), [e.src for e in moved]),
-        predecessors=adjacency(len(nodes), [e.dst for e in moved]),
+        edges=renumbered,
+        successors=adjacency(len(nodes), [e.src for e in renumbered]),
+        predecessors=adjacency(len(nodes), [e.dst for e in renumbered]),
         entry=number[entry],
         exits=tuple(number[n] for n in sorted(exits)),
         loops=inner_loops(graph, loops, number, edges),
     )
-    return GraphRegion(part, nodes, edges, loops, leaving, ending)
+    return GraphRegion(subgraph, nodes, edges, loops, leaving, ending)
 
 
-def adjacency(size: int, ends: list[int]) -> tuple[tuple[int, ...], ...]:
-    """Per node, the indices of the edges whose end in ``ends`` it is."""
+def adjacency(size: int, endpoints: list[int]) -> tuple[tuple[int, ...], ...]:
+    """Per node, the indices of the edges whose end in ``endpoints`` it is."""
     lists: list[list[int]] = [[] for _ in range(size)]
-    for edge, node in enumerate(ends):
+    for edge, node in enumerate(endpoints):
         lists[node].append(edge)
     return tuple(map(tuple, lists))
 
@@ -114,13 +114,14 @@ def adjacency(size: int, ends: list[int]) -> tuple[tuple[int, ...], ...]:
 def inner_loops(
     graph: Supergraph, loops: tuple[int, ...], nodes: dict[int, int], edges: tuple[int, ...]
 ) -> tuple[SuperLoop, ...]:
-    """The loops of the part. One whose header is the entry loses the entry edges from outside."""
+    """The loops of the subgraph. A loop whose header is the entry loses the entry edges from
+    outside."""
     new_loop = {old: new for new, old in enumerate(loops)}
     new_edge = {old: new for new, old in enumerate(edges)}
-    moved = []
+    renumbered = []
     for old in loops:
         loop = graph.loops[old]
-        moved.append(
+        renumbered.append(
             SuperLoop(
                 index=new_loop[old],
                 header=nodes[loop.header],
@@ -130,4 +131,4 @@ def inner_loops(
                 parent=None if loop.parent is None else new_loop.get(loop.parent),
             )
         )
-    return tuple(moved)
+    return tuple(renumbered)

@@ -3,5 +3,5 @@
 Takes the counts of a solution and the loop nest.
 Gives the steps of a worst path; a tree of calls; every rule that a given path breaks.
 Source: docs/ilp.md (an Eulerian trail along the loop nest); rules 18 and 23 of docs/soundness.md.
-Names: path.build_path, check.violations, tree.fold, outline.outline, solution.WorstPath.
+Names: path_from_counts.build_path, path_check.violations, tree.fold, outline.outline.
 """

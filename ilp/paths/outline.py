@@ -9,96 +9,96 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ilp.paths.solution import PathStep, Solution
-from pipeline.costs import Cause, Costs
+from ilp.paths.solution import IlpSolution, PathStep
+from pipeline.costs import CostCause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Outline", "Stretch", "outline", "spent_at"]
+__all__ = ["PathOutline", "PathSection", "outline", "spent_at"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """What an outline's part is about: a call (``loop`` is None), or a loop of that context."""
+class PathSection:
+    """The subject of an outline: a call (``loop`` is None), or a loop of that context."""
 
     context: int
     loop: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """A call or loop on a path. ``parts`` are in the order in which the path meets them first.
+class PathOutline:
+    """A call or loop on a path. ``children`` are in the order in which the path meets them first.
 
-    ``entries`` is how often it was called or entered, ``rounds`` how often the header of a loop
-    executed; ``own`` and ``total`` are cycles by cause, without and with the parts inside.
+    ``entries`` is how often it was called or entered, ``iterations`` how often the header of a loop
+    executed; ``own`` and ``total`` are cycles by cause, without and with the children.
     """
 
-    stretch: Stretch
+    stretch: PathSection
     entries: int
-    rounds: int
+    iterations: int
     own: tuple[int, ...]
     total: tuple[int, ...]
     blocks: tuple[tuple[int, int, int], ...]  # (node, executions, cycles), by node
-    parts: tuple[Outline, ...]
+    children: tuple[PathOutline, ...]
 
     @property
     def cycles(self) -> int:
-        """All cycles, those of the parts included."""
+        """All cycles, children included."""
         return sum(self.total)
 
-    def walk(self) -> Iterator[tuple[tuple[Outline, ...], Outline]]:
-        """Every part with those around it, outermost first, before the parts inside it."""
-        pending: list[tuple[tuple[Outline, ...], Outline]] = [((), self)]
+    def walk(self) -> Iterator[tuple[tuple[PathOutline, ...], PathOutline]]:
+        """Every section with the sections around it, outermost first, before its children."""
+        pending: list[tuple[tuple[PathOutline, ...], PathOutline]] = [((), self)]
         while pending:
             around, at = pending.pop()
             yield around, at
-            pending += [((*around, at), part) for part in reversed(at.parts)]
+            pending += [((*around, at), child) for child in reversed(at.children)]
 
 
 @dataclass(slots=True)
-class _Tally:
-    """What one stretch uses."""
+class _SectionTally:
+    """The cost of one section."""
 
     entries: int = 0
-    rounds: int = 0
-    own: list[int] = field(default_factory=lambda: [0] * len(Cause))
+    iterations: int = 0
+    own: list[int] = field(default_factory=lambda: [0] * len(CostCause))
     blocks: list[tuple[int, int, int]] = field(default_factory=list)
-    parts: list[Stretch] = field(default_factory=list)
+    children: list[PathSection] = field(default_factory=list)
 
 
 def outline(
-    graph: Supergraph, costs: Costs, solution: Solution, steps: Sequence[PathStep] = ()
-) -> Outline:
+    graph: Supergraph, costs: Costs, solution: IlpSolution, steps: Sequence[PathStep] = ()
+) -> PathOutline:
     """The outline of the counts of a solution, in the order of ``steps`` as far as they go.
 
-    Its cycles are those that the counts add up to. Raises ValueError if there are no counts.
+    Its cycles are the sum over the counts. Raises ValueError if there are no counts.
     """
     if not solution.nodes:
         raise ValueError("there are no counts")
-    chains = _Chains(graph)
-    tallies: dict[Stretch, _Tally] = {}
+    chains = _SectionChains(graph)
+    tallies: dict[PathSection, _SectionTally] = {}
     for node in dict.fromkeys([*(step.node for step in steps), *range(len(graph.nodes))]):
         if solution.nodes[node]:
             _open(tallies, chains.of(node))
             _charge(graph, costs, solution, tallies[chains.of(node)[-1]], node)
     for loop in graph.loops:
-        tally = tallies.get(Stretch(graph.nodes[loop.header].context, loop.index))
+        tally = tallies.get(PathSection(graph.nodes[loop.header].context, loop.index))
         if tally is not None:
             started = int(graph.entry in loop.nodes)
             tally.entries = started + sum(solution.edges[e] for e in loop.entries)
-            tally.rounds = solution.nodes[loop.header]
+            tally.iterations = solution.nodes[loop.header]
     top = chains.of(graph.entry)
     for stretch in top:
         if stretch.loop is None:
             tallies[stretch].entries += 1
     for e, edge in enumerate(graph.edges):
         if edge.kind is EdgeKind.CALL and solution.edges[e]:
-            tallies[Stretch(graph.nodes[edge.dst].context, None)].entries += solution.edges[e]
+            tallies[PathSection(graph.nodes[edge.dst].context, None)].entries += solution.edges[e]
     return _built(tallies, top[0])
 
 
-def spent_at(graph: Supergraph, costs: Costs, solution: Solution, node: int) -> list[int]:
-    """What all executions of ``node`` cost by cause, the edges out of it included."""
+def spent_at(graph: Supergraph, costs: Costs, solution: IlpSolution, node: int) -> list[int]:
+    """The cycles of all executions of ``node`` by cause, its outgoing edges included."""
     spent = [solution.nodes[node] * cycles for cycles in costs.nodes[node]]
     for e in graph.successors[node]:
         if solution.edges[e]:
@@ -108,14 +108,16 @@ def spent_at(graph: Supergraph, costs: Costs, solution: Solution, node: int) -> 
     return spent
 
 
-def _charge(graph: Supergraph, costs: Costs, solution: Solution, tally: _Tally, node: int) -> None:
-    """Add what all executions of ``node`` cost."""
+def _charge(
+    graph: Supergraph, costs: Costs, solution: IlpSolution, tally: _SectionTally, node: int
+) -> None:
+    """Add the cycles of all executions of ``node``."""
     spent = spent_at(graph, costs, solution, node)
     tally.own = [a + b for a, b in zip(tally.own, spent, strict=True)]
     tally.blocks.append((node, solution.nodes[node], sum(spent)))
 
 
-class _Chains:
+class _SectionChains:
     """The stretches around each node, outermost first."""
 
     def __init__(self, graph: Supergraph) -> None:
@@ -124,9 +126,9 @@ class _Chains:
         for loop in graph.loops:
             for node in loop.nodes:
                 self._loops[node].append(loop.index)
-        self._known: dict[int, tuple[Stretch, ...]] = {}
+        self._known: dict[int, tuple[PathSection, ...]] = {}
 
-    def of(self, node: int) -> tuple[Stretch, ...]:
+    def of(self, node: int) -> tuple[PathSection, ...]:
         """The chain of ``node``."""
         if node not in self._known:
             graph = self._graph
@@ -134,43 +136,43 @@ class _Chains:
             for loop in self._loops[node]:
                 header = graph.nodes[graph.loops[loop].header]
                 within.setdefault(header.context, []).append(loop)
-            chain: list[Stretch] = []
+            chain: list[PathSection] = []
             at: int | None = graph.nodes[node].context
             while at is not None:
-                chain += [Stretch(at, loop) for loop in reversed(within.get(at, []))]
-                chain.append(Stretch(at, None))
+                chain += [PathSection(at, loop) for loop in reversed(within.get(at, []))]
+                chain.append(PathSection(at, None))
                 at = graph.contexts[at].parent
             self._known[node] = tuple(reversed(chain))
         return self._known[node]
 
 
-def _open(tallies: dict[Stretch, _Tally], chain: Sequence[Stretch]) -> None:
+def _open(tallies: dict[PathSection, _SectionTally], chain: Sequence[PathSection]) -> None:
     """Add the stretches that the path has not met."""
     for position, stretch in enumerate(chain):
         if stretch not in tallies:
-            tallies[stretch] = _Tally()
+            tallies[stretch] = _SectionTally()
             if position:
-                tallies[chain[position - 1]].parts.append(stretch)
+                tallies[chain[position - 1]].children.append(stretch)
 
 
-def _built(tallies: dict[Stretch, _Tally], top: Stretch) -> Outline:
-    """The finished outline, parts before what they are in."""
+def _built(tallies: dict[PathSection, _SectionTally], top: PathSection) -> PathOutline:
+    """The finished outline, children before their parents."""
     order, pending = [], [top]
     while pending:
         order.append(at := pending.pop())
-        pending += tallies[at].parts
-    done: dict[Stretch, Outline] = {}
+        pending += tallies[at].children
+    done: dict[PathSection, PathOutline] = {}
     for at in reversed(order):
         tally = tallies[at]
-        parts = tuple(done[part] for part in tally.parts)
-        columns = zip(tally.own, *(part.total for part in parts), strict=True)  # by cause
-        done[at] = Outline(
+        children = tuple(done[child] for child in tally.children)
+        columns = zip(tally.own, *(child.total for child in children), strict=True)  # by cause
+        done[at] = PathOutline(
             at,
             tally.entries,
-            tally.rounds,
+            tally.iterations,
             tuple(tally.own),
             tuple(map(sum, columns)),
             tuple(sorted(tally.blocks)),
-            parts,
+            children,
         )
     return done[top]

@@ -1,14 +1,14 @@
-"""The answer of the integer program: a proven bound and the counts that reach it."""
+"""The solution of the integer program: a proven bound and the counts that reach it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PathStep", "Solution", "WorstPath"]
+__all__ = ["IlpSolution", "PathStep", "WorstPath"]
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class IlpSolution:
     """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly.
 
     Counts are empty when a time limit left none that satisfy every row.
@@ -19,7 +19,7 @@ class Solution:
     nodes: tuple[int, ...]  # executions per node
     edges: tuple[int, ...]  # traversals per edge
     solver: str  # name and version
-    method: str = ""  # what the bound rests on, as ``ilp.solvers.solve`` names it
+    method: str = ""  # what the bound depends on, as ``ilp.solvers.solve`` names it
 
 
 @dataclass(frozen=True, slots=True)

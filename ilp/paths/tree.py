@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from ilp.paths.solution import PathStep
-from pipeline.costs import Cause, Costs
+from pipeline.costs import CostCause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import Supergraph
 
@@ -44,14 +44,14 @@ class CallTree:
 
 
 def fold(graph: Supergraph, costs: Costs, steps: Sequence[PathStep]) -> CallTree:
-    """The tree of a path, from the root context. The cycles of the root are those of the path.
+    """The tree of a path, from the root context. The cycles of the root are the cycles of the path.
 
     Nodes and edges are counted first, so that a path of millions of steps takes seconds.
     """
     nodes = Counter(map(attrgetter("node"), steps))  # in order of the first step in each
     edges = Counter(map(attrgetter("edge"), steps))
     edges.pop(None, None)
-    tallies: dict[int, Tally] = {}
+    tallies: dict[int, ContextTally] = {}
     for node, count in nodes.items():
         context = graph.nodes[node].context
         if context not in tallies:
@@ -72,8 +72,8 @@ def fold(graph: Supergraph, costs: Costs, steps: Sequence[PathStep]) -> CallTree
 
 
 @dataclass(slots=True)
-class Tally:
-    """What one context has used so far."""
+class ContextTally:
+    """The cycles of one context so far."""
 
     invocations: int = 0
     blocks: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
@@ -81,8 +81,8 @@ class Tally:
 
     def spend(self, addr: int, count: int, cycles: Sequence[int], *, executed: bool) -> None:
         """Add ``count`` times ``cycles`` of the block at ``addr``: of its executions, or others."""
-        executions, spent = self.blocks.get(addr, (0, [0] * len(Cause)))
-        for cause in Cause:
+        executions, spent = self.blocks.get(addr, (0, [0] * len(CostCause)))
+        for cause in CostCause:
             spent[cause] += count * cycles[cause]
         self.blocks[addr] = executions + count * executed, spent
 
@@ -96,17 +96,17 @@ def chain(graph: Supergraph, context: int) -> list[int]:
     return found[::-1]
 
 
-def open_chain(graph: Supergraph, tallies: dict[int, Tally], context: int) -> None:
+def open_chain(graph: Supergraph, tallies: dict[int, ContextTally], context: int) -> None:
     """Add ``context``, and those above it that the path has not met."""
     for at in chain(graph, context):
         if at not in tallies:
-            tallies[at] = Tally()
+            tallies[at] = ContextTally()
             parent = graph.contexts[at].parent
             if parent is not None:
                 tallies[parent].callees.append(at)
 
 
-def built(graph: Supergraph, tallies: Mapping[int, Tally], top: int) -> CallTree:
+def built(graph: Supergraph, tallies: Mapping[int, ContextTally], top: int) -> CallTree:
     """The finished tree below the context ``top``: callees before their callers."""
     order, pending = [], [top]
     while pending:
@@ -134,6 +134,6 @@ def built(graph: Supergraph, tallies: Mapping[int, Tally], top: int) -> CallTree
     return done[top]
 
 
-def added(parts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def added(costs: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Cycles by cause, summed."""
-    return tuple(sum(part[cause] for part in parts) for cause in Cause)
+    return tuple(sum(cost[cause] for cost in costs) for cause in CostCause)

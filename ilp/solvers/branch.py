@@ -7,8 +7,8 @@ infeasible only if that is certified too: by a bound below 0 of the elastic prog
 
     maximise -sum(s + t)  subject to  rows with slack:  A x - s + t = b,  A x - s <= b
 
-whose maximum is 0 exactly if the rows can be satisfied. The solver proposes, nothing of what it
-says is taken on trust.
+whose maximum is 0 exactly if the rows can be satisfied. The solver proposes; every result is
+certified.
 
 Source: Land and Doig (1960), best bound first; Chinneck, "Feasibility and infeasibility in
 optimization" (2008) for elastic programs.
@@ -23,17 +23,24 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, isfinite
 
-from ilp.solvers.answer import Answer, Basis, Figure, Solver, Status
 from ilp.solvers.certificate import certified_bound
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
+from ilp.solvers.solver_result import Figure, SimplexBasis, Solver, SolverResult, SolverStatus
 
-__all__ = ["INTEGRAL", "Search", "at_stake", "branch_and_bound", "exact_values", "proved_empty"]
+__all__ = [
+    "INTEGRAL",
+    "SearchResult",
+    "at_stake",
+    "branch_and_bound",
+    "exact_values",
+    "proved_empty",
+]
 
 INTEGRAL = 1e-5  # a count this near to an integer is tried as that integer, then checked exactly
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchResult:
     """``bound`` is proved; ``values`` satisfy every row exactly, None if none were found."""
 
     bound: int | None  # None: it is proved that there are no values
@@ -47,20 +54,20 @@ class OpenSubproblem:
 
     bound: int
     number: int
-    model: Model
+    model: IntegerProgram
     counts: tuple[Figure, ...]
-    basis: Basis | None
+    basis: SimplexBasis | None
 
     def __lt__(self, other: OpenSubproblem) -> bool:
         return (-self.bound, self.number) < (-other.bound, other.number)
 
 
 def branch_and_bound(
-    model: Model, root: Answer, solver: Solver, most: int, deadline: float | None
-) -> Search | None:
+    model: IntegerProgram, root: SolverResult, solver: Solver, most: int, deadline: float | None
+) -> SearchResult | None:
     """The search from the relaxation ``root``; it ends early after ``most`` subproblems or at the
     deadline (of ``time.monotonic``). None if not even the root has a certificate."""
-    tree = Tree(model, solver)
+    tree = SearchTree(model, solver)
     first = tree.certified(model, root, None)
     if first is None:
         return None
@@ -70,13 +77,13 @@ def branch_and_bound(
         if deadline is not None and now >= deadline:
             break
         tree.branch(None if deadline is None else deadline - now)
-    return Search(tree.bound(), tree.best, tree.solved)
+    return SearchResult(tree.bound(), tree.best, tree.solved)
 
 
-class Tree:
+class SearchTree:
     """The subproblems: open ones, and the bounds of those that could not be decided."""
 
-    def __init__(self, model: Model, solver: Solver) -> None:
+    def __init__(self, model: IntegerProgram, solver: Solver) -> None:
         self._model, self._solver = model, solver
         self._open: list[OpenSubproblem] = []
         self._closed: int | None = None  # largest bound of a leaf that is neither solved nor empty
@@ -88,7 +95,7 @@ class Tree:
         return None if self.best is None else self._model.value(self.best)
 
     def bound(self) -> int | None:
-        """What no counts exceed; None if every subproblem is empty."""
+        """An upper bound of all counts; None if every subproblem is empty."""
         bounds = (self.reached(), self._closed, self._open[0].bound if self._open else None)
         return max((b for b in bounds if b is not None), default=None)
 
@@ -99,22 +106,24 @@ class Tree:
         rest = [b for b in (self.reached(), self._closed) if b is not None]
         return self._open[0].bound > max(rest, default=self._open[0].bound - 1)
 
-    def certified(self, model: Model, answer: Answer, parent: int | None) -> int | None:
+    def certified(
+        self, model: IntegerProgram, result: SolverResult, parent: int | None
+    ) -> int | None:
         """The certificate of a relaxation, or the parent's if that is smaller."""
-        own = None if answer.duals is None else certified_bound(model, answer.duals)
+        own = None if result.duals is None else certified_bound(model, result.duals)
         return min((b for b in (own, parent) if b is not None), default=None)
 
-    def add(self, model: Model, answer: Answer, bound: int) -> None:
+    def add(self, model: IntegerProgram, result: SolverResult, bound: int) -> None:
         """File a solved relaxation whose bound is certified."""
-        values = exact_values(model, answer)
+        values = exact_values(model, result)
         if values is not None:
             self.best = max(values, self.best or values, key=self._model.value)
             if self._model.value(values) == bound:
                 return
-        if answer.values is None or not fractional(answer.values):
+        if result.values is None or not fractional(result.values):
             self._closed = bound if self._closed is None else max(self._closed, bound)
             return
-        one = OpenSubproblem(bound, self.solved, model, answer.values, answer.basis)
+        one = OpenSubproblem(bound, self.solved, model, result.values, result.basis)
         heapq.heappush(self._open, one)
 
     def branch(self, seconds: float | None) -> None:
@@ -124,19 +133,19 @@ class Tree:
         assert j is not None, "only fractional subproblems are open"
         low = floor(parent.counts[j])
         for child in (at_most(parent.model, j, low), at_least(parent.model, j, low + 1)):
-            answer = self._solver.solve(child, relaxed=True, seconds=seconds, start=parent.basis)
+            result = self._solver.solve(child, relaxed=True, seconds=seconds, start=parent.basis)
             self.solved += 1
-            if answer.status is Status.INFEASIBLE and proved_empty(
+            if result.status is SolverStatus.INFEASIBLE and proved_empty(
                 child, self._solver, seconds, parent.basis
             ):
                 continue
-            bound = self.certified(child, answer, parent.bound)
+            bound = self.certified(child, result, parent.bound)
             assert bound is not None, "a parent is certified"
-            self.add(child, answer, bound)
+            self.add(child, result, bound)
 
 
 def proved_empty(
-    model: Model, solver: Solver, seconds: float | None, start: Basis | None = None
+    model: IntegerProgram, solver: Solver, seconds: float | None, start: SimplexBasis | None = None
 ) -> bool:
     """Whether it is certified that no counts satisfy the rows."""
     if any(most < 0 for most in model.upper):
@@ -167,39 +176,39 @@ def at_stake(values: Sequence[Figure], objective: Sequence[int]) -> int | None:
     """
 
     def cycles(j: int) -> Fraction:
-        part = Fraction(values[j])
-        return abs(part - round(part)) * (1 + abs(objective[j]))
+        fraction = Fraction(values[j])
+        return abs(fraction - round(fraction)) * (1 + abs(objective[j]))
 
     return max(fractional(values), key=cycles, default=None)
 
 
-def exact_values(model: Model, answer: Answer) -> tuple[int, ...] | None:
+def exact_values(model: IntegerProgram, result: SolverResult) -> tuple[int, ...] | None:
     """The values as integers if they are integral and satisfy every row exactly."""
-    if answer.values is None or not all(
-        isinstance(x, Fraction) or isfinite(x) for x in answer.values
+    if result.values is None or not all(
+        isinstance(x, Fraction) or isfinite(x) for x in result.values
     ):
         return None
-    if fractional(answer.values):
+    if fractional(result.values):
         return None
-    values = tuple(map(round, answer.values))
+    values = tuple(map(round, result.values))
     return None if model.violations(values) else values
 
 
-def at_most(model: Model, j: int, most: int) -> Model:
+def at_most(model: IntegerProgram, j: int, most: int) -> IntegerProgram:
     """The subproblem in which variable ``j`` is at most ``most``; its limit never grows."""
     limit = min(most, model.upper[j])  # a wrong solver's count may be beyond it
     return replace(model, upper=(*model.upper[:j], limit, *model.upper[j + 1 :]))
 
 
-def at_least(model: Model, j: int, least: int) -> Model:
+def at_least(model: IntegerProgram, j: int, least: int) -> IntegerProgram:
     """The subproblem in which variable ``j`` is at least ``least``."""
     name = f"branch{len(model.rows)}.{model.names[j]}"
-    return model.with_rows([Row(name, "branch", ((j, -1),), equal=False, rhs=-least)])
+    return model.with_rows([LinearRow(name, "branch", ((j, -1),), equal=False, rhs=-least)])
 
 
-def elastic_program(model: Model) -> Model:
+def elastic_program(model: IntegerProgram) -> IntegerProgram:
     """The program that minimises by how much the rows are violated in total."""
-    rows: list[Row] = []
+    rows: list[LinearRow] = []
     upper: list[int] = []
     first = len(model.names)
     for row in model.rows:
@@ -212,4 +221,4 @@ def elastic_program(model: Model) -> Model:
         rows.append(replace(row, terms=(*row.terms, *slack)))
     names = (*model.names, *(f"slack{i}" for i in range(len(upper))))
     objective = (*[0] * first, *[-1] * len(upper))
-    return Model(names, (*model.upper, *upper), tuple(objective), 0, tuple(rows))
+    return IntegerProgram(names, (*model.upper, *upper), tuple(objective), 0, tuple(rows))

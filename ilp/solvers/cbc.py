@@ -4,7 +4,7 @@ Its program is called directly. PuLP's own interface splits the command line at 
 reads counts from text with eight digits, and does not hand on the dual bound; for 50,000
 variables it takes 1.0 s to build and write what ``to_mps`` writes in a fraction of that. Here the
 solution is read from the binary file that CBC saves, which holds doubles. CBC's integer
-preprocessing is off: it has turned a feasible program into counts that break a row.
+preprocessing is off: it has produced counts that violate a row of a feasible program.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from struct import Struct, unpack_from
 from typing import ClassVar
 
-from ilp.solvers.answer import GRACE, Answer, Basis, Status
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import GRACE, SimplexBasis, SolverResult, SolverStatus
 from quoll.errors import SolverError
 from quoll.processes import children
 from quoll.processes.children import content_of, path_of, unnamed
@@ -43,7 +43,7 @@ class Cbc:
     """``path`` is the program; None: the one in PuLP's wheel."""
 
     path: Path | None = None
-    asked_first: ClassVar[bool] = True
+    preferred: ClassVar[bool] = True
 
     @cached_property
     def program(self) -> Path:
@@ -62,9 +62,14 @@ class Cbc:
         return named(self.program)
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
-        """See ``ilp.solvers.answer.Solver``."""
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
+        """See ``ilp.solvers.solver_result.Solver``."""
         content = to_mps(model, relaxed=relaxed)
         with files_in_memory(content) as (mps, text, binary):
             command = [str(self.program), path_of(mps), "-max"]
@@ -78,16 +83,16 @@ class Cbc:
             limit = None if seconds is None else seconds + GRACE
             log = run(command, timeout=limit, files=(mps, text, binary))
             if log is None:
-                return Answer(Status.STOPPED, None, None, None)
+                return SolverResult(SolverStatus.STOPPED, None, None, None)
             verdict = content_of(text).decode("ascii", "replace").partition("\n")[0]
             if "read with 0 errors" not in log or not verdict:
                 raise failure(log)
-            return read_answer(model, verdict, log, content_of(binary), relaxed=relaxed)
+            return read_result(model, verdict, log, content_of(binary), relaxed=relaxed)
 
 
 @cache
 def named(program: Path) -> str:
-    """Name and version, as the program says: asked once, not for each start of paths."""
+    """Name and version, as the program prints them: queried once, not for each start of paths."""
     output = run([str(program), "-quit"], timeout=GRACE)
     version = re.search(r"Version: (\S+)", output or "")
     return f"CBC {version[1]}" if version else "CBC"
@@ -116,7 +121,7 @@ def files_in_memory(model: str) -> Iterator[tuple[int, int, int]]:
 
 
 def run(command: list[str], *, timeout: float | None, files: Sequence[int] = ()) -> str | None:
-    """What the program prints; None if it had to be stopped. Raises SolverError if it fails."""
+    """The output of the program; None if it was stopped. Raises SolverError if it fails."""
     try:
         done = children.run(command, seconds=timeout, most=timeout, files=files)
     except OSError as error:
@@ -135,7 +140,7 @@ def run(command: list[str], *, timeout: float | None, files: Sequence[int] = ())
 
 
 def failure(log: str) -> SolverError:
-    """The error for a run that ended without an answer."""
+    """The error for a run that ended without a result."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Total time")]
     return SolverError(
@@ -144,19 +149,23 @@ def failure(log: str) -> SolverError:
     )
 
 
-def read_answer(model: Model, verdict: str, log: str, binary: bytes, *, relaxed: bool) -> Answer:
-    """The answer behind the first line of CBC's solution file."""
+def read_result(
+    model: IntegerProgram, verdict: str, log: str, binary: bytes, *, relaxed: bool
+) -> SolverResult:
+    """The result after the first line of CBC's solution file."""
     words = verdict.lower()
     if words.startswith(("infeasible", "integer infeasible")):
-        return Answer(Status.INFEASIBLE, None, None, None)
+        return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
     if words.startswith("optimal"):
         values, duals, objective = read_binary(model, binary)
-        return Answer(Status.OPTIMAL, values, objective, duals if relaxed else None)
+        return SolverResult(SolverStatus.OPTIMAL, values, objective, duals if relaxed else None)
     if words.startswith("stopped"):
         if relaxed or "no integer solution" in words:
-            return Answer(Status.STOPPED, None, None if relaxed else upper_bound(log), None)
+            return SolverResult(
+                SolverStatus.STOPPED, None, None if relaxed else upper_bound(log), None
+            )
         values, _, _ = read_binary(model, binary)
-        return Answer(Status.STOPPED, values, upper_bound(log), None)
+        return SolverResult(SolverStatus.STOPPED, values, upper_bound(log), None)
     raise failure(f"{log}\n{verdict or 'its solution file is empty'}")
 
 
@@ -166,7 +175,9 @@ def upper_bound(log: str) -> float | None:
     return float(printed[-1]) + 0.001 if printed else None
 
 
-def read_binary(model: Model, data: bytes) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+def read_binary(
+    model: IntegerProgram, data: bytes
+) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Values, row duals and objective from the file of ``-saveSolution``.
 
     Layout (CbcSolver.cpp, saveSolution): rows and columns as 32-bit integers, then as doubles the
@@ -184,7 +195,7 @@ def read_binary(model: Model, data: bytes) -> tuple[tuple[float, ...], tuple[flo
     return values, duals, figures[0]
 
 
-def to_mps(model: Model, *, relaxed: bool) -> str:
+def to_mps(model: IntegerProgram, *, relaxed: bool) -> str:
     """Free MPS format, to be maximised; ``relaxed`` leaves out that variables are integer.
 
     The constant of the objective is left out.
@@ -205,7 +216,7 @@ def to_mps(model: Model, *, relaxed: bool) -> str:
     return "\n".join(lines)
 
 
-def column_lines(model: Model) -> Iterator[str]:
+def column_lines(model: IntegerProgram) -> Iterator[str]:
     """The coefficients by column; a variable in no row stands with a zero cost."""
     columns: list[list[str]] = [[] for _ in model.names]
     for row in model.rows:

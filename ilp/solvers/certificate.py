@@ -17,15 +17,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite, lcm
 
-from ilp.solvers.answer import Figure
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import Figure
 
 __all__ = ["certified_bound", "weak_duality"]
 
 SCALE = 720_720  # divisible by 1..16: duals of flow problems are such fractions
 
 
-def certified_bound(model: Model, duals: Sequence[Figure]) -> int | None:
+def certified_bound(model: IntegerProgram, duals: Sequence[Figure]) -> int | None:
     """A proved maximum of the objective, constant included; None if ``duals`` are not finite."""
     exact = (y.denominator for y in duals if isinstance(y, Fraction))
     scale = lcm(SCALE, *exact)
@@ -36,7 +36,7 @@ def certified_bound(model: Model, duals: Sequence[Figure]) -> int | None:
     return weak_duality(model, [y if row.equal else max(y, 0) for row, y in whole], scale)
 
 
-def weak_duality(model: Model, multipliers: Sequence[int], scale: int) -> int:
+def weak_duality(model: IntegerProgram, multipliers: Sequence[int], scale: int) -> int:
     """The bound by ``multipliers`` / ``scale``, one for each row, none below 0 on a <= row."""
     reduced = [c * scale for c in model.objective]
     total = 0

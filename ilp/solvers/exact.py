@@ -1,11 +1,11 @@
 """The linear relaxation in exact fractions: for figures that no double holds, and as a last resort.
 
 The dual simplex method with bounds on all variables. A row ``a x <= b`` has a slack, at least 0 and
-below b + 1 - the least of a x, which no counts reach; that of an equation is 0. So every variable
-has two bounds, and any basis is dual feasible once each variable outside of it is at the bound that
-its reduced cost prefers: there is no first phase, and a program is infeasible exactly if a variable
-in the basis breaks a bound and no other one can repair that. After ``PATIENCE`` steps without
-progress the smallest index is taken (Bland), so the method ends.
+below b + 1 - the least of a x, which no counts reach; the slack of an equation is 0. So every
+variable has two bounds, and any basis is dual feasible once each variable outside of it is at the
+bound that its reduced cost prefers: there is no first phase, and a program is infeasible exactly if
+a variable in the basis breaks a bound and no other one can repair that. After ``PATIENCE`` steps
+without progress the smallest index is taken (Bland), so the method ends.
 
 Values and dual values are fractions: ``ilp.solvers.certificate`` and the checks of rows take them
 as they take doubles. The bases of these programs are triangular but for a few columns, so each is
@@ -24,10 +24,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from ilp.solvers.answer import Answer, Basis, Status
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import SimplexBasis, SolverResult, SolverStatus
 
-__all__ = ["Exact"]
+__all__ = ["ExactSimplex"]
 
 Vector = dict[int, Fraction]  # the entries that are not 0, by index
 Column = tuple[tuple[int, int], ...]  # (row, coefficient)
@@ -37,42 +37,47 @@ STEPS = 20_000  # of one relaxation
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class ExactSimplex:
     """The solver of this module. It solves relaxations only: a search is ``ilp.solvers.branch``."""
 
-    asked_first: ClassVar[bool] = False
+    preferred: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
-        """What it does; it has the version of this program."""
+        """Name and version: the version of this program."""
         return "exact simplex method"
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
-        """See ``ilp.solvers.answer.Solver``. An integer program is left unsolved."""
-        stopped = Answer(Status.STOPPED, None, None, None)
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
+        """See ``ilp.solvers.solver_result.Solver``. An integer program is left unsolved."""
+        stopped = SolverResult(SolverStatus.STOPPED, None, None, None)
         if not relaxed:
             return stopped
         if any(most < 0 for most in model.upper):
-            return Answer(Status.INFEASIBLE, None, None, None)
+            return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
         deadline = None if seconds is None else time.monotonic() + seconds
-        tableau = Tableau(model)
+        tableau = SimplexTableau(model)
         tableau.start(start)
         for _ in range(STEPS):
             tableau.compute()
             leaving = tableau.leaving()
             if leaving is None:
-                return tableau.answer()
+                return tableau.result()
             if not tableau.step(leaving):
-                return Answer(Status.INFEASIBLE, None, None, None)
+                return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
             if deadline is not None and time.monotonic() > deadline:
                 break
         return stopped
 
 
 @dataclass(slots=True)
-class Factors:
+class BasisFactors:
     """A basis as elimination steps: pivots in order, and what was subtracted from which row."""
 
     columns: Sequence[Column]  # by position in the basis
@@ -191,10 +196,10 @@ def _cheapest(
     return None if best is None else (best[1], best[2])
 
 
-class Tableau:
-    """A basis of a model, and what follows from it. Variables after the model's are slacks."""
+class SimplexTableau:
+    """A basis of a model, and its tableau. Variables after the model's are slacks."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: IntegerProgram) -> None:
         self._model, self._size = model, len(model.rows)
         count = len(model.names)
         columns: list[list[tuple[int, int]]] = [[] for _ in range(count)]
@@ -210,15 +215,15 @@ class Tableau:
         self._costs = (*model.objective, *[0] * self._size)
         self._basis = list(range(count, count + self._size))
         self._high: set[int] = set()  # variables at their upper bound, outside of the basis
-        self._factors = Factors((), 0)
+        self._factors = BasisFactors((), 0)
         self._values: Vector = {}  # by position in the basis
         self._duals: Vector = {}  # by row
         self._reduced: Vector = {}  # by variable outside of the basis
         self._best: Fraction | None = None  # the least objective until now
         self._idle = 0  # steps since it fell
 
-    def start(self, basis: Basis | None) -> None:
-        """Begin at a basis, or at that of all slacks if it is none."""
+    def start(self, basis: SimplexBasis | None) -> None:
+        """Begin at a basis, or at the basis of all slacks if it is none."""
         slacks = list(self._basis)
         count = len(self._model.names)
         if basis is not None:
@@ -231,7 +236,7 @@ class Tableau:
             self._factored()
 
     def _factored(self) -> bool:
-        self._factors = Factors([self._columns[j] for j in self._basis], self._size)
+        self._factors = BasisFactors([self._columns[j] for j in self._basis], self._size)
         return self._factors.factor()
 
     def compute(self) -> None:
@@ -304,7 +309,7 @@ class Tableau:
         assert self._factored(), "an exchange over a nonzero element keeps the basis regular"
         return True
 
-    def answer(self) -> Answer:
+    def result(self) -> SolverResult:
         """The optimum."""
         count = len(self._model.names)
         values = [Fraction(self._upper[j]) if j in self._high else ZERO for j in range(count)]
@@ -313,6 +318,6 @@ class Tableau:
                 values[j] = self._values.get(position, ZERO)
         inside = frozenset(self._basis)
         rows = frozenset(i for i in range(self._size) if count + i not in inside)
-        basis = Basis(frozenset(j for j in inside if j < count), rows)
+        basis = SimplexBasis(frozenset(j for j in inside if j < count), rows)
         duals = tuple(self._duals.get(i, ZERO) for i in range(self._size))
-        return Answer(Status.OPTIMAL, tuple(values), None, duals, basis)
+        return SolverResult(SolverStatus.OPTIMAL, tuple(values), None, duals, basis)

@@ -1,7 +1,7 @@
 """HiGHS, a solver for linear and integer programs.
 
-It runs in a process of its own, which is ended when it does not keep its limit, or with this one;
-if it crashes, that is an error as any other. Its library is loaded with the first question.
+It runs in a process of its own, which is killed at its time limit, or with this one; a crash is an
+error like any other. Its library is loaded with the first query.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ilp.solvers import highs_library
-from ilp.solvers.answer import GRACE, Answer, Basis, Status
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import GRACE, SimplexBasis, SolverResult, SolverStatus
 from quoll.errors import SolverError
 from quoll.processes.children import Died, TimedOut, apart
 
@@ -20,9 +20,10 @@ __all__ = ["Highs"]
 
 @dataclass(frozen=True, slots=True)
 class Highs:
-    """The solver of the ``highspy`` wheel; ``asked_first`` as in ``ilp.solvers.answer.Solver``."""
+    """The solver of the ``highspy`` wheel; ``preferred`` as in
+    ``ilp.solvers.solver_result.Solver``."""
 
-    asked_first: bool = True
+    preferred: bool = True
 
     @property
     def name(self) -> str:
@@ -30,9 +31,14 @@ class Highs:
         return f"HiGHS {highs_library.version()}"
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
-        """See ``ilp.solvers.answer.Solver``."""
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
+        """See ``ilp.solvers.solver_result.Solver``."""
         highs_library.loaded()  # loaded here, and not in each process
         given = highs_library.ModelVectors.of(model, relaxed=relaxed, start=start)
         work = partial(highs_library.solved, given, seconds)
@@ -40,7 +46,7 @@ class Highs:
         try:
             return apart(work, limit)
         except TimedOut:
-            return Answer(Status.STOPPED, None, None, None)
+            return SolverResult(SolverStatus.STOPPED, None, None, None)
         except Died as death:
             raise SolverError(
                 f"HiGHS failed: {death}",

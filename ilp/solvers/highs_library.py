@@ -18,8 +18,8 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from ilp.solvers.answer import Answer, Basis, Status
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import SimplexBasis, SolverResult, SolverStatus
 from quoll.errors import SolverError
 
 __all__ = ["ModelVectors", "loaded", "solved", "version"]
@@ -71,7 +71,9 @@ class ModelVectors:
     start: tuple[Array[c_int], Array[c_int]] | None  # of the variables and of the rows
 
     @staticmethod
-    def of(model: Model, *, relaxed: bool, start: Basis | None = None) -> ModelVectors:
+    def of(
+        model: IntegerProgram, *, relaxed: bool, start: SimplexBasis | None = None
+    ) -> ModelVectors:
         """The model without its constant."""
         columns, rows = range(len(model.names)), model.rows
         terms = [term for row in rows for term in row.terms]
@@ -97,8 +99,8 @@ class ModelVectors:
         return ModelVectors(len(columns), len(rows), len(terms), relaxed, vectors, first)
 
 
-def solved(given: ModelVectors, seconds: float | None) -> Answer:
-    """What HiGHS answers, with one thread so that answers are repeatable."""
+def solved(given: ModelVectors, seconds: float | None) -> SolverResult:
+    """The result of HiGHS, with one thread so that results are repeatable."""
     lib = loaded()
     with _made(lib) as highs:
         lib.Highs_setBoolOptionValue(highs, b"output_flag", 0)
@@ -115,7 +117,7 @@ def solved(given: ModelVectors, seconds: float | None) -> Answer:
         if given.start is not None:  # HiGHS does not take it if it is none, and begins anywhere
             lib.Highs_setBasis(highs, *given.start)
         lib.Highs_run(highs)
-        return _answer(lib, highs, given)
+        return _result(lib, highs, given)
 
 
 @contextmanager
@@ -128,22 +130,22 @@ def _made(lib: CDLL) -> Iterator[c_void_p]:
         lib.Highs_destroy(highs)
 
 
-def _basis(lib: CDLL, highs: c_void_p, given: ModelVectors) -> Basis | None:
+def _basis(lib: CDLL, highs: c_void_p, given: ModelVectors) -> SimplexBasis | None:
     """Where the simplex method ended."""
     variables, rows = _integers([BASIC] * given.columns), _integers([BASIC] * given.rows)
     if lib.Highs_getBasis(highs, variables, rows) == ERROR:
         return None
-    return Basis(
+    return SimplexBasis(
         frozenset(j for j, status in enumerate(variables) if status == BASIC),
         frozenset(i for i, status in enumerate(rows) if status != BASIC),
     )
 
 
-def _answer(lib: CDLL, highs: c_void_p, given: ModelVectors) -> Answer:
-    """What HiGHS ended with; every variable is bounded, so nothing is unbounded."""
+def _result(lib: CDLL, highs: c_void_p, given: ModelVectors) -> SolverResult:
+    """The status of HiGHS; every variable is bounded, so nothing is unbounded."""
     ended: int = lib.Highs_getModelStatus(highs)
     if ended in (INFEASIBLE, UNBOUNDED_OR_INFEASIBLE):
-        return Answer(Status.INFEASIBLE, None, None, None)
+        return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
     if ended not in (OPTIMAL, TIME_LIMIT):
         raise SolverError(
             f"HiGHS stopped with model status {ended}",
@@ -157,16 +159,18 @@ def _answer(lib: CDLL, highs: c_void_p, given: ModelVectors) -> Answer:
     duals = tuple(multipliers) if _has(lib, highs, "dual_solution_status") else None
     if given.relaxed:
         reached = _figure(lib, highs, "objective_function_value")
-        optimal = Answer(Status.OPTIMAL, values, reached, duals, _basis(lib, highs, given))
-        return optimal if ended == OPTIMAL else Answer(Status.STOPPED, None, None, None)
+        optimal = SolverResult(
+            SolverStatus.OPTIMAL, values, reached, duals, _basis(lib, highs, given)
+        )
+        return optimal if ended == OPTIMAL else SolverResult(SolverStatus.STOPPED, None, None, None)
     bound = _figure(lib, highs, "mip_dual_bound")
     if ended == OPTIMAL:
-        return Answer(Status.OPTIMAL, values, bound, None)
-    return Answer(Status.STOPPED, values, bound if isfinite(bound) else None, None)
+        return SolverResult(SolverStatus.OPTIMAL, values, bound, None)
+    return SolverResult(SolverStatus.STOPPED, values, bound if isfinite(bound) else None, None)
 
 
 def _has(lib: CDLL, highs: c_void_p, what: str) -> bool:
-    """Whether a part of the solution is there."""
+    """Whether a vector of the solution is present."""
     status = c_int(NO_SOLUTION)
     lib.Highs_getIntInfoValue(highs, what.encode(), byref(status))
     return status.value != NO_SOLUTION

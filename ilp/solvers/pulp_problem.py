@@ -2,7 +2,7 @@
 
 ``linear_problem`` states the program. PuLP's writers make the text of ``to_lp`` and ``to_mps``;
 they write figures with twelve digits. ``PulpSolver`` drives the solvers of ``pulp.listSolvers``;
-none of what they answer is believed before ``ilp.solvers.solve`` has certified it in exact
+no result of theirs is used before ``ilp.solvers.solve`` has certified it in exact
 integers. CBC and HiGHS have direct paths (``ilp.solvers.cbc``, ``ilp.solvers.highs``), which take
 a third of the time (docs/ilp.md has the measurement).
 """
@@ -18,9 +18,9 @@ from typing import ClassVar
 
 import pulp
 
-from ilp.solvers.answer import DIRECT, GRACE, Answer, Basis, Status
 from ilp.solvers.certificate import certified_bound
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
+from ilp.solvers.solver_result import DIRECT, GRACE, SimplexBasis, SolverResult, SolverStatus
 from quoll.errors import SolverError, UsageError
 from quoll.processes.children import Died, TimedOut, apart
 
@@ -30,7 +30,7 @@ LONGEST = 1 << 16  # characters of a name
 Duals = tuple[float, ...]
 
 
-def linear_problem(model: Model, *, relaxed: bool = False) -> pulp.LpProblem:
+def linear_problem(model: IntegerProgram, *, relaxed: bool = False) -> pulp.LpProblem:
     """The program as PuLP has it; ``relaxed`` leaves out that variables are integer.
 
     Variables and constraints have the names of the model's; variables that stand nowhere are left
@@ -46,7 +46,7 @@ def linear_problem(model: Model, *, relaxed: bool = False) -> pulp.LpProblem:
     one = problem.add_variable("one", 0, 1, category)
     gains = [(x, c) for x, c in zip(columns, model.objective, strict=True) if c]
     problem.setObjective(pulp.LpAffineExpression([*gains, (one, model.constant)]))
-    for row in (*model.rows, Row("one", "the constant", (), True, 0)):
+    for row in (*model.rows, LinearRow("one", "the constant", (), True, 0)):
         terms = [(columns[j], a) for j, a in row.terms] or [(one, 1)]
         sense = pulp.LpConstraintEQ if row.equal else pulp.LpConstraintLE
         rhs = row.rhs if row.terms else row.rhs + 1
@@ -55,18 +55,18 @@ def linear_problem(model: Model, *, relaxed: bool = False) -> pulp.LpProblem:
     return problem
 
 
-def to_lp(model: Model) -> str:
+def to_lp(model: IntegerProgram) -> str:
     """CPLEX LP format; comments in front say where each row comes from."""
     text = _written(model, lambda problem, path: problem.writeLP(path, max_length=LONGEST))
     return "\n".join([*(f"\\ {row.name}: {row.origin}" for row in model.rows), text])
 
 
-def to_mps(model: Model) -> str:
+def to_mps(model: IntegerProgram) -> str:
     """Free MPS format, to be maximised."""
     return _written(model, lambda problem, path: problem.writeMPS(path, with_objsense=True))
 
 
-def _written(model: Model, write: Callable[[pulp.LpProblem, str], object]) -> str:
+def _written(model: IntegerProgram, write: Callable[[pulp.LpProblem, str], object]) -> str:
     with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
         path = Path(folder) / "model"
         write(linear_problem(model), str(path))
@@ -81,7 +81,7 @@ class PulpSolver:
     """
 
     wanted: str
-    asked_first: ClassVar[bool] = True
+    preferred: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.wanted in _found():
@@ -97,15 +97,21 @@ class PulpSolver:
         return f"{self.wanted} by PuLP {pulp.__version__}"
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
-        """See ``ilp.solvers.answer.Solver``; PuLP gives no dual bound of an integer program."""
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
+        """See ``ilp.solvers.solver_result.Solver``; PuLP gives no dual bound of an integer
+        program."""
         limit = None if seconds is None else seconds + GRACE
         work = partial(solved, self.wanted, model, relaxed=relaxed, seconds=seconds)
         try:
             return apart(work, limit)
         except TimedOut:
-            return Answer(Status.STOPPED, None, None, None)
+            return SolverResult(SolverStatus.STOPPED, None, None, None)
         except (Died, OSError, ValueError, pulp.PulpError) as fault:
             hint = "use --solver highs"
             raise SolverError(f"{self.name} failed: {fault}", hint=hint) from fault
@@ -116,23 +122,25 @@ def _found() -> tuple[str, ...]:
     return tuple(pulp.listSolvers(onlyAvailable=True))
 
 
-def solved(wanted: str, model: Model, *, relaxed: bool, seconds: float | None) -> Answer:
-    """What the solver answers."""
+def solved(
+    wanted: str, model: IntegerProgram, *, relaxed: bool, seconds: float | None
+) -> SolverResult:
+    """The result of the solver."""
     problem = linear_problem(model, relaxed=relaxed)
     problem.solve(pulp.getSolver(wanted, mip=not relaxed, msg=False, timeLimit=seconds))
     status = pulp.LpStatus[problem.status]
     if status == "Infeasible":
-        return Answer(Status.INFEASIBLE, None, None, None)
+        return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
     if status != "Optimal":
-        return Answer(Status.STOPPED, None, None, None)
+        return SolverResult(SolverStatus.STOPPED, None, None, None)
     columns = {x.name: x for x in problem.variables()}
     counts = [columns[name].varValue if name in columns else 0.0 for name in model.names]
     values = None if None in counts else tuple(map(float, counts))
     duals = multipliers(model, problem) if relaxed else None
-    return Answer(Status.OPTIMAL, values, None, duals)
+    return SolverResult(SolverStatus.OPTIMAL, values, None, duals)
 
 
-def multipliers(model: Model, problem: pulp.LpProblem) -> Duals | None:
+def multipliers(model: IntegerProgram, problem: pulp.LpProblem) -> Duals | None:
     """Dual values of the rows; solvers disagree about their sign, so the better one is taken."""
     rows = [problem.get_constraint_by_name(row.name).pi for row in model.rows]
     if None in rows:

@@ -1,4 +1,4 @@
-"""From a model to a proven bound: solvers are asked, exact integers decide (rule 23).
+"""From an integer program to a proven bound: solvers propose, exact integers decide (rule 23).
 
 A proposal may come first: the longest path over the loop nest (``ilp.longest_path``). If its counts
 satisfy every row, and equal the bound certified from its dual values in exact integers, that bound
@@ -9,12 +9,12 @@ equals the bound certified from its duals in exact integers, that bound is prove
 solver's tolerances are, and nothing else runs: this is the case of a program without user
 constraints. Otherwise a certified branch and bound over relaxations follows; it needs a few
 subproblems for a few conflicts. Only if that takes too many is the integer program given to the
-solver, with gaps of 0; the bound is then the smaller of what is certified and the solver's dual
+solver, with gaps of 0; the bound is then the smaller of the certified one and the solver's dual
 bound rounded up.
 
-Where the user names no solver, one that refuses, crashes, contradicts itself or proves nothing is
-not the end: HiGHS is asked, then CBC, then the simplex method in exact fractions
-(``ilp.solvers.exact``), which alone is asked where a figure is no double.
+Unless the user names a solver, a failure moves on to the next one: HiGHS, CBC, then the simplex
+method in exact fractions
+(``ilp.solvers.exact``), the only one for figures that are no doubles.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 
-from ilp.solvers.answer import Answer, Basis, Proposal, Solver, Status
 from ilp.solvers.branch import branch_and_bound, exact_values, proved_empty
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.certificate import weak_duality
-from ilp.solvers.exact import Exact
+from ilp.solvers.exact import ExactSimplex
 from ilp.solvers.highs import Highs
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import Proposal, SimplexBasis, Solver, SolverResult, SolverStatus
 from quoll.errors import InfeasibleError, SolverError
 
 __all__ = ["BoundProof", "maximise", "solver_named"]
@@ -50,7 +50,7 @@ class BoundProof:
     bound: int
     values: tuple[int, ...] | None
     attained: bool  # the values' objective equals the bound
-    method: str  # what the bound rests on
+    method: str  # what the bound depends on
     solver: str
 
     def __post_init__(self) -> None:
@@ -67,29 +67,31 @@ def solver_named(name: str) -> Solver:
     if name == "cbc":
         return Cbc()
     if name in ("", "highs"):
-        return Highs(asked_first=bool(name))
+        return Highs(preferred=bool(name))
     from ilp.solvers.pulp_problem import PulpSolver
 
     return PulpSolver(name)
 
 
 def maximise(
-    model: Model, solver: Solver, seconds: float | None = None, proposal: Proposal | None = None
+    model: IntegerProgram,
+    solver: Solver,
+    seconds: float | None = None,
+    proposal: Proposal | None = None,
 ) -> BoundProof:
     """The proven maximum of ``model`` and values that reach it.
 
-    ``seconds`` limits each run of a solver and the whole search of each: what is proved by then is
-    the bound. Raises InfeasibleError naming a smallest set of facts that exclude every path,
-    SolverError, naming all that were asked, if no solver answers or one contradicts exact
-    arithmetic.
+    ``seconds`` limits each run of a solver and the whole search of each: the bound is the best one
+    proved by then. Raises InfeasibleError naming a smallest set of facts that exclude every path,
+    SolverError, naming all solvers, if none succeeds or one contradicts exact arithmetic.
     """
     proposed = None if proposal is None else certified(model, proposal)
-    if proposed is not None and proposed.attained and not solver.asked_first:
+    if proposed is not None and proposed.attained and not solver.preferred:
         return proposed
     start = None if proposal is None else proposal.basis
     found: list[BoundProof] = []
     refused: list[SolverError] = []
-    solvers = asked_in_turn(model, solver)
+    solvers = solver_sequence(model, solver)
     for one in solvers:
         try:
             proof = searched(model, one, seconds, start, alone=len(solvers) == 1)
@@ -102,12 +104,14 @@ def maximise(
                 break
     if found:
         reached = [model.value(proof.values) for proof in found if proof.values is not None]
-        kept = [p for p in found if all(p.bound >= r for r in reached)]  # a search may claim less
-        best = min(kept, key=lambda proof: (proof.bound, not proof.attained))
+        consistent = [
+            p for p in found if all(p.bound >= r for r in reached)
+        ]  # a search may claim less
+        best = min(consistent, key=lambda proof: (proof.bound, not proof.attained))
         return best if proposed is None or best.bound <= proposed.bound else proposed
     too_large = model.inexact()
     if refused and proposed is None and not too_large:
-        raise refused[0] if len(refused) == 1 else none_answers(refused)
+        raise refused[0] if len(refused) == 1 else all_failed(refused)
     why = [f"no double holds its figures: {too_large}"] if too_large else []
     why += [error.message for error in refused]
     if proposed is not None and (why or proposed.bound < everything(model)):
@@ -118,22 +122,22 @@ def maximise(
     return BoundProof(everything(model), None, False, method, "none" if too_large else solver.name)
 
 
-def asked_in_turn(model: Model, solver: Solver) -> tuple[Solver, ...]:
-    """Who is asked until one answers. Where the user names a solver, it is only that one.
+def solver_sequence(model: IntegerProgram, solver: Solver) -> tuple[Solver, ...]:
+    """The solvers to try in order: only the one that the user names, if any.
 
     Figures that no double holds are left to exact arithmetic.
     """
     if model.inexact():
-        return (Exact(),)
-    if isinstance(solver, Highs) and not solver.asked_first:
-        return solver, Cbc(), Exact()
+        return (ExactSimplex(),)
+    if isinstance(solver, Highs) and not solver.preferred:
+        return solver, Cbc(), ExactSimplex()
     return (solver,)
 
 
-def none_answers(refused: Sequence[SolverError]) -> SolverError:
-    """The error of all solvers that were asked."""
+def all_failed(refused: Sequence[SolverError]) -> SolverError:
+    """The error of all solvers together."""
     return SolverError(
-        f"no solver answers: {'; '.join(error.message for error in refused)}",
+        f"no solver succeeded: {'; '.join(error.message for error in refused)}",
         hint="report this model (--lp FILE)",
     )
 
@@ -144,16 +148,21 @@ def unproved(solver: Solver) -> SolverError:
 
 
 def searched(
-    model: Model, solver: Solver, seconds: float | None, start: Basis | None, *, alone: bool
+    model: IntegerProgram,
+    solver: Solver,
+    seconds: float | None,
+    start: SimplexBasis | None,
+    *,
+    alone: bool,
 ) -> BoundProof | None:
-    """What one solver's answers prove; None: nothing within the time limit.
+    """The bound proved by one solver; None: nothing within the time limit.
 
-    Raises as ``maximise``; a claim that nothing satisfies the rows counts if it is certified, or if
-    the solver is asked ``alone``.
+    Raises as ``maximise``; a claim that nothing satisfies the rows counts if it is certified, or
+    if the solver runs ``alone``.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     relaxed = solver.solve(model, relaxed=True, seconds=seconds, start=start)
-    if relaxed.status is Status.INFEASIBLE:
+    if relaxed.status is SolverStatus.INFEASIBLE:
         if not alone and not proved_empty(model, solver, seconds):
             raise unproved(solver)
         raise infeasible(model, solver, seconds)
@@ -171,19 +180,19 @@ def searched(
     if left is not None and left <= 0:
         return stopped(model, solver, certificate, values, None)
     try:
-        answer = solver.solve(model, relaxed=False, seconds=left)
+        result = solver.solve(model, relaxed=False, seconds=left)
     except SolverError as error:
         if certificate is None:
             raise
         method = f"{CERTIFIED} of the relaxation; {error.message}"
         return BoundProof(certificate, values, False, method, solver.name)
-    if answer.status is Status.INFEASIBLE:
+    if result.status is SolverStatus.INFEASIBLE:
         raise infeasible(model, solver, seconds) if alone else unproved(solver)
-    return combine(model, solver, certificate, answer, values)
+    return combine(model, solver, certificate, result, values)
 
 
-def certified(model: Model, proposal: Proposal) -> BoundProof:
-    """What a proposal proves."""
+def certified(model: IntegerProgram, proposal: Proposal) -> BoundProof:
+    """The bound proved by a proposal."""
     rest = (0,) * (len(model.rows) - len(proposal.duals))
     bound = weak_duality(model, (*proposal.duals, *rest), 1)
     values = None if model.violations(proposal.values) else proposal.values
@@ -192,16 +201,16 @@ def certified(model: Model, proposal: Proposal) -> BoundProof:
 
 
 def combine(
-    model: Model,
+    model: IntegerProgram,
     solver: Solver,
     certificate: int | None,
-    answer: Answer,
+    result: SolverResult,
     relaxed: tuple[int, ...] | None,
 ) -> BoundProof | None:
     """The verdict on an integer solution, or on an interrupted search."""
-    candidates = [v for v in (exact_values(model, answer), relaxed) if v is not None]
+    candidates = [v for v in (exact_values(model, result), relaxed) if v is not None]
     best = max(candidates, key=model.value, default=None)
-    claimed = None if answer.bound is None else at_most(model, answer.bound)
+    claimed = None if result.bound is None else at_most(model, result.bound)
     if best is not None and certificate is not None and claimed is not None:
         claimed = claimed if claimed >= model.value(best) else None  # the figures were too large
     bounds = [b for b in (certificate, claimed) if b is not None]
@@ -211,7 +220,7 @@ def combine(
             f"but its counts reach {model.value(best)}",
             hint="use the other solver, and report this model (--lp FILE)",
         )
-    if answer.status is Status.STOPPED:
+    if result.status is SolverStatus.STOPPED:
         return stopped(model, solver, certificate, best, claimed)
     if not bounds:
         raise SolverError(
@@ -226,13 +235,13 @@ def combine(
 
 
 def stopped(
-    model: Model,
+    model: IntegerProgram,
     solver: Solver,
     certificate: int | None,
     values: tuple[int, ...] | None,
     claimed: int | None,
 ) -> BoundProof | None:
-    """What an interrupted search has proved, labelled; None: nothing."""
+    """The bound proved by an interrupted search, labelled; None: nothing."""
     bounds = [b for b in (certificate, claimed) if b is not None]
     if not bounds:
         return None
@@ -241,14 +250,14 @@ def stopped(
     return BoundProof(bound, values, attained, STOPPED, solver.name)
 
 
-def everything(model: Model) -> int:
+def everything(model: IntegerProgram) -> int:
     """A bound that needs no solver: no count exceeds its proved maximum."""
     gains = (c * most for c, most in zip(model.objective, model.upper, strict=True) if c > 0)
     return model.constant + sum(gains)
 
 
-def at_most(model: Model, bound: float) -> int:
-    """What no counts exceed by the dual bound of a search.
+def at_most(model: IntegerProgram, bound: float) -> int:
+    """The upper bound by the dual bound of a search.
 
     A solver takes a reduced cost for 0 that is one in ``REDUCED`` cycles: of many counts that adds
     up.
@@ -266,33 +275,33 @@ def rounded_up(bound: float) -> int:
     return down if bound - down <= tolerance else ceil(bound)
 
 
-def infeasible(model: Model, solver: Solver, seconds: float | None) -> InfeasibleError:
+def infeasible(model: IntegerProgram, solver: Solver, seconds: float | None) -> InfeasibleError:
     """The error naming facts that clash; without any one of them there would be a path.
 
     Deletion filter: Chinneck and Dravnieks, "Locating minimal infeasible constraint sets in linear
     programs" (1991).
     """
-    keep = dict.fromkeys(row.fact for row in model.rows if row.fact is not None)
+    conflicting = dict.fromkeys(row.fact for row in model.rows if row.fact is not None)
     texts = {row.fact: row.origin for row in model.rows if row.fact is not None}
-    for fact in list(keep):
-        rest = frozenset(f for f in keep if f != fact)
+    for fact in list(conflicting):
+        rest = frozenset(f for f in conflicting if f != fact)
         if not feasible(model.without_facts(rest), solver, seconds):
-            del keep[fact]
-    if not keep and not feasible(model.without_facts(), solver, seconds):
+            del conflicting[fact]
+    if not conflicting and not feasible(model.without_facts(), solver, seconds):
         return InfeasibleError(
             "no path leads from the entry to an exit within the loop bounds",
-            hint="a loop bound is smaller than what the code needs",
+            hint="a loop bound is smaller than the code requires",
         )
     return InfeasibleError(
-        "these facts together exclude every path: " + "; ".join(texts[f] for f in keep),
+        "these facts together exclude every path: " + "; ".join(texts[f] for f in conflicting),
         hint="without any one of them there is a path; at least one is wrong",
     )
 
 
-def feasible(model: Model, solver: Solver, seconds: float | None) -> bool:
+def feasible(model: IntegerProgram, solver: Solver, seconds: float | None) -> bool:
     """Whether the model has a solution; a search that is cut off counts as yes."""
     relaxed = solver.solve(model, relaxed=True, seconds=seconds)
-    if relaxed.status is Status.INFEASIBLE:
+    if relaxed.status is SolverStatus.INFEASIBLE:
         return False
     deadline = None if seconds is None else time.monotonic() + seconds
     search = branch_and_bound(model, relaxed, solver, SUBPROBLEMS, deadline)

@@ -25,7 +25,7 @@ CALL_NODES = 4000  # nodes of one call by any caller: beyond, little is gained
 FRAMES = 1_000_000  # frames of the interpreter: values are followed through as many blocks
 
 # Simplification
-SUBSTITUTIONS = 2  # rounds of substituting constraints into each other: more change little
+SUBSTITUTIONS = 2  # iterations of substituting constraints into each other: more change little
 NEW_SYMBOLS = 2  # symbols that a constraint may add: beyond, it says little about the loop
 SMALL_CONSTRAINT = 15  # terms: a larger one is not substituted, and is no candidate
 HARD_TERMS = 60  # terms: a larger condition or value is hard for the solvers
@@ -33,7 +33,9 @@ CHOICE_TERMS = 15  # terms of a choice between initial values: beyond, it is any
 CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any word
 
 # Concrete executions
-EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of the only execution of an entry: ends some day
+EXECUTED_INSTRUCTIONS = (
+    20_000_000  # instructions of the concrete execution of an entry: ends some day
+)
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of one that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted
 REFUTING_CONTEXTS = 8  # contexts of a loop sliced for that: more are alike

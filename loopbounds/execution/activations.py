@@ -31,7 +31,7 @@ class ActivationCounts:
     most: Mapping[int, int]
     instructions: int
     ended: bool
-    rests: tuple[Assumption, ...]
+    assumed: tuple[Assumption, ...]
 
 
 def activated(program: Program, entry: int, image: Image) -> ActivationCounts | None:
@@ -84,7 +84,7 @@ class _Calls:
                 block = self._after(block, machine.execute(block))
         except Undecided:
             pass
-        return ActivationCounts(self._most, machine.executed, block is None, machine.rests)
+        return ActivationCounts(self._most, machine.executed, block is None, machine.assumed)
 
     def _begin(self, entry: int) -> Block:
         self._cfg = self._functions[entry]

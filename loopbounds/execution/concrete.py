@@ -18,7 +18,7 @@ from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
-from quoll.facts import Facts, PathStart
+from quoll.facts import Facts, PathStartFact
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
@@ -35,7 +35,7 @@ class FollowedLoop:
     executions: int
     instructions: int
     ended: bool
-    rests: tuple[Assumption, ...]
+    assumed: tuple[Assumption, ...]
 
 
 def concrete_execution(
@@ -45,7 +45,7 @@ def concrete_execution(
 
     ``values`` say what registers hold at the entry. Raises as ``follow`` does.
     """
-    if not image.as_loaded or facts.of(PathStart):
+    if not image.as_loaded or facts.of(PathStartFact):
         return None
     known = (values.register(graph.entry, register) for register in range(PC))
     try:
@@ -114,7 +114,7 @@ class _Walk:
             node = self._graph.edges[edge].dst
             self._count(node)
         counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
-        return ExecutionCounts(machine.executed, *counted, machine.rests)
+        return ExecutionCounts(machine.executed, *counted, machine.assumed)
 
     def followed_for(self, loop: int, steps: int, values: KnownValues) -> FollowedLoop:
         node: int | None = self._graph.entry
@@ -136,7 +136,7 @@ class _Walk:
                 node = self._graph.edges[edge].dst
         except Undecided:
             pass
-        return FollowedLoop(self._most[loop], machine.executed, node is None, machine.rests)
+        return FollowedLoop(self._most[loop], machine.executed, node is None, machine.assumed)
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

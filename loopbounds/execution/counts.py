@@ -23,4 +23,4 @@ class ExecutionCounts:
     totals: tuple[int, ...]
     edges: tuple[int, ...]
     last: int
-    rests: tuple[Assumption, ...]
+    assumed: tuple[Assumption, ...]

@@ -18,10 +18,10 @@ from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
 from quoll.image.image import Image
+from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.lift import identity, lift
 from quoll.semantics.operations import NAMESPACE, expression
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
-from quoll.words.strided_interval import ValueSet
 
 __all__ = ["NOWHERE", "ConcreteMachine"]
 
@@ -81,10 +81,10 @@ class ConcreteMachine:
         self._of_block: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity
 
     @property
-    def rests(self) -> tuple[Assumption, ...]:
+    def assumed(self) -> tuple[Assumption, ...]:
         """The assumptions so far."""
         about_stack = {S5.of()} if self._place_unknown else set[Assumption]()
-        return tuple(sorted(self._memory.rests | about_stack))
+        return tuple(sorted(self._memory.assumed | about_stack))
 
     def agrees(self, known: Callable[[int], ValueSet]) -> bool:
         """Whether each general register that is known holds one of the words ``known`` of it."""

@@ -1,8 +1,8 @@
 """Memory of a concrete execution: as loaded, with its stores since.
 
-Words are kept by their address, and those of a stack whose place is not known by their distance
-from sp at the entry. Nothing is kept of a store to memory that paths do not find as loaded: what is
-read there is unknown. A store that may hit anything, a constant or code, and an access to a word
+Words are retained by their address, and those of a stack whose place is not known by their distance
+from sp at the entry. Nothing is stored of a store to memory that paths do not find as loaded: what
+is read there is unknown. A store that may hit anything, a constant or code, and an access to a word
 with two names, end the attempt.
 """
 
@@ -29,15 +29,15 @@ class ConcreteMemory:
         self._image = image
         self._named: Cells = {}
         self._frames: Cells = {}
-        self._kept: dict[int, bool] = {}  # by word: whether stores to it are kept
-        self._rests: set[Assumption] = set()
+        self._recorded: dict[int, bool] = {}  # by word: whether stores to it are retained
+        self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
 
     @property
-    def rests(self) -> frozenset[Assumption]:
+    def assumed(self) -> frozenset[Assumption]:
         """The assumptions of all loads and stores so far."""
-        beside = {S4.of()} if self._frames and self._stored else set[Assumption]()
-        return frozenset(self._rests | beside)
+        about_frames = {S4.of()} if self._frames and self._stored else set[Assumption]()
+        return frozenset(self._assumed | about_frames)
 
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
@@ -90,29 +90,30 @@ class ConcreteMemory:
     def retranslate(self) -> None:
         """Addresses may name other memory, but for a stack whose place is not known (S6).
 
-        Nothing else is kept of memory whose translation may change: the image says which that is.
+        Nothing else is retained of memory whose translation may change: the image says which that
+        is.
         """
         if self._frames:
-            self._rests.add(S6.of())
+            self._assumed.add(S6.of())
 
     def _look_at(self, at: int, size: int) -> None:
         """Read what is loaded there. Raises Undecided for a word with another name."""
-        if size == 4 and at in self._kept:
+        if size == 4 and at in self._recorded:
             return
         for word in _words(at, size):
-            if word in self._kept:
+            if word in self._recorded:
                 continue
             memory, span = self._image.memory, (word, word + 3)
-            if len(memory.images(*span)) > 1:
+            if len(memory.physical_aliases(*span)) > 1:
                 raise Undecided("a word has two names")
             if not memory.tells(span):
-                self._rests.add(S3.of())
+                self._assumed.add(S3.of())
             starts = self._image.as_loaded
-            keeps = self._image.keeps(word, 4)
-            self._kept[word] = keeps and any(
+            keeps = self._image.is_constant_range(word, 4)
+            self._recorded[word] = keeps and any(
                 low <= word and word + 3 <= high for low, high in starts
             )
-            read = self._image.at_start if self._kept[word] else self._image.constant
+            read = self._image.at_start if self._recorded[word] else self._image.constant
             known = read(word, 4)
             self._named[word] = (
                 tuple(read(word + i, 1) for i in range(4)) if known is None else known
@@ -121,7 +122,7 @@ class ConcreteMemory:
     def _forget(self, at: int, size: int) -> None:
         """Nothing is known any more of stores that are not kept."""
         for word in _words(at, size):
-            if not self._kept[word]:
+            if not self._recorded[word]:
                 self._named[word] = None
 
     def _refuse_constant(self, at: int, size: int) -> None:

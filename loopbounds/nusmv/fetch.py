@@ -16,8 +16,8 @@ import zipfile
 from pathlib import Path
 
 from loopbounds.budgets.budget import ProcessLimits
-from loopbounds.nusmv.library import of_user
-from loopbounds.nusmv.run import check_invariants
+from loopbounds.nusmv.nusmv_library import of_user
+from loopbounds.nusmv.nusmv_run import check_invariants
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import SolverError
 
@@ -116,9 +116,9 @@ def _taken_out(wheel: Path) -> Path:
 
 def _try(library: Path) -> None:
     """Raise SolverError unless the library proves and refutes an invariant."""
-    answers = check_invariants(
+    verdicts = check_invariants(
         TRIAL, [InvariantQuery("kept"), InvariantQuery("changed")], ProcessLimits(), library
     )
-    if tuple(answer.verdict for answer in answers) != PROVES:
-        reason = next((a.reason for a in answers if a.reason), "its answers are wrong")
+    if tuple(answer.verdict for answer in verdicts) != PROVES:
+        reason = next((a.reason for a in verdicts if a.reason), "its answers are wrong")
         raise SolverError(f"the downloaded NuSMV does not run here: {reason}", hint=ELSEWHERE)

@@ -62,7 +62,7 @@ class ConcreteExecution:
     instructions: int
 
     def __str__(self) -> str:
-        return f"counted in the only execution of its entry, {self.instructions:,} instructions"
+        return f"counted in the concrete execution of its entry, {self.instructions:,} instructions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class NamedCount:
 
 @dataclass(frozen=True, slots=True)
 class NotWhilePending:
-    """The loop does not go round while an interrupt is pending; it tests that at ``places``."""
+    """The loop does not iterate while an interrupt is pending; it tests that at ``places``."""
 
     places: tuple[str, ...]
 
@@ -168,7 +168,7 @@ class LoopBound:
     total: int | None = None  # executions per entry of the loop around it, if less than the product
     around: int | None = None  # address of the header of that loop
     assumes: Assumption | None = None  # a fact about data that the proof assumes
-    rests: tuple[Assumption, ...] = ()  # the named assumptions of the proof
+    assumed: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     unanswered: str = ""  # of a bound: the query at which a solver failed
 
     @property
@@ -194,8 +194,8 @@ class LoopBound:
         text = f"{self.evidence}"
         if isinstance(self.evidence, ProvedInvariant):
             text += "; reached" if self.exact else "; not known to be tight"
-            if self.rests:
-                text += f"; rests on {', '.join(sorted(a.name for a in self.rests))}"
+            if self.assumed:
+                text += f"; assumes {', '.join(sorted(a.name for a in self.assumed))}"
             text += "; counted after the first iteration" * self.evidence.apart
             text += f"; {self.assumes}" if self.assumes else ""
         total = f"; {self.total} per entry of the loop around it"
@@ -212,7 +212,7 @@ class LoopBound:
     def assumptions(self) -> tuple[Assumption, ...]:
         """The assumptions of the bound."""
         facts = (fact for fact in (self.fact, self.assumes) if fact is not None)
-        return *facts, *self.rests
+        return *facts, *self.assumed
 
     def moved(self, sources: Mapping[str, str]) -> LoopBound:
         """The same with facts where ``sources`` says that the old places are now."""

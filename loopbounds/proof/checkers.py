@@ -5,10 +5,10 @@ Where the user names no checker and there is no NuSMV, the SMT solver proves.
 
 from __future__ import annotations
 
-from loopbounds.nusmv.checker import NusmvChecker
-from loopbounds.nusmv.run import any_solver
+from loopbounds.nusmv.nusmv_checker import NusmvChecker
+from loopbounds.nusmv.nusmv_run import any_solver
 from loopbounds.proof.bound import EITHER, SMT
-from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
 
 __all__ = ["any_checker"]

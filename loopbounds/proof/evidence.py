@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.replay import ExecutionReplay, LoopExecution, if_they_hold
+from loopbounds.execution.loop_replay import ExecutionReplay, LoopExecution, if_they_hold
 from loopbounds.proof.bound import (
     EXECUTION,
     ConcreteExecution,
@@ -24,7 +24,7 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
-from quoll.facts import ListAtMost, LoopFact
+from quoll.facts import ListAtMostFact, LoopFact
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -51,7 +51,7 @@ def judge(
     loop: SuperLoop,
     cut: Slice,
     outcome: ProofOutcome,
-    listed: ListAtMost | None,
+    listed: ListAtMostFact | None,
     *,
     checker: str,
     inner_end: bool,
@@ -89,16 +89,19 @@ def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) ->
         0.0,
         total=None if around is None else found.totals[loop.index],
         around=around,
-        rests=found.rests,
+        assumed=found.assumed,
     )
 
 
-def refute_by_execution(fact: LoopFact, executions: int, rests: tuple[Assumption, ...]) -> None:
-    """Raise FactsError if the only execution exceeds the fact; ``rests``: what it assumes."""
+def refute_by_execution(
+    fact: LoopFact, executions: int, hypotheses: tuple[Assumption, ...]
+) -> None:
+    """Raise FactsError if the concrete execution exceeds the fact; ``hypotheses``: what it
+    assumes."""
     if executions > fact.bound:
         raise FactsError(
-            f"{fact.place} is executed {executions} times in the only execution of its entry, "
-            f"not at most {fact.bound}{if_they_hold(rests)}",
+            f"{fact.place} is executed {executions} times in the concrete execution of its entry, "
+            f"not at most {fact.bound}{if_they_hold(hypotheses)}",
             where=str(fact.source),
             hint=f"state at least {executions}, or remove the fact",
         )
@@ -118,7 +121,7 @@ def not_useful(
     reason = _not_proved(graph, image, loop, why, tip, walks=cut.walks())
     return replace(
         bound, bound=None, exact=None, method="", evidence=None, reason=reason, total=None,
-        around=None, rests=(),
+        around=None, assumed=(),
     )  # fmt: skip
 
 
@@ -135,7 +138,7 @@ def most_executed(cut: Slice, *, entered_by_all: bool) -> int:
     """
     if not cut.model.parameters and not cut.model.inputs:
         return longest(explore(cut.model))
-    alone = cut.alone() if entered_by_all and not cut.rests else None
+    alone = cut.alone() if entered_by_all and not cut.assumed else None
     return longest(long_runs(alone.model)) if alone is not None and alone.registers else 0
 
 
@@ -153,7 +156,7 @@ def refute(
     ``entry``: address of the first block. ``apart``: iterations before those of the model.
     """
     _refute(fact, cut, apart, replay)
-    if entered_by_all and not cut.rests:
+    if entered_by_all and not cut.assumed:
         _refute_for_some(fact, cut, entry, apart, replay)
 
 
@@ -220,7 +223,7 @@ def _proved(
         ProvedInvariant(outcome.bound, outcome.relations, apart > 0),
         None,
         outcome.seconds,
-        rests=tuple(sorted(cut.rests)),
+        assumed=tuple(sorted(cut.assumed)),
         unanswered=unanswered,
     )
 
@@ -269,8 +272,8 @@ def _refute_for_some(
     if run is None or run.executions + apart <= fact.bound:
         return
     pairs = list(zip(alone.registers, run.parameters, strict=True))
-    begun = dict(zip(alone.numbers, run.parameters, strict=True))
-    shown = replay.shows(cut.loop, fact.bound - apart + 1, begun)
+    initial = dict(zip(alone.numbers, run.parameters, strict=True))
+    shown = replay.shows(cut.loop, fact.bound - apart + 1, initial)
     if shown is None:
         return
     executions = shown.executions + apart

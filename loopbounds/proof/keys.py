@@ -13,16 +13,16 @@ from collections.abc import Iterator
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.slicing.code import KnownValues
-from loopbounds.smt.checker import solver_version
+from loopbounds.smt.smt_checker import solver_version
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from quoll.kept.identity import LeftOut, key_of
-from quoll.kept.versions import versions
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
+from quoll.results.cache_key import LeftOut, key_of
+from quoll.results.versions import versions
 
 __all__ = ["graph_identity", "graph_key", "model_key", "simple_key", "total_key"]
 

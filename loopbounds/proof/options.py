@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import EITHER
-from quoll.kept.store import NOWHERE, Store
+from quoll.results.results_store import NOWHERE, ResultsStore
 
 __all__ = ["BoundOptions"]
 
@@ -19,7 +19,7 @@ class BoundOptions:
 
     budget: Budget = field(default_factory=Budget)
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # 0: in this process
-    store: Store = NOWHERE  # of proofs and bounds of graphs
+    store: ResultsStore = NOWHERE  # of proofs and bounds of graphs
     models: Path | None = None  # folder to write the SMV models to
     checker: str = EITHER  # who proves: one of ``CHECKERS``, or that
     prove_stated: bool = False  # try a proof of loops, too, whose bounds facts state

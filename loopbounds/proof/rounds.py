@@ -33,7 +33,7 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 
 __all__ = ["Progress", "ProofRounds"]
 
@@ -54,7 +54,7 @@ class ProofRounds:
     proved: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
 
     @property
-    def store(self) -> Store:
+    def store(self) -> ResultsStore:
         """The results store."""
         return self.options.store
 
@@ -115,7 +115,9 @@ class ProofRounds:
                 cut = self.slices[i]
                 if i in code.bounds:
                     code.continued[i] = cut.continued
-                code.steps |= {(i, cell): CellStep(n, cut.rests) for cell, n in cut.steps().items()}
+                code.steps |= {
+                    (i, cell): CellStep(n, cut.assumed) for cell, n in cut.steps().items()
+                }
             pending = [loop for loop in loops if self._is_open(loop)]
 
     def waited_for(self) -> set[int]:
@@ -180,7 +182,7 @@ class ProofRounds:
             found += found * (1 + len(keys) - len(found))  # one where its worker died
             for key, outcome in zip((of_simple, *keys), found, strict=True):
                 if not outcome.failed:
-                    self.store.keep(key, CachedProof.of(outcome))
+                    self.store.save(key, CachedProof.of(outcome))
             outcomes.update(zip(keys, found[1:], strict=True))
             ended.add(index)
             if self.progress is not None:
@@ -213,7 +215,7 @@ class ProofRounds:
     def _cached(self, key: str) -> ProofOutcome | None:
         if key in self.proved:
             return self.proved[key]
-        known: CachedProof | None = self.store.value(key, CachedProof)
+        known: CachedProof | None = self.store.load(key, CachedProof)
         return None if known is None else known.outcome()
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
@@ -240,7 +242,7 @@ class ProofRounds:
     def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
         """The proved total of a loop over the loop around it."""
         key = total_key(self.keys[loop], trip, outer)
-        known: CachedProof | None = self.store.value(key, CachedProof)
+        known: CachedProof | None = self.store.load(key, CachedProof)
         if known is not None:
             write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
@@ -252,7 +254,7 @@ class ProofRounds:
         run_all(work, self.options.workers, self._limit(2))
         found = outcomes[0]
         if not found.failed:
-            self.store.keep(key, CachedProof(found.executions, 1, 1, found.model, 0.0))
+            self.store.save(key, CachedProof(found.executions, 1, 1, found.model, 0.0))
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found

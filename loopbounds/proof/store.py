@@ -1,4 +1,5 @@
-"""Records of the results store (``quoll.kept.store``): proofs, and bounds of whole graphs.
+"""Records of the results store (``quoll.results.results_store``): proofs, and bounds of whole
+graphs.
 
 A proof is stored with its model. Where a budget did not suffice, that is stored, too: the budget is
 part of the key. The bounds of a whole graph are stored so that a later run slices nothing. Nothing
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import ProofOutcome
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 
 __all__ = ["CachedProof", "GraphBounds", "copy_models", "write_model"]
 
@@ -58,11 +59,11 @@ class GraphBounds:
     constant: frozenset[int]
 
 
-def copy_models(store: Store, keys: Sequence[str], folder: Path | None) -> bool:
+def copy_models(store: ResultsStore, keys: Sequence[str], folder: Path | None) -> bool:
     """Write the models of stored proofs to ``folder``; whether all of them are there."""
     if folder is None:
         return True
-    proofs = {key: store.value(key, CachedProof) for key in keys}
+    proofs = {key: store.load(key, CachedProof) for key in keys}
     for key, proof in proofs.items():
         if proof is None:
             return False

@@ -1,6 +1,6 @@
 """The total of a loop over the loop around it: triangular nests.
 
-Where the bound of an inner loop depends on how often the outer one has come round, the sum over
+Where the bound of an inner loop depends on how often the outer one has iterated, the sum over
 all iterations of the outer loop is less than the product of the two bounds. With t the completed
 iterations of the outer loop, a line is fitted to the longest runs found for some t,
 
@@ -77,8 +77,8 @@ def total_over(
             goal = terms.both(goal, ule(trip, const(last, COUNT_WIDTH)))
             candidates = candidate_invariants(small, _runs(small, trip, points))
             for some in (without_progress(candidates), candidates):
-                kept, inductive = houdini(session, small, some, goal)
-                claim = terms.both(conjunction(kept), goal)
+                inductive_set, inductive = houdini(session, small, some, goal)
+                claim = terms.both(conjunction(inductive_set), goal)
                 if inductive and session.proves(claim, table.INDUCTION_DEPTH):
                     return NestTotal(total, session.text)
     except OutOfTime:

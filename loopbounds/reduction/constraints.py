@@ -13,7 +13,7 @@ from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, const
 from loopbounds.terms.evaluate import compile_terms
 from quoll.image.memory_map import MemoryMap
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["UnknownWords", "conjuncts", "relevant", "says_all", "within"]
 
@@ -35,17 +35,17 @@ def within(term: Term, values: ValueSet) -> list[Term]:
 def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
     """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
     wanted = set(wanted)
-    kept: list[Term] = []
+    chosen: list[Term] = []
     small = [c for whole in conditions for c in terms.conjuncts(whole)]
     left = [c for c in small if c.constant is None and rewrite.size(c) <= table.WAY_IN_TERMS]
     for _ in range(2):
         for c in list(left):
             used = rewrite.symbols([c])
-            if used & wanted and len(kept) < table.WAY_IN_CONDITIONS:
-                kept.append(c)
+            if used & wanted and len(chosen) < table.WAY_IN_CONDITIONS:
+                chosen.append(c)
                 left.remove(c)
                 wanted |= used
-    return kept
+    return chosen
 
 
 def says_all(

@@ -143,10 +143,10 @@ def _with_constraints_used(model: LoopModel) -> LoopModel:
     """Constraints hold throughout a run: use each in the others and in the step."""
     small = tuple(dict.fromkeys(p for c in model.constraints for p in conjuncts(c)))
     known = _decided(small)
-    kept = [c for c in small if known.get(c) is TRUE]
+    retained = [c for c in small if known.get(c) is TRUE]
     for c in small:
-        if c not in kept:
-            kept += conjuncts(replaced(c, known))
+        if c not in retained:
+            retained += conjuncts(replaced(c, known))
     return LoopModel(
         model.parameters,
         tuple(
@@ -154,7 +154,7 @@ def _with_constraints_used(model: LoopModel) -> LoopModel:
             for v in model.state
         ),
         model.inputs,
-        tuple(dict.fromkeys(kept)),
+        tuple(dict.fromkeys(retained)),
         replaced(model.again, known),
         model.hints,
         tuple(replaced(e, known) for e in model.exits),
@@ -251,16 +251,16 @@ def influential(model: LoopModel) -> LoopModel:
 
 def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
     """Constraints that share a symbol with ``used``, or with one that does, and add few."""
-    used, kept = set(used), set()
+    used, retained = set(used), set()
     for _ in range(table.SUBSTITUTIONS):
         reached = set(used)
         for c in constraints:
             symbols = rewrite.symbols([c])
             if symbols & used and len(symbols - used) <= table.NEW_SYMBOLS:
-                kept.add(c)
+                retained.add(c)
                 reached |= symbols
         used = reached
-    return tuple(c for c in constraints if c in kept)
+    return tuple(c for c in constraints if c in retained)
 
 
 def replaced(term: Term, known: Mapping[Term, Term]) -> Term:

@@ -65,8 +65,8 @@ def candidate_invariants(model: LoopModel, runs: Sequence[ModelRun]) -> list[Ter
 def holding(model: LoopModel, candidates: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
     """The candidates that hold in every recorded state."""
     first, others = list(runs[: table.FILTERING_RUNS]), runs[table.FILTERING_RUNS :]
-    kept = _holding(model, candidates, first)  # most do not
-    return _holding(model, kept, others) if kept and others else kept
+    held = _holding(model, candidates, first)  # most do not
+    return _holding(model, held, others) if held and others else held
 
 
 def _holding(model: LoopModel, candidates: Sequence[Term], runs: Sequence[ModelRun]) -> list[Term]:
@@ -111,7 +111,7 @@ def _of_variable(variable: StateVariable, index: int, runs: Sequence[ModelRun]) 
         yield eq(x, terms.add(x0, scale(k, step)))
         yield from (ule(x, x0), ule(x0, x))
         narrow = _narrow(variable)
-        if narrow is not None:  # it may wrap where no run is looked at
+        if narrow is not None:  # it may wrap where no run is analysed
             yield eq(x, narrow.of(terms.add(x0, scale(k, step))))
         return
     yield from _progress(x, x0, k, steps)

@@ -15,7 +15,7 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.facts.contract import CALLEE_SAVED
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["CellStep", "GraphCode", "KnownValues", "LoopContinuation", "UnknownValues"]
 
@@ -44,7 +44,7 @@ class CellStep:
     """The constant that every iteration of a loop adds to a cell."""
 
     amount: int
-    rests: frozenset[Assumption]  # named assumptions
+    assumed: frozenset[Assumption]  # named assumptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LoopContinuation:
 
     conditions: tuple[Term, ...]
     leaves: dict[Term, tuple[Cell, int]]
-    rests: frozenset[Assumption]  # named assumptions
+    assumed: frozenset[Assumption]  # named assumptions
 
 
 class UnknownValues:
@@ -130,7 +130,7 @@ class GraphCode:
             known = frozenset(r for node in nodes for r in self.effect(node).registers)
             passed = [callee for e in self.passed_in(loop) for callee in self.graph.passed(e)]
             for callee in passed:
-                known |= frozenset(range(FLAG + 4)) - callee.gives_back
+                known |= frozenset(range(FLAG + 4)) - callee.preserved
             self._written[loop] = known
         return known
 
@@ -157,7 +157,7 @@ class GraphCode:
         return self._begins
 
     def passed_in(self, loop: int) -> list[int]:
-        """The edges of a loop along which a function runs that is not looked at."""
+        """The edges of a loop along which a function runs that is not examined."""
         nodes = self.graph.loops[loop].nodes
         return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
 
@@ -171,9 +171,9 @@ class GraphCode:
         return known
 
     def passes(self, edge: int, register: int) -> bool:
-        """Whether a function that is not looked at may change ``register`` along ``edge``."""
+        """Whether a function that is not examined may change ``register`` along ``edge``."""
         passed = self.graph.passed(edge)
-        return bool(passed) and any(register not in callee.gives_back for callee in passed)
+        return bool(passed) and any(register not in callee.preserved for callee in passed)
 
     def stored_before(self, node: int) -> bool:
         """Whether a store may run before ``node`` that is not at a distance from sp."""
@@ -200,7 +200,7 @@ class GraphCode:
     def steady(self, address: int, size: int) -> bool:
         """Whether memory there only changes by stores of this program: a section of the image."""
         section = self.image.section_at(address)
-        if section is None or not self.image.keeps(address, size):
+        if section is None or not self.image.is_constant_range(address, size):
             return False
         return address + size <= section.addr + section.size
 

@@ -37,7 +37,7 @@ from loopbounds.terms.bit_vectors import (
 )
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["GatedSsa", "OutOfEffort", "SsaScope"]
 
@@ -467,7 +467,7 @@ class GatedSsa:
     def restart(self, tainted: frozenset[HeaderCell]) -> None:
         """Forget all; ``tainted`` cells may hold stack addresses.
 
-        Unless each context is looked at by itself, so may the same registers in the same loop of
+        Unless each context is analysed by itself, so may the same registers in the same loop of
         others.
         """
         alike: set[HeaderCell] = {

@@ -23,10 +23,10 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
+from quoll.abstract_domain.abstract_memory import S1, S3, S4
 from quoll.assumptions import F1
-from quoll.domain.abstract_memory import S1, S3, S4
 from quoll.image.memory_map import Span, same_in_page
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["AFTER", "LoadedWords"]
 
@@ -224,7 +224,7 @@ class LoadedWords:
         if all(replacement.preserves for replacement in passed):
             return False
         node = self._code.graph.edges[edge].src
-        if any(SP not in replacement.gives_back for replacement in passed):
+        if any(SP not in replacement.preserved for replacement in passed):
             return True
         if any(span.base not in ARGUMENTS for callee in passed for span in callee.stores):
             return True  # a known place above sp
@@ -238,7 +238,8 @@ class LoadedWords:
         return not cell.saved
 
     def hands_on(self, node: int) -> bool:
-        """Whether what ``node`` calls may be handed a stack address (``quoll.domain.havoc``)."""
+        """Whether what ``node`` calls may be handed a stack address
+        (``quoll.abstract_domain.havoc``)."""
         known = self._hands_on.get(node)
         if known is None:
             since = self._scope.unbounded.met

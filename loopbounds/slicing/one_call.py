@@ -51,7 +51,7 @@ class OneCall:
     def shape(self) -> Hashable:
         """Calls of the same shape have the same bounds."""
         graph = self.part.graph
-        nodes = tuple((node.context, node.block.addr, node.turns) for node in graph.nodes)
+        nodes = tuple((node.context, node.block.addr, node.iterations) for node in graph.nodes)
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
         bounds = tuple(sorted(self.bounds.items()))
         passed = tuple(e for e in range(len(edges)) if graph.passed(e))
@@ -83,7 +83,7 @@ def for_any_caller(cut: Slice, contextual: Slice) -> Slice:
         havoc={},
         trips={},
         alone=lambda: None,
-        continued=LoopContinuation((), {}, cut.rests),
+        continued=LoopContinuation((), {}, cut.assumed),
         walks=contextual.walks,
         says_all=lambda deciding: False,
     )

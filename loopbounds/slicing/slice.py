@@ -27,10 +27,10 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
 from loopbounds.transition.model import LoopModel, StateVariable
-from quoll.arm.insn import PC, SP, Cond
+from quoll.arm.insn import PC, SP, Condition
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["RegisterDecidedLoop", "Slice", "WordDescription", "slice_loops"]
 
@@ -81,7 +81,7 @@ class Slice:
     model: LoopModel
     given: frozenset[str]
     origins: dict[str, WordDescription]
-    rests: frozenset[Assumption]  # named assumptions (rules 1, 34)
+    assumed: frozenset[Assumption]  # named assumptions (rules 1, 34)
     havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
     trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
     cells: dict[Term, Cell]  # what the state variables are
@@ -105,7 +105,7 @@ class Slice:
 def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
     """The model of each of ``loops``, with the bounds known by now.
 
-    Begun again until what was assumed of stack addresses holds, which is looked at now and then;
+    Begun again until what was assumed of stack addresses holds, which is analysed now and then;
     loops that assumed what does not hold come first, which may lead them to assume more.
     """
     ssa.renew()
@@ -149,18 +149,18 @@ class _Slicer:
         self._close()
         initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
-        rests = frozenset(self._scope.used | self._whole.used)
+        assumed = frozenset(self._scope.used | self._whole.used)
         return Slice(
             self._loop.index,
             model,
             self._given,
             origins,
-            rests,
+            assumed,
             self._havoc,
             self._known_trips,
             self._cells,
             lambda: self._alone(initial),
-            self._continued(rests),
+            self._continued(assumed),
             self._is_walk,
             self._says_all,
         )
@@ -172,7 +172,7 @@ class _Slicer:
             self._walks = other._walks
         return self._walks
 
-    def _continued(self, rests: frozenset[Assumption]) -> LoopContinuation:
+    def _continued(self, assumed: frozenset[Assumption]) -> LoopContinuation:
         """The parts of the condition to go on that only read what moves by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
@@ -185,7 +185,7 @@ class _Slicer:
         held = tuple(c for c in conditions if rewrite.symbols([c]) <= leaves.keys())
         used = rewrite.symbols(held)
         return LoopContinuation(
-            held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, rests
+            held, {leaf: leaves[leaf] for leaf in leaves if leaf in used}, assumed
         )
 
     # --- Cells that the step reads -----------------------------------------------------------
@@ -447,13 +447,13 @@ class _Slicer:
 
     @staticmethod
     def _trips(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
-        """How often bounded loops have come round."""
+        """How often bounded loops have iterated."""
         known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
 
     @staticmethod
     def _rounds(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
-        """That bounded loops had come round that often."""
+        """That bounded loops had iterated that often."""
         return [
             condition
             for s in _sorted(symbols)
@@ -505,7 +505,11 @@ def _described(scope: SsaScope, symbol: Term) -> WordDescription:
 def _after(block: Block, load: LoadEffect) -> str:
     """The fact about the register that a load has just filled."""
     insn = block.insns[load.insn]
-    if load.insn + 1 == len(block.insns) or insn.cond is not Cond.AL or len(insn.transfers) != 1:
+    if (
+        load.insn + 1 == len(block.insns)
+        or insn.cond is not Condition.AL
+        or len(insn.transfers) != 1
+    ):
         return ""
     return "" if SP in insn.transfers else _at_most(insn.transfers[0], insn.next)
 

@@ -1,6 +1,6 @@
 """Values after bounded loops: after a number of iterations, called ``trip``.
 
-With a proved bound n, a loop has come round at most n - 1 times when its header runs for the last
+With a proved bound n, a loop has iterated at most n - 1 times when its header runs for the last
 time. A cell that moves by a constant per iteration has then moved by ``trip`` of them, all such
 cells of a loop by the same number; a cell that takes over another one's value is where that was one
 iteration before. And in each of those iterations, so in all but the last, the condition to go on
@@ -142,7 +142,7 @@ class TripCounts:
             return None
         known = self._scope.code.steps.get((loop, local))
         if known is not None:
-            self._scope.used |= known.rests
+            self._scope.used |= known.assumed
             return known.amount
         inner = self._scope.inner(loop)
         step = sub(inner.after_iteration(local), inner.at(header, local)).constant
@@ -166,7 +166,7 @@ class TripCounts:
         known = code.continued.get(loop)
         if known is None:
             return []
-        self._scope.used |= known.rests
+        self._scope.used |= known.assumed
         progress: Progress = {}
         for leaf, (local, step) in known.leaves.items():
             cell = self._scope.outside(loop, origin.node, local)

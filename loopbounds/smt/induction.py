@@ -53,7 +53,7 @@ class SmtInduction:
     def first(self, claims: Sequence[Term], depth: int, limits: StepLimits) -> int | None:
         """The first of ``claims`` that is proved. Each of them follows from the one before.
 
-        So a run that one of them holds in after k transitions need not be looked at again.
+        So a run that one of them holds in after k transitions need not be analysed again.
         """
         held: set[int] = set()
         for index, claim in enumerate(claims):

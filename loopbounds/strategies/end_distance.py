@@ -143,7 +143,7 @@ def end_distances(session: SolverSession, samples: Samples, most: int) -> list[E
         near = samples.furthest.get(term, limit + 1)
         if near <= limit or _further(session, model, term, limit) is None:
             low, high = max(0, least[term]), min(near, limit)
-            known[term] = _most(session, model, term, max(low, _beside(term, known)), high)
+            known[term] = _most(session, model, term, max(low, _related_bound(term, known)), high)
     found: dict[int, EndDistance] = {}
     for candidate, factor, offset, term in ends:
         if (furthest := known.get(term)) is not None:
@@ -206,7 +206,7 @@ def _of_count(term: Term) -> tuple[int, int]:
     return 0, 0
 
 
-def _beside(term: Term, known: Mapping[Term, int]) -> int:
+def _related_bound(term: Term, known: Mapping[Term, int]) -> int:
     """The most that a term is, by a known one at a constant distance; 0 if there is none."""
     for other, most in known.items():
         apart = sub(term, other).constant if other.width == term.width else None

@@ -1,9 +1,9 @@
 """Bit-vector terms: what a register or a branch holds, as an expression over symbols.
 
-Each function makes a term (``loopbounds.terms.term``) in its simplest form. Sums are kept in linear
-normal form: a constant plus multiples of other terms, modulo 2**width. So ``(p + 8) - 4 - p`` is
-the constant 4. Comparisons are built from equal, unsigned less and signed less alone; Boolean
-operators from and, not, xor.
+Each function makes a term (``loopbounds.terms.term``) in its simplest form. Sums are retained in
+linear normal form: a constant plus multiples of other terms, modulo 2**width. So ``(p + 8) - 4 -
+p`` is the constant 4. Comparisons are built from equal, unsigned less and signed less alone;
+Boolean operators from and, not, xor.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 REMEMBERED = 1 << 16  # results of the functions that are called again and again for the same terms
 
 
-def parts_of(term: Term) -> tuple[dict[Term, int], int]:
+def summands_of(term: Term) -> tuple[dict[Term, int], int]:
     """The members of a sum with their factors, and its constant."""
     if term.op == "const":
         return {}, term.value
@@ -61,24 +61,26 @@ def parts_of(term: Term) -> tuple[dict[Term, int], int]:
 def sum_of(width: int, parts: Mapping[Term, int], value: int) -> Term:
     """``value`` and the members of ``parts``, each times its factor."""
     limit = mask(width)
-    kept = [(a, f) for a, c in parts.items() if (f := c & limit)]
+    nonzero = [(a, f) for a, c in parts.items() if (f := c & limit)]
     value &= limit
-    if not kept:
+    if not nonzero:
         return const(value, width)
-    if len(kept) == 1:
-        [(atom, factor)] = kept
+    if len(nonzero) == 1:
+        [(atom, factor)] = nonzero
         if value == 0 and factor == 1:
             return atom
         return make("linear", width, (atom,), value, (factor,))
-    kept.sort(key=lambda part: part[0].serial)
-    return make("linear", width, tuple([a for a, _ in kept]), value, tuple([c for _, c in kept]))
+    nonzero.sort(key=lambda part: part[0].serial)
+    return make(
+        "linear", width, tuple([a for a, _ in nonzero]), value, tuple([c for _, c in nonzero])
+    )
 
 
 def combine(width: int, value: int, factors: Iterable[int], args: Iterable[Term]) -> Term:
     """``value + sum(c * a for c, a in zip(factors, args))`` modulo 2**width."""
     parts: dict[Term, int] = {}
     for factor, arg in zip(factors, args, strict=True):
-        more, constant = parts_of(arg)
+        more, constant = summands_of(arg)
         value += factor * constant
         for atom, times in more.items():
             parts[atom] = parts.get(atom, 0) + factor * times
@@ -87,8 +89,8 @@ def combine(width: int, value: int, factors: Iterable[int], args: Iterable[Term]
 
 def add(a: Term, b: Term) -> Term:
     """Sum modulo 2**width."""
-    parts, value = parts_of(a)
-    more, constant = parts_of(b)
+    parts, value = summands_of(a)
+    more, constant = summands_of(b)
     for atom, factor in more.items():
         parts[atom] = parts.get(atom, 0) + factor
     return sum_of(a.width, parts, value + constant)
@@ -96,7 +98,7 @@ def add(a: Term, b: Term) -> Term:
 
 def scale(a: Term, factor: int) -> Term:
     """A constant multiple."""
-    parts, value = parts_of(a)
+    parts, value = summands_of(a)
     return sum_of(a.width, {t: c * factor for t, c in parts.items()}, value * factor)
 
 
@@ -305,7 +307,7 @@ def eq(a: Term, b: Term) -> Term:
     """Equality."""
     if a.width == 1:
         return negate(operation("xor", a, b))
-    parts, value = parts_of(sub(a, b))
+    parts, value = summands_of(sub(a, b))
     half = 1 << (a.width - 1)
     positive = {t: c for t, c in parts.items() if c < half}
     negative = {t: -c for t, c in parts.items() if c >= half}

@@ -13,7 +13,7 @@ from loopbounds.budgets.budget import SolverLimits
 from loopbounds.terms.bit_vectors import FALSE, Term
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantResult
-from quoll.kept.versions import Version
+from quoll.results.versions import Version
 
 __all__ = ["Checker", "ProofObligation", "ProofResult"]
 

@@ -1,17 +1,17 @@
 """The data access of an instruction, read from its encoding.
 
-A disassembler's operands are not regular enough for this (post-indexed forms, user-bank lists),
-the encodings are. Sections are those of the ARM Architecture Reference Manual, ARMv7-A and
+A disassembler's operands are too irregular for this (post-indexed forms, user-bank lists); the
+encodings are regular. Sections refer to the ARM Architecture Reference Manual, ARMv7-A and
 ARMv7-R edition (ARM DDI 0406C): A5 for ARM, A6 for Thumb, A7.7 for the coprocessor space that
 both share.
 
-The functions from words return what is accessed and which general registers are transferred, lowest
+The functions on instruction words return the access and the transferred general registers, lowest
 address first, or None when the encoding accesses no data memory.
 """
 
 from __future__ import annotations
 
-from quoll.arm.insn import PC, SP, Access, Insn, MemoryAccess, Shift
+from quoll.arm.insn import PC, SP, AccessKind, Insn, MemoryAccess, ShiftKind
 
 __all__ = [
     "Transfer",
@@ -37,14 +37,14 @@ def is_block_transfer(insn: Insn) -> bool:
 
 
 def list_change(insn: Insn, memory: MemoryAccess) -> int:
-    """What write-back adds to the base of a list: its size, or less that."""
+    """The write-back offset of a list: its size, or the negated size."""
     up = memory.displacement >= 0 if insn.size == 2 else insn.encoding & UP
     size = memory.size * memory.count
     return size if up else -size
 
 
 def base_change(insn: Insn, memory: MemoryAccess) -> int:
-    """What write-back adds to the base of an access without an index register."""
+    """The write-back offset of an access without an index register."""
     return list_change(insn, memory) if is_block_transfer(insn) else memory.displacement
 
 
@@ -86,7 +86,7 @@ def thumb_access(first: int, second: int | None) -> Transfer | None:
 
 
 def _memory(
-    access: Access,
+    access: AccessKind,
     size: int,
     base: int | None,
     displacement: int = 0,
@@ -112,7 +112,7 @@ def _memory(
         displacement=displacement,
         subtract=subtract,
         scale_shift=amount if shift == LSL else 0,
-        shift=Shift.IMMEDIATE if shifted else Shift.NONE,
+        shift=ShiftKind.IMMEDIATE if shifted else ShiftKind.NONE,
         lsl=shifted and shift == LSL,
         pre_indexed=pre_indexed,
         writeback=writeback,
@@ -121,8 +121,8 @@ def _memory(
     )
 
 
-def _direction(load: int) -> Access:
-    return Access.LOAD if load else Access.STORE
+def _direction(load: int) -> AccessKind:
+    return AccessKind.LOAD if load else AccessKind.STORE
 
 
 def _registers(mask: int) -> tuple[int, ...]:
@@ -150,10 +150,10 @@ def _arm_preload(word: int) -> Transfer | None:
     base = word >> 16 & 15
     if not word & 1 << 25:
         offset = word & 0xFFF
-        return _memory(Access.PRELOAD, 1, base, offset if up else -offset), ()
+        return _memory(AccessKind.PRELOAD, 1, base, offset if up else -offset), ()
     return (
         _memory(
-            Access.PRELOAD,
+            AccessKind.PRELOAD,
             1,
             base,
             index=word & 15,
@@ -216,7 +216,7 @@ def _arm_synchronization(word: int) -> Transfer:
     base, load = word >> 16 & 15, word & 1 << 20
     if not word & 1 << 23:
         size = 1 if word & 1 << 22 else 4
-        return _memory(Access.SWAP, size, base), (word >> 12 & 15, word & 15)
+        return _memory(AccessKind.SWAP, size, base), (word >> 12 & 15, word & 15)
     form = word >> 21 & 3
     first = word >> 12 & 15 if load else word & 15
     pair = form == 1
@@ -250,8 +250,8 @@ def _exception_state(word: int) -> Transfer:
     lowest = (4 if before else 0) if up else (-8 if before else -4)
     if load:
         base = word >> 16 & 15
-        return _memory(Access.LOAD, 4, base, lowest, count=2, writeback=bool(write)), (PC,)
-    return _memory(Access.STORE, 4, None, lowest, count=2, writeback=bool(write)), ()
+        return _memory(AccessKind.LOAD, 4, base, lowest, count=2, writeback=bool(write)), (PC,)
+    return _memory(AccessKind.STORE, 4, None, lowest, count=2, writeback=bool(write)), ()
 
 
 def _coprocessor(word: int) -> Transfer | None:
@@ -328,7 +328,7 @@ def _thumb16(half: int) -> Transfer | None:
     load = half & 0x0800
     match half >> 12:
         case 0x4 if load:
-            return _memory(Access.LOAD, 4, PC, 4 * (half & 0xFF)), (half >> 8 & 7,)
+            return _memory(AccessKind.LOAD, 4, PC, 4 * (half & 0xFF)), (half >> 8 & 7,)
         case 0x5:
             size, loads = THUMB_REGISTER_FORMS[half >> 9 & 7]
             return _memory(_direction(loads), size, base, index=offset & 7), (low,)
@@ -386,7 +386,7 @@ def _thumb_dual(first: int, second: int) -> Transfer:
     form = second >> 4 & 15
     if load and form < 2:
         scale = form
-        return _memory(Access.LOAD, 1 << scale, base, index=second & 15, amount=scale), ()
+        return _memory(AccessKind.LOAD, 1 << scale, base, index=second & 15, amount=scale), ()
     pair = form == 7
     size = {4: 1, 5: 2}.get(form, 4)
     memory = _memory(_direction(load), size, base, count=2 if pair else 1, exclusive=True)
@@ -400,7 +400,7 @@ def _thumb_single(first: int, second: int) -> Transfer:
     load = first & 0x10
     indexed = base != PC and not first & 0x80 and second & 0x900 == 0x900
     hint = bool(load) and register == PC and size < 4 and not indexed
-    access = Access.PRELOAD if hint else _direction(load)
+    access = AccessKind.PRELOAD if hint else _direction(load)
     registers = () if hint else (register,)
     size = 1 if hint else size
     if base == PC:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from quoll.arm.floating_point import VectorPart, vector_part
+from quoll.arm.floating_point import VectorRole, vector_role
 from quoll.arm.insn import PC, Insn
 from quoll.arm.status import names_banked_register
 
@@ -19,7 +19,7 @@ INTERWORKING = 7  # the first version in which data processing in ARM state inte
 
 
 class Extension(Enum):
-    """What a core may have besides ARMv6, by the manual's name."""
+    """Extensions of ARMv6, by the manual's name."""
 
     V6K = "ARMv6K"
     SECURITY = "the Security Extensions"
@@ -67,7 +67,7 @@ D16 = 16  # the first register that only VFPv3 has
 
 
 def needed_extension(insn: Insn) -> Extension | None:
-    """What a core must have to execute ``insn``; None if ARMv6 is enough."""
+    """The extension that ``insn`` needs; None if ARMv6 is enough."""
     key = insn.raw, insn.thumb
     if key not in _found:
         if len(_found) >= CACHED:
@@ -139,37 +139,37 @@ def _is_arm_of_v6t2(insn: Insn) -> bool:
 
 
 def _vector_extension(insn: Insn) -> Extension | None:
-    part = vector_part(insn)
-    if part is None:
+    role = vector_role(insn)
+    if role is None:
         return Extension.V8 if insn.mnemonic[0] == "v" else Extension.VFP2
     kind = insn.text.partition(" ")[0]
     if kind.startswith(("vcvtb", "vcvtt")):
         return Extension.V8 if ".f64" in kind else Extension.HALF_PRECISION
     if ".f16" in kind or ".p64" in kind:
-        half = part is VectorPart.NEON and insn.mnemonic == "vcvt" and ".f32" in kind
+        half = role is VectorRole.NEON and insn.mnemonic == "vcvt" and ".f32" in kind
         return Extension.HALF_PRECISION if half else Extension.V8
     if kind.startswith(FUSED):
         return Extension.VFP4
-    if part in (VectorPart.NEON, VectorPart.ELEMENTS):
+    if role in (VectorRole.NEON, VectorRole.ELEMENTS):
         return Extension.NEON
-    if _is_lane_of_neon(insn, part):
+    if _is_lane_of_neon(insn, role):
         return Extension.NEON
-    return Extension.VFP3 if _is_of_vfp3(insn, part) else Extension.VFP2
+    return Extension.VFP3 if _is_of_vfp3(insn, role) else Extension.VFP2
 
 
-def _is_lane_of_neon(insn: Insn, part: VectorPart) -> bool:
+def _is_lane_of_neon(insn: Insn, role: VectorRole) -> bool:
     """``vmov`` of a lane that is no word, and ``vdup`` of a register (A7.8)."""
-    if part not in (VectorPart.FROM_CORE, VectorPart.TO_CORE):
+    if role not in (VectorRole.FROM_CORE, VectorRole.TO_CORE):
         return False
     word = insn.encoding
     scalar = word >> 24 & 15 == 14 and word >> 8 & 15 == 11
     return scalar and (bool(word & 0x60) or bool(word & 1 << 22) or insn.mnemonic == "vdup")
 
 
-def _is_of_vfp3(insn: Insn, part: VectorPart) -> bool:
+def _is_of_vfp3(insn: Insn, role: VectorRole) -> bool:
     """Constants, fixed-point numbers (A7.5) and the registers d16 to d31."""
     word = insn.encoding
-    if part is VectorPart.ARITHMETIC:
+    if role is VectorRole.ARITHMETIC:
         extension = word >> 20 & 11 == 11
         constant = extension and not word & 1 << 6
         fixed = extension and word >> 17 & 5 == 5 and word >> 16 & 15 in (10, 11, 14, 15)

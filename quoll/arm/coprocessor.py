@@ -27,7 +27,7 @@ VFP = frozenset([10, 11])
 
 
 class CoprocessorAction(Enum):
-    """What is done, by mnemonic; mcr2 and the like are the same."""
+    """The action, by mnemonic; mcr2 and the like are the same."""
 
     OPERATE = "cdp"
     READ = "mrc"
@@ -64,7 +64,7 @@ _WITH_REGISTER = (CoprocessorAction.READ, CoprocessorAction.WRITE)
 
 
 def coprocessor_operation(insn: Insn) -> CoprocessorOperation | None:
-    """What ``insn`` asks of a coprocessor; None for other instructions, ldc and stc."""
+    """The coprocessor operation of ``insn``; None for other instructions, ldc and stc."""
     action = _ACTIONS.get(insn.mnemonic)
     if action is None:
         return None

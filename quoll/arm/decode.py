@@ -1,6 +1,6 @@
 """From bytes to ``Insn``: ARM and Thumb, ARMv4 to ARMv7-A, little-endian.
 
-The disassembler says what an encoding is (``disassembler.py``): its name, condition, whether it
+The disassembler identifies an encoding (``disassembler.py``): its name, condition, whether it
 sets flags, and its operands in assembler order. Data accesses are read from the encoding itself
 (``addressing.py``) and register roles from operand positions (``operands.py``), because capstone's
 own lists of registers read and written, written-back bases and post-indexed offsets have gaps.
@@ -14,9 +14,9 @@ from functools import lru_cache
 from quoll.arm.addressing import Transfer, arm_access, thumb_access
 from quoll.arm.disassembler import FLAG_REGISTERS, IT_BLOCK, Disassembler, Disassembly
 from quoll.arm.forms import form_of
-from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess, Shift
-from quoll.arm.moved import aimed, branch_at, moved
-from quoll.arm.operands import Roles, roles
+from quoll.arm.insn import LR, PC, AccessKind, Condition, ControlFlow, Insn, MemoryAccess, ShiftKind
+from quoll.arm.operands import RegisterRoles, roles
+from quoll.arm.relocated_insn import aimed, branch_at, moved
 from quoll.arm.status import status_mask
 from quoll.arm.unpredictable import has_meaning
 from quoll.errors import InputError
@@ -27,11 +27,11 @@ ARM_LENGTH = 4  # bytes
 CACHED = 1 << 19  # distinct encodings kept
 
 
-def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> Insn:
+def decode(code: bytes, addr: int, thumb: bool, it: tuple[Condition, ...] = ()) -> Insn:
     """The instruction at the start of ``code``, which stands at ``addr``.
 
     ``it`` holds the conditions of this and the following instructions of an IT block, as
-    ``it_conditions`` gives them. An encoding nobody knows has ``Flow.UNDEFINED``. Raises
+    ``it_conditions`` gives them. An encoding nobody knows has ``ControlFlow.UNDEFINED``. Raises
     ``InputError`` when ``code`` ends inside the instruction.
     """
     length = _length(code) if thumb else ARM_LENGTH
@@ -50,7 +50,7 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Cond, ...] = ()) -> In
     if not thumb:
         if len(known_words) >= CACHED:
             known_words.clear()
-        goes_on = insn.flow is Flow.NEXT and LR not in insn.writes and has_meaning(insn)
+        goes_on = insn.flow is ControlFlow.NEXT and LR not in insn.writes and has_meaning(insn)
         known_words[raw] = insn[1:], goes_on
     return moved(insn[1:], addr)
 
@@ -60,14 +60,14 @@ known_words: dict[bytes, tuple[tuple[object, ...], bool]] = {}
 _disassemble = Disassembler()
 
 
-def it_conditions(insn: Insn) -> tuple[Cond, ...]:
+def it_conditions(insn: Insn) -> tuple[Condition, ...]:
     """Conditions of the instructions after an ``it``, in order; empty for any other (A8.8.54)."""
     if insn.mnemonic != "it":
         return ()
     first, mask = insn.raw[0] >> 4, insn.raw[0] & 15
     length = IT_BLOCK - ((mask & -mask).bit_length() - 1)
     bits = (first & 1, mask >> 3 & 1, mask >> 2 & 1, mask >> 1 & 1)
-    return tuple(Cond(min(first & 14 | bit, Cond.AL)) for bit in bits[:length])
+    return tuple(Condition(min(first & 14 | bit, Condition.AL)) for bit in bits[:length])
 
 
 def _length(code: bytes) -> int:
@@ -77,13 +77,13 @@ def _length(code: bytes) -> int:
     return 4 if code[1] >> 3 >= 0x1D else 2
 
 
-def _at_zero(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
+def _at_zero(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
     form = None if thumb else form_of(int.from_bytes(raw, "little"))
     if form is None:
-        return _disassembled_once(raw, thumb, it)
+        return _disassembled(raw, thumb, it)
     text = _disassemble.text(raw)
     same = _same_form(form[0])
-    if text is None or same.flow is Flow.UNDEFINED:
+    if text is None or same.flow is ControlFlow.UNDEFINED:
         return disassembled(raw, thumb, it)
     return _renamed(same, raw, text, form[1])
 
@@ -110,8 +110,8 @@ def _renamed(same: Insn, raw: bytes, text: str, names: Mapping[int, int]) -> Ins
         False,
         same.sets_flags,
         same.reads_flags,
-        _shared(names.get(r, r) for r in same.reads),
-        _shared(names.get(r, r) for r in same.writes),
+        _interned(names.get(r, r) for r in same.reads),
+        _interned(names.get(r, r) for r in same.writes),
         same.shift,
         memory,
         transfers,
@@ -120,11 +120,11 @@ def _renamed(same: Insn, raw: bytes, text: str, names: Mapping[int, int]) -> Ins
 
 
 @lru_cache(maxsize=CACHED)
-def _disassembled_once(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
+def _disassembled(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
     return disassembled(raw, thumb, it)
 
 
-def _shared(registers: Iterable[int]) -> frozenset[int]:
+def _interned(registers: Iterable[int]) -> frozenset[int]:
     """One object for equal sets: there are few, and each takes 200 bytes."""
     found = frozenset(registers)
     return _SETS.setdefault(found, found)
@@ -133,7 +133,7 @@ def _shared(registers: Iterable[int]) -> frozenset[int]:
 _SETS: dict[frozenset[int], frozenset[int]] = {}
 
 
-def disassembled(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
+def disassembled(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
     """The instruction ``raw`` at address 0, by what the disassembler says of its operands."""
     known = _disassemble(raw, thumb, it)
     if known is None or known.name in ANOTHER_PROFILE:
@@ -144,9 +144,9 @@ def disassembled(raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Insn:
     memory, transfers = access if access else (None, ())
     flow = _flow(known, role, memory)
     if mnemonic in WAITS or (mnemonic == "mcr" and _waits(raw, thumb)):
-        flow = Flow.WAIT
+        flow = ControlFlow.WAIT
     shift = _shift(known, role, memory)
-    branch = flow in (Flow.JUMP, Flow.CALL)
+    branch = flow in (ControlFlow.JUMP, ControlFlow.CALL)
     return Insn(
         addr=0,
         raw=raw,
@@ -180,15 +180,15 @@ def _undefined(raw: bytes, thumb: bool) -> Insn:
         thumb=thumb,
         mnemonic="undefined",
         text=f".inst {int.from_bytes(raw, 'little'):#x}",
-        cond=Cond.AL,
-        flow=Flow.UNDEFINED,
+        cond=Condition.AL,
+        flow=ControlFlow.UNDEFINED,
         target=None,
         target_thumb=False,
         sets_flags=False,
         reads_flags=False,
         reads=nothing,
         writes=nothing,
-        shift=Shift.NONE,
+        shift=ShiftKind.NONE,
         memory=None,
         transfers=(),
     )
@@ -207,15 +207,15 @@ def _access(raw: bytes, thumb: bool, name: str) -> Transfer | None:
     return thumb_access(first, int.from_bytes(raw[2:], "little") if len(raw) == 4 else None)
 
 
-def _roles(raw: bytes, thumb: bool, known: Disassembly, access: Transfer | None) -> Roles:
+def _roles(raw: bytes, thumb: bool, known: Disassembly, access: Transfer | None) -> RegisterRoles:
     if known.name in ("subs", "eret") and not known.operands.registers:
-        return Roles((PC,), (LR,))  # Thumb: subs pc, lr, #n
+        return RegisterRoles((PC,), (LR,))  # Thumb: subs pc, lr, #n
     if known.name == "adr":
-        return Roles(tuple(r for r in known.operands.registers if r is not None), (PC,))
+        return RegisterRoles(tuple(r for r in known.operands.registers if r is not None), (PC,))
     if known.name in ("mrc", "mrc2"):
-        return Roles(tuple(r for r in known.operands.registers if r is not None), ())
+        return RegisterRoles(tuple(r for r in known.operands.registers if r is not None), ())
     if known.name.startswith("srs"):
-        return Roles((), (13, LR))
+        return RegisterRoles((), (13, LR))
     return roles(known.name, known.operands, access)
 
 
@@ -279,9 +279,9 @@ def _push_pop(name: str, single: bool) -> str:
     return "str" if single else "stm"
 
 
-def _cond(known: Disassembly, raw: bytes, thumb: bool) -> Cond:
+def _cond(known: Disassembly, raw: bytes, thumb: bool) -> Condition:
     if known.name == "it" or (not thumb and raw[3] >> 4 == 15):
-        return Cond.AL
+        return Condition.AL
     return known.cond
 
 
@@ -291,24 +291,24 @@ WAITS = frozenset(["wfe", "wfi"])
 OLD_WAIT, OLD_WAIT_BITS = 0x0E070F90, 0x0FFF0FFF
 
 
-def _flow(known: Disassembly, role: Roles, memory: MemoryAccess | None) -> Flow:
+def _flow(known: Disassembly, role: RegisterRoles, memory: MemoryAccess | None) -> ControlFlow:
     name = known.name
     if name in TRAPS:
-        return Flow.TRAP
+        return ControlFlow.TRAP
     if name in ("b", "cbz", "cbnz"):
-        return Flow.JUMP
+        return ControlFlow.JUMP
     if name in ("bl", "blx"):
-        return Flow.INDIRECT_CALL if known.operands.registers else Flow.CALL
+        return ControlFlow.INDIRECT_CALL if known.operands.registers else ControlFlow.CALL
     if name in ("bx", "bxj", "tbb", "tbh"):
-        return Flow.INDIRECT
+        return ControlFlow.INDIRECT
     if PC in role.destinations:
         restores = name.startswith("rfe") or name == "eret"
         if restores or (memory is None and known.sets_flags) or known.text.endswith("^"):
-            return Flow.EXCEPTION_RETURN
-        return Flow.INDIRECT
+            return ControlFlow.EXCEPTION_RETURN
+        return ControlFlow.INDIRECT
     if memory is not None and memory.writeback and memory.base == PC:
-        return Flow.INDIRECT  # UNPREDICTABLE: nothing may be concluded about what comes next
-    return Flow.NEXT
+        return ControlFlow.INDIRECT  # UNPREDICTABLE: nothing may be concluded about what comes next
+    return ControlFlow.NEXT
 
 
 def _waits(raw: bytes, thumb: bool) -> bool:
@@ -323,7 +323,7 @@ PARALLEL = frozenset(  # A4.4.5: set GE
 COMPARES = frozenset(["cmn", "cmp", "fmstat", "teq", "tst"])
 
 
-def _sets_flags(known: Disassembly, flow: Flow, raw: bytes, thumb: bool) -> bool:
+def _sets_flags(known: Disassembly, flow: ControlFlow, raw: bytes, thumb: bool) -> bool:
     name = known.name
     if known.sets_flags or name in COMPARES or name in PARALLEL:
         return True
@@ -331,7 +331,7 @@ def _sets_flags(known: Disassembly, flow: Flow, raw: bytes, thumb: bool) -> bool
         return bool(status_mask(raw, thumb) & 0b1100)
     if name in ("mrc", "mrc2", "vmrs"):
         return bool(known.special & FLAG_REGISTERS)
-    return flow is Flow.EXCEPTION_RETURN
+    return flow is ControlFlow.EXCEPTION_RETURN
 
 
 READ_FLAGS = frozenset(["adc", "rrx", "rsc", "sbc", "sel"])
@@ -343,13 +343,13 @@ def _reads_flags(known: Disassembly) -> bool:
     return known.name in READ_FLAGS or "rrx" in known.text
 
 
-def _writes(role: Roles, memory: MemoryAccess | None, flow: Flow) -> frozenset[int]:
+def _writes(role: RegisterRoles, memory: MemoryAccess | None, flow: ControlFlow) -> frozenset[int]:
     writes = set(role.destinations)
     if memory is not None and memory.writeback:
         writes.add(13 if memory.base is None else memory.base)
-    if flow in (Flow.CALL, Flow.INDIRECT_CALL):
+    if flow in (ControlFlow.CALL, ControlFlow.INDIRECT_CALL):
         writes.add(LR)
-    if flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+    if flow in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL):
         writes.add(PC)
     return frozenset(writes)
 
@@ -357,11 +357,11 @@ def _writes(role: Roles, memory: MemoryAccess | None, flow: Flow) -> frozenset[i
 SHIFT_NAMES = frozenset(["asr", "lsl", "lsr", "ror", "rrx"])
 
 
-def _shift(known: Disassembly, role: Roles, memory: MemoryAccess | None) -> Shift:
+def _shift(known: Disassembly, role: RegisterRoles, memory: MemoryAccess | None) -> ShiftKind:
     if memory is not None:
-        return memory.shift if memory.access is not Access.SWAP else Shift.NONE
+        return memory.shift if memory.access is not AccessKind.SWAP else ShiftKind.NONE
     if known.name in SHIFT_NAMES:
-        return Shift.REGISTER if len(role.sources) == 2 else Shift.IMMEDIATE
+        return ShiftKind.REGISTER if len(role.sources) == 2 else ShiftKind.IMMEDIATE
     return known.operands.shift
 
 

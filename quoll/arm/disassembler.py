@@ -1,4 +1,4 @@
-"""What the disassembler, capstone, says of the bytes of an instruction.
+"""The disassembly of an instruction by capstone.
 
 Capstone carries IT-block state from one call to the next, so an instruction inside an IT block
 is decoded behind an ``it`` of its own condition, and an ``it`` in front of enough ``nop``.
@@ -12,7 +12,7 @@ from typing import Any
 import capstone
 from capstone import arm
 
-from quoll.arm.insn import Cond, Shift
+from quoll.arm.insn import Condition, ShiftKind
 from quoll.arm.operands import Operands
 
 __all__ = ["FLAG_REGISTERS", "IT_BLOCK", "Disassembler", "Disassembly"]
@@ -23,12 +23,12 @@ IT_BLOCK = 4  # instructions an ``it`` covers at most
 
 @dataclass(frozen=True, slots=True)
 class Disassembly:
-    """What capstone says, in plain values."""
+    """A disassembled instruction in plain values."""
 
     name: str
     mnemonic: str
     text: str
-    cond: Cond
+    cond: Condition
     sets_flags: bool
     operands: Operands
     special: frozenset[int]  # registers that are neither general nor VFP: apsr, cpsr, fpscr ...
@@ -44,7 +44,7 @@ class Disassembler:
         self._arm.detail = self._thumb.detail = True
         self._plain = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM)
 
-    def __call__(self, raw: bytes, thumb: bool, it: tuple[Cond, ...]) -> Disassembly | None:
+    def __call__(self, raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Disassembly | None:
         if not thumb:
             return self._first(self._arm, raw, 0)
         if it:
@@ -87,7 +87,7 @@ FLAG_REGISTERS = frozenset([arm.ARM_REG_APSR_NZCV, arm.ARM_REG_APSR, arm.ARM_REG
 def _plain(insn: Any) -> Disassembly:
     registers: list[int | None] = []
     special: set[int] = set()
-    shift, shift_register, target = Shift.NONE, None, None
+    shift, shift_register, target = ShiftKind.NONE, None, None
     for operand in insn.operands:
         if operand.type == arm.ARM_OP_REG:
             registers.append(GENERAL.get(operand.reg))
@@ -95,16 +95,16 @@ def _plain(insn: Any) -> Disassembly:
                 special.add(operand.reg)
             kind = operand.shift.type
             if kind in SHIFT_REGISTER_TYPES:
-                shift, shift_register = Shift.REGISTER, GENERAL[operand.shift.value]
+                shift, shift_register = ShiftKind.REGISTER, GENERAL[operand.shift.value]
             elif kind == arm.ARM_SFT_RRX or (kind and operand.shift.value):
-                shift = Shift.IMMEDIATE
+                shift = ShiftKind.IMMEDIATE
         elif operand.type == arm.ARM_OP_IMM:
             target = operand.imm & 0xFFFFFFFF
     return Disassembly(
         name=insn.insn_name(),
         mnemonic=insn.mnemonic,
         text=f"{insn.mnemonic} {insn.op_str}".strip(),
-        cond=Cond(insn.cc - 1) if insn.cc else Cond.AL,
+        cond=Condition(insn.cc - 1) if insn.cc else Condition.AL,
         sets_flags=_suffixed(insn.insn_name(), insn.mnemonic),
         operands=Operands(tuple(registers), len(insn.operands), shift, shift_register),
         special=frozenset(special),

@@ -1,4 +1,4 @@
-"""Which instructions run in the floating-point and vector unit, and in which part of it.
+"""Instructions of the floating-point and vector unit, and their role in it.
 
 Encodings: ARM Architecture Reference Manual, A7.2 to A7.9. VFP and the moves between registers are
 in the space of coprocessors 10 and 11; NEON has one of its own for data and one for elements.
@@ -11,11 +11,11 @@ from enum import Enum
 from quoll.arm.coprocessor import VFP
 from quoll.arm.insn import Insn
 
-__all__ = ["VectorPart", "has_float_elements", "is_double", "vector_part"]
+__all__ = ["VectorRole", "has_float_elements", "is_double", "vector_role"]
 
 
-class VectorPart(Enum):
-    """What an instruction does in the unit."""
+class VectorRole(Enum):
+    """The role of an instruction in the unit."""
 
     ARITHMETIC = "VFP data processing"  # A7.5
     FROM_CORE = "a general register to the unit"  # A7.8, A7.9
@@ -26,23 +26,23 @@ class VectorPart(Enum):
     NEON = "NEON data processing"  # A7.4
 
 
-def vector_part(insn: Insn) -> VectorPart | None:
+def vector_role(insn: Insn) -> VectorRole | None:
     """The part of the unit that ``insn`` uses; None if it uses none."""
     if insn.mnemonic[0] != "v":
         return None
     if insn.mnemonic in ("vmrs", "vmsr"):
-        return VectorPart.STATUS
+        return VectorRole.STATUS
     top = insn.encoding >> 24
     coprocessors = top >> 4 != 15 and top & 15 in (0xC, 0xD, 0xE)
     if coprocessors and insn.encoding >> 8 & 15 not in VFP:
         return None  # half precision of ARMv8
     if insn.memory is not None:
-        return VectorPart.REGISTERS if coprocessors else VectorPart.ELEMENTS
+        return VectorRole.REGISTERS if coprocessors else VectorRole.ELEMENTS
     if not coprocessors:
-        return VectorPart.NEON
+        return VectorRole.NEON
     if top & 15 == 0xE and not insn.encoding & 1 << 4:
-        return VectorPart.ARITHMETIC
-    return VectorPart.TO_CORE if insn.encoding & 1 << 20 else VectorPart.FROM_CORE
+        return VectorRole.ARITHMETIC
+    return VectorRole.TO_CORE if insn.encoding & 1 << 20 else VectorRole.FROM_CORE
 
 
 def is_double(insn: Insn) -> bool:

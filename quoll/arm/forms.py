@@ -1,8 +1,8 @@
 """Which ARM instructions differ only in registers and numbers, so that one stands for all.
 
 A kernel has hundreds of thousands of distinct instruction words, most of them data processing
-(A5.2.1 to A5.2.3) or loads and stores (A5.2.8, A5.3), and to ask a disassembler for the operands
-of each one takes most of the time of decoding.
+(A5.2.1 to A5.2.3) or loads and stores (A5.2.8, A5.3), and disassembling the operands of each one
+dominates the time of decoding.
 """
 
 from __future__ import annotations

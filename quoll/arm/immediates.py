@@ -43,7 +43,7 @@ def immediate_operand(insn: Insn) -> int | None:
 
 
 def added_constant(insn: Insn) -> int | None:
-    """What add or sub of a constant adds to its register, negative for sub; None for others."""
+    """The constant that add or sub adds to its register, negative for sub; None for others."""
     constant = immediate_operand(insn)
     if constant is None or insn.operation not in (Operation.ADD, Operation.SUBTRACT):
         return None

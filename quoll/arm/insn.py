@@ -1,7 +1,7 @@
-"""What one decoded ARM or Thumb instruction is: the value every later stage works on.
+"""A decoded ARM or Thumb instruction: the input of every later stage.
 
 Registers are numbered 0 to 15 (13 = sp, 14 = lr, 15 = pc). ``decode.py`` makes these values;
-``semantics.py`` says what they compute.
+``quoll/semantics`` defines their effect.
 """
 
 from __future__ import annotations
@@ -12,12 +12,22 @@ from typing import NamedTuple
 
 from quoll.arm.operation import Operation, operation_of
 
-__all__ = ["LR", "PC", "SP", "Access", "Cond", "Flow", "Insn", "MemoryAccess", "Shift"]
+__all__ = [
+    "LR",
+    "PC",
+    "SP",
+    "AccessKind",
+    "Condition",
+    "ControlFlow",
+    "Insn",
+    "MemoryAccess",
+    "ShiftKind",
+]
 
 SP, LR, PC = 13, 14, 15
 
 
-class Cond(IntEnum):
+class Condition(IntEnum):
     """Condition field, with its encoding (ARM ARM A8.3)."""
 
     EQ = 0
@@ -37,8 +47,8 @@ class Cond(IntEnum):
     AL = 14
 
 
-class Flow(Enum):
-    """What an instruction does to the program counter, as far as its encoding tells.
+class ControlFlow(Enum):
+    """The effect of an instruction on the program counter, by its encoding.
 
     Whether an INDIRECT transfer is a return, a call or a jump is decided by ``quoll.cfg.cfg`` from
     what the written value is.
@@ -55,7 +65,7 @@ class Flow(Enum):
     UNDEFINED = "undefined"  # bytes that no encoding covers
 
 
-class Shift(Enum):
+class ShiftKind(Enum):
     """How the last register operand is shifted (data processing) or the index scaled (memory)."""
 
     NONE = "none"
@@ -63,7 +73,7 @@ class Shift(Enum):
     REGISTER = "register"
 
 
-class Access(Enum):
+class AccessKind(Enum):
     """Direction of a data access."""
 
     LOAD = "load"
@@ -81,7 +91,7 @@ class MemoryAccess:
     ``displacement`` is that of the lowest address transferred (0, 4, -4*n, -4*n+4).
     """
 
-    access: Access
+    access: AccessKind
     size: int  # bytes per transfer: 1, 2 or 4 (ldrd/strd: count 2, size 4)
     count: int  # transfers at consecutive addresses
     base: int | None  # register number; PC for literals; None for coprocessor-defined
@@ -89,7 +99,7 @@ class MemoryAccess:
     displacement: int
     subtract: bool  # the index register is subtracted
     scale_shift: int  # lsl amount of the index, 0 if none; see ``shift``
-    shift: Shift
+    shift: ShiftKind
     lsl: bool  # the index shift, if any, is a left shift
     pre_indexed: bool  # False: post-indexed
     writeback: bool
@@ -123,15 +133,15 @@ class Insn(NamedTuple):
     thumb: bool
     mnemonic: str  # base mnemonic, lower case, without condition, 's' or width: ldr, add, mov, b
     text: str  # as a disassembler prints it
-    cond: Cond  # AL when unconditional; IT-block conditions are folded in
-    flow: Flow
+    cond: Condition  # AL when unconditional; IT-block conditions are folded in
+    flow: ControlFlow
     target: int | None
     target_thumb: bool  # instruction set at ``target``
     sets_flags: bool
     reads_flags: bool  # beyond ``cond``: adc, sbc, rrx, mrs ...
     reads: frozenset[int]
     writes: frozenset[int]
-    shift: Shift
+    shift: ShiftKind
     memory: MemoryAccess | None
     transfers: tuple[int, ...]  # registers moved by the memory access, lowest address first
     sources: tuple[int, ...] = ()  # registers read, in operand order; see the class docstring
@@ -156,20 +166,21 @@ class Insn(NamedTuple):
 
     @property
     def operation(self) -> Operation:
-        """What later stages call it; OTHER for what none tells from the rest."""
+        """Its operation for later stages; OTHER if none distinguishes it."""
         return operation_of(self.mnemonic)
 
     @property
     def pc_operand(self) -> int:
-        """What the pc reads as: two instructions ahead, in Thumb aligned for literals (A2.3)."""
+        """The value of the pc as an operand: two instructions later, in Thumb aligned for literals
+        (A2.3)."""
         return self.addr + 4 & ~3 if self.thumb else self.addr + 8
 
     @property
     def jumps_to_itself(self) -> bool:
         """Whether only an interrupt gets out of it."""
-        return self.flow is Flow.JUMP and not self.conditional and self.target == self.addr
+        return self.flow is ControlFlow.JUMP and not self.conditional and self.target == self.addr
 
     @property
     def conditional(self) -> bool:
         """Whether the condition field can make it a no-op."""
-        return self.cond is not Cond.AL
+        return self.cond is not Condition.AL

@@ -1,17 +1,24 @@
-"""What must not stand in an IT block: UNPREDICTABLE by A8.8.54 of the ARM ARM (DDI 0406C)."""
+"""Instructions that are not allowed in an IT block: UNPREDICTABLE by A8.8.54 of the ARM ARM (DDI
+0406C)."""
 
 from __future__ import annotations
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 
 __all__ = ["misplaced_in_it_block"]
 
 NOWHERE = frozenset(["cbnz", "cbz", "hvc", "it", "setend"])  # A8.8.29, B9.3.4, A8.8.54, A8.8.157
 CHANGES_STATE = "cps"  # cpsie, cpsid, cps: B9.3.2
 ONLY_LAST = frozenset(["smc"])  # B9.3.14
-TRANSFERS = frozenset([
-    Flow.JUMP, Flow.CALL, Flow.INDIRECT, Flow.INDIRECT_CALL, Flow.EXCEPTION_RETURN
-])  # fmt: skip
+TRANSFERS = frozenset(
+    [
+        ControlFlow.JUMP,
+        ControlFlow.CALL,
+        ControlFlow.INDIRECT,
+        ControlFlow.INDIRECT_CALL,
+        ControlFlow.EXCEPTION_RETURN,
+    ]
+)
 ALWAYS = 14  # conditions from here on are none
 
 

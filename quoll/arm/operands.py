@@ -1,6 +1,6 @@
 """Which registers an instruction reads, in operand order, and which it writes.
 
-``Operands`` is what remains of a disassembler's operand list: general registers in assembler
+``Operands`` is the normalised operand list of a disassembler: general registers in assembler
 order, the shift of the last one, and whether immediates follow. Roles are given by position;
 the tables below name the instructions whose positions mean something else than
 "destination, sources".
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.arm.insn import Access, Insn, MemoryAccess, Shift
+from quoll.arm.insn import AccessKind, Insn, MemoryAccess, ShiftKind
 
-__all__ = ["Operands", "Roles", "long_product", "roles"]
+__all__ = ["Operands", "RegisterRoles", "long_product", "roles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,12 @@ class Operands:
 
     registers: tuple[int | None, ...]
     count: int  # operands of every kind
-    shift: Shift
+    shift: ShiftKind
     shift_register: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
+class RegisterRoles:
     """Destinations (without the base that a memory access writes back) and ordered sources."""
 
     destinations: tuple[int, ...]
@@ -50,7 +50,7 @@ TO_CORE = frozenset(["vmov", "vmrs"])
 
 def roles(
     name: str, operands: Operands, access: tuple[MemoryAccess, tuple[int, ...]] | None
-) -> Roles:
+) -> RegisterRoles:
     """Roles of the registers of instruction ``name`` (the disassembler's base name)."""
     if access is not None:
         return _memory_roles(name, operands, *access)
@@ -60,7 +60,7 @@ def roles(
     destinations, sources = _split(name, registers, operands)
     if operands.shift_register is not None:
         sources += (operands.shift_register,)
-    return Roles(destinations, sources)
+    return RegisterRoles(destinations, sources)
 
 
 def _split(
@@ -74,7 +74,7 @@ def _split(
         return registers[:2], registers[2:] + registers[:2]
     if name in READ_DESTINATION:
         return registers[:1], registers[1:] + registers[:1]
-    in_place = name in THREE_OPERANDS or (name in SHIFTS and operands.shift is Shift.NONE)
+    in_place = name in THREE_OPERANDS or (name in SHIFTS and operands.shift is ShiftKind.NONE)
     if in_place and operands.count == 2:
         return registers[:1], registers
     return registers[:1], registers[1:]
@@ -82,24 +82,24 @@ def _split(
 
 def _memory_roles(
     name: str, operands: Operands, memory: MemoryAccess, transfers: tuple[int, ...]
-) -> Roles:
+) -> RegisterRoles:
     """Base, index, then the registers stored; a user-bank r13 or r14 is none of ours (B9.3.5)."""
     address = tuple(r for r in (memory.base, memory.index) if r is not None)
-    if memory.access is Access.SWAP:
-        return Roles(transfers[:1], address + transfers[1:])
+    if memory.access is AccessKind.SWAP:
+        return RegisterRoles(transfers[:1], address + transfers[1:])
     moved = tuple(r for r in transfers if not memory.user or memory.count == 1 or r < 13)
-    if memory.access is Access.LOAD:
-        return Roles(moved, address)
+    if memory.access is AccessKind.LOAD:
+        return RegisterRoles(moved, address)
     status = (operands.registers[0],) if memory.exclusive else ()
-    return Roles(tuple(r for r in status if r is not None), address + moved)
+    return RegisterRoles(tuple(r for r in status if r is not None), address + moved)
 
 
-def _vfp_roles(name: str, registers: tuple[int | None, ...]) -> Roles:
+def _vfp_roles(name: str, registers: tuple[int | None, ...]) -> RegisterRoles:
     """Transfers between general and VFP registers: leading general registers are written."""
     general = tuple(r for r in registers if r is not None)
     if name in TO_CORE and registers and registers[0] is not None:
-        return Roles(general, ())
-    return Roles((), general)
+        return RegisterRoles(general, ())
+    return RegisterRoles((), general)
 
 
 def long_product(insn: Insn) -> tuple[int, int]:

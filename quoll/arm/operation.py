@@ -1,6 +1,6 @@
-"""What an instruction is called by the stages after decoding, where more than its data flow counts.
+"""The names of operations for the stages after decoding, where more than data flow counts.
 
-They ask for ``Insn.operation``; mnemonics stay here, but for tables of execution times.
+They test ``Insn.operation``; mnemonics stay here, but for tables of execution times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an instruction does to the processor mode, the masks of interrupts and the status registers.
+"""Effects of an instruction on the processor mode, interrupt masks and status registers.
 
 The status word is described in B1.3.3 of the ARM Architecture Reference Manual.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 
 from quoll.arm.addressing import is_block_transfer
-from quoll.arm.insn import Access, Insn
+from quoll.arm.insn import AccessKind, Insn
 from quoll.arm.operation import Operation
 
 __all__ = [
@@ -52,7 +52,8 @@ class StatusField(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What a cps does: ``enables`` is None where it leaves the masks, ``mode`` where that stays."""
+    """The effect of a cps: ``enables`` is None where it leaves the masks, ``mode`` where that
+    stays."""
 
     enables: bool | None
     interrupts: bool  # the mask of interrupts is among those it sets or clears
@@ -112,7 +113,7 @@ def loaded_user_registers(insn: Insn) -> tuple[int, ...]:
     memory = insn.memory
     if memory is None or not memory.user or not is_block_transfer(insn):
         return ()
-    return insn.transfers if memory.access is Access.LOAD else ()
+    return insn.transfers if memory.access is AccessKind.LOAD else ()
 
 
 def writes_saved_status(insn: Insn) -> bool:
@@ -139,7 +140,7 @@ def reads_current_status(insn: Insn) -> bool:
 
 
 def state_change(insn: Insn) -> StateChange | None:
-    """What ``insn`` does if it is a cps (B9.3.2), else None."""
+    """The effect of ``insn`` if it is a cps (B9.3.2), else None."""
     if insn.operation is not Operation.CHANGE_STATE:
         return None
     word = insn.encoding

@@ -1,7 +1,7 @@
-"""What writes of the registers of coprocessor 15 do: one row a register, for every stage.
+"""Effects of writes to the registers of coprocessor 15: one row a register, for every stage.
 
 ``SYSTEM_WRITES`` has the encodings of single registers and of ranges, ``REFUSED_GROUPS`` those of
-groups that no stage models. ``system_write`` finds the row of an instruction; what is in no row is
+groups that no stage models. ``system_write`` finds the row of an instruction; any other register is
 ``UNRECOGNISED``, which may do anything. The caches (``cache.maintenance``), the meaning of the
 instruction (``quoll.semantics.system``) and the refusals follow from the effects of a row.
 
@@ -58,7 +58,7 @@ class SystemEffect(Enum):
     DROPS_INSTRUCTION_LINE = "one instruction line leaves the cache"
     DROPS_ALL_INSTRUCTIONS = "no line is in the instruction cache afterwards"
     FETCHES_INSTRUCTION_LINE = "one line is filled into the instruction cache"
-    REFETCHES = "what was fetched ahead is thrown away and fetched again"
+    REFETCHES = "prefetched instructions are discarded and fetched again"
 
     __hash__ = object.__hash__  # in C
 
@@ -74,7 +74,7 @@ class SystemWrite:
 
     @property
     def recognised(self) -> bool:
-        """Whether it is known what the write does."""
+        """Whether the effect of the write is known."""
         return bool(self.effects) or self.refused is None
 
 
@@ -82,7 +82,7 @@ _CACHES = "DDI 0406C B4.2.1; DDI 0211 3.3.17"
 _TLBS = "DDI 0406C B4.2.2"
 _REGISTERS = "DDI 0406C B3.17.2"
 _ARM1136 = "DDI 0211 3.3.17"
-_LOST = "which loses what is only in the cache: clean the lines first, or by address"
+_LOST = "which loses dirty lines: clean the lines first, or by address"
 _E = SystemEffect
 _DISCARDS = frozenset((_E.DISCARDS_LINE, _E.DROPS_DATA_LINE))
 _CLEANS_AND_DROPS = frozenset((_E.CLEANS_LINE, _E.DROPS_DATA_LINE))
@@ -211,7 +211,7 @@ REFUSED_GROUPS: Mapping[tuple[int, int, int | None], SystemWrite] = {
         ((0, 10, None), "a TLB lockdown register"),
         (
             (0, 11, None),
-            "a register of DMA or preloading, which fill memory and caches meanwhile",
+            "a register of DMA or preloading, which fill memory and caches in the background",
         ),
         ((0, 12, 0), "a vector base register"),
         (
@@ -221,7 +221,7 @@ REFUSED_GROUPS: Mapping[tuple[int, int, int | None], SystemWrite] = {
     )
 }
 
-_RANGE = "which takes as long as the range is, and goes on meanwhile: do it line by line"
+_RANGE = "which takes time by the length of the range, in the background: do it line by line"
 SYSTEM_RANGES: Mapping[tuple[int, int], SystemWrite] = {
     (opc1, crm): SystemWrite(name, _ARM1136, refused=f"{text}, {_RANGE}")
     for opc1, crm, name, text in (
@@ -274,7 +274,7 @@ def system_write(insn: Insn) -> SystemWrite | None:
 def changes_translation(insn: Insn) -> bool:
     """Whether addresses without a fixed translation may name other memory after ``insn``.
 
-    So it is after every write that is refused: nobody has looked at what it does.
+    Every refused write may do so.
     """
     row = system_write(insn)
     if row is None:

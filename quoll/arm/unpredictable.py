@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from quoll.arm.addressing import is_block_transfer
-from quoll.arm.insn import LR, PC, SP, Access, Flow, Insn, MemoryAccess, Shift
+from quoll.arm.insn import LR, PC, SP, AccessKind, ControlFlow, Insn, MemoryAccess, ShiftKind
 
 __all__ = ["RULES", "UnpredictableForm", "has_meaning", "unpredictable_form"]
 
@@ -30,7 +30,7 @@ def unpredictable_form(insn: Insn) -> UnpredictableForm | None:
     if key not in _found:
         if len(_found) >= CACHED:
             _found.clear()
-        known = insn.flow is not Flow.UNDEFINED
+        known = insn.flow is not ControlFlow.UNDEFINED
         _found[key] = next((rule for rule in RULES if known and rule.applies(insn)), None)
     return _found[key]
 
@@ -91,7 +91,7 @@ def _named(insn: Insn) -> frozenset[int]:
 
 
 def _pc_where_arm_has_none(insn: Insn) -> bool:
-    simple = insn.mnemonic in DATA_PROCESSING and insn.shift is not Shift.REGISTER
+    simple = insn.mnemonic in DATA_PROCESSING and insn.shift is not ShiftKind.REGISTER
     return not insn.thumb and _is_plain(insn) and not simple and PC in _named(insn)
 
 
@@ -140,7 +140,7 @@ def _stack_pointer_is_allowed(insn: Insn) -> bool:
     if compares:
         return first == SP
     if SP in insn.writes:
-        small = insn.shift is Shift.NONE or _left_shift(insn) <= 3
+        small = insn.shift is ShiftKind.NONE or _left_shift(insn) <= 3
         return first == SP and small
     return first == SP
 
@@ -197,7 +197,7 @@ def _index_is_pc(insn: Insn) -> bool:
 
 def _narrow_pc(insn: Insn) -> bool:
     memory = _single(insn)
-    stores = memory is not None and memory.access is Access.STORE
+    stores = memory is not None and memory.access is AccessKind.STORE
     user = memory is not None and memory.user and not (stores and not insn.thumb)
     narrow = memory is not None and (memory.size < 4 or user or memory.count == 2)
     bad = {SP, PC} if _is_long_thumb(insn) else {PC}
@@ -206,7 +206,7 @@ def _narrow_pc(insn: Insn) -> bool:
 
 def _stored_pc_of_thumb(insn: Insn) -> bool:
     memory = _single(insn)
-    stores = memory is not None and memory.access is Access.STORE
+    stores = memory is not None and memory.access is AccessKind.STORE
     return insn.thumb and stores and PC in insn.transfers
 
 
@@ -222,7 +222,7 @@ def _pair_is_odd(insn: Insn) -> bool:
 
 
 def _pair_is_one_register(insn: Insn) -> bool:
-    loads = insn.memory is not None and insn.memory.access is Access.LOAD
+    loads = insn.memory is not None and insn.memory.access is AccessKind.LOAD
     return insn.mnemonic in PAIRS and loads and len(set(insn.transfers)) == 1
 
 
@@ -245,7 +245,7 @@ def _listed_base_is_written_back(insn: Insn) -> bool:
     memory = _list(insn)
     if memory is None or not memory.writeback or memory.base not in insn.transfers:
         return False
-    if memory.access is Access.LOAD:
+    if memory.access is AccessKind.LOAD:
         return True
     return _is_long_thumb(insn)
 
@@ -255,7 +255,7 @@ def _list_of_thumb(insn: Insn) -> bool:
     if memory is None or not _is_long_thumb(insn):
         return False
     listed = set(insn.transfers)
-    if memory.access is Access.STORE:
+    if memory.access is AccessKind.STORE:
         return bool(listed & {SP, PC}) or len(listed) < 2
     return SP in listed or {LR, PC} <= listed or len(listed) < 2
 
@@ -270,14 +270,14 @@ def _exclusive_overlap(insn: Insn) -> bool:
     if memory is None or not memory.exclusive:
         return False
     bad = {SP, PC} if insn.thumb else {PC}
-    status = insn.writes if memory.access is Access.STORE else frozenset[int]()
+    status = insn.writes if memory.access is AccessKind.STORE else frozenset[int]()
     named = {*insn.transfers, *status}
     return bool(named & bad or memory.base == PC or status & {memory.base, *insn.transfers})
 
 
 def _swap_overlap(insn: Insn) -> bool:
     memory = insn.memory
-    if memory is None or memory.access is not Access.SWAP:
+    if memory is None or memory.access is not AccessKind.SWAP:
         return False
     return memory.base in (PC, *insn.transfers) or PC in insn.transfers
 

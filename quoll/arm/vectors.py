@@ -7,7 +7,7 @@ that goes to its handler, by ``b`` or ``ldr pc``; the sixth is not used. It is a
 from __future__ import annotations
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import PC, Cond, Flow
+from quoll.arm.insn import PC, Condition, ControlFlow
 from quoll.errors import InputError
 
 __all__ = ["VECTORS", "WORD", "vector_tables"]
@@ -37,7 +37,7 @@ def _goes_to_handler(code: bytes, addr: int) -> bool:
         insn = decode(code[:WORD], addr, thumb=False)
     except InputError:
         return False
-    if insn.cond is not Cond.AL:
+    if insn.cond is not Condition.AL:
         return False
-    loads = insn.memory is not None and insn.memory.base == PC and insn.flow is Flow.INDIRECT
-    return insn.flow is Flow.JUMP or loads
+    loads = insn.memory is not None and insn.memory.base == PC and insn.flow is ControlFlow.INDIRECT
+    return insn.flow is ControlFlow.JUMP or loads

@@ -2,8 +2,8 @@
 
 Encodings in the ARM Architecture Reference Manual: movw and movt, A8.8.102 and A8.8.106, T3, A2 and
 T1, A1; ADR, A8.8.12, T1 to T3, A1, A2; ADD (register) with pc, A8.8.7, T2, A1, after LDR (literal),
-A8.8.64, T1, T2, A1, or after a pair. Code is looked through without being decoded: what only looks
-like one of these gives a constant too many.
+A8.8.64, T1, T2, A1, or after a pair. Code is searched without decoding: data that resembles one of
+these adds a constant, which is harmless.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _thumb_half(raw: bytes) -> _Half | None:
 
 
 def _constant_before(code: bytes, at: int, register: int, *, thumb: bool) -> Iterator[int]:
-    """What the nearest pair before ``at`` puts into ``register``, if there is one."""
+    """The constant that the nearest pair before ``at`` loads into ``register``, if any."""
     step, half = (2, _thumb_half) if thumb else (4, _arm_half)
     for start in range(at - step, max(at - BEFORE * 4, 0) - 1, -step):
         top = half(code[start : start + 4])

@@ -1,6 +1,6 @@
 """Control-flow graphs of functions, and who calls whom.
 
-Takes an image and an entry, what indirect transfers do, which callees return.
+Takes an image and an entry, the effects of indirect transfers, and the callees that return.
 Gives ``Cfg`` (blocks and typed edges), ``Program`` (all functions), ``CallGraph``.
 Source: Aho, Sethi, Ullman, section 9.4 (basic blocks); docs/extraction.md.
 Names: cfg.Program, growing_function.GrowingFunction, discover.FunctionBuilder.

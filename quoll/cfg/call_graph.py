@@ -6,15 +6,15 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from quoll.cfg.cfg import Cfg, Program
-from quoll.errors import ControlFlowError, Missing, MissingKind
+from quoll.errors import ControlFlowError, MissingKind, MissingStatement
 from quoll.graph.components import components
 from quoll.image.image import Image
 
-__all__ = ["Call", "CallGraph", "Recursion", "call_graph", "recursions", "refuse_recursion"]
+__all__ = ["CallGraph", "CallSite", "Recursion", "call_graph", "recursions", "refuse_recursion"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallSite:
     """``caller`` may call ``callee`` (both entries) at the instruction ``site``."""
 
     caller: int
@@ -27,10 +27,10 @@ class Call:
 class CallGraph:
     """``calls[f]`` are the calls that f makes, by site; ``recursive`` the recursive components."""
 
-    calls: Mapping[int, tuple[Call, ...]]
+    calls: Mapping[int, tuple[CallSite, ...]]
     order: tuple[int, ...]  # callees before callers where there is no recursion
     recursive: tuple[frozenset[int], ...]  # functions that call one another in the end
-    cycles: tuple[tuple[Call, ...], ...]  # of each one closed chain of calls, the shortest
+    cycles: tuple[tuple[CallSite, ...], ...]  # of each one closed chain of calls, the shortest
 
     def callees(self, function: int) -> tuple[int, ...]:
         """The functions that ``function`` may call, ascending."""
@@ -45,7 +45,7 @@ class Recursion:
     """
 
     functions: frozenset[int]
-    cycle: tuple[Call, ...]
+    cycle: tuple[CallSite, ...]
     bounded: bool
 
 
@@ -55,7 +55,7 @@ def call_graph(program: Program) -> CallGraph:
         entry: tuple(
             sorted(
                 (
-                    Call(entry, block.last.addr, callee, block.tail)
+                    CallSite(entry, block.last.addr, callee, block.tail)
                     for block in cfg.blocks
                     for callee in block.calls
                 ),
@@ -76,10 +76,10 @@ def call_graph(program: Program) -> CallGraph:
 
 
 def _shortest_cycle(
-    calls: Mapping[int, tuple[Call, ...]], members: Set[int], start: int
-) -> tuple[Call, ...]:
+    calls: Mapping[int, tuple[CallSite, ...]], members: Set[int], start: int
+) -> tuple[CallSite, ...]:
     """A shortest chain of calls inside ``members`` from ``start`` back to it."""
-    chains: list[tuple[Call, ...]] = [()]
+    chains: list[tuple[CallSite, ...]] = [()]
     seen: set[int] = set()
     for chain in chains:
         for call in calls[chain[-1].callee if chain else start]:
@@ -115,7 +115,7 @@ def refuse_recursion(
         hint="state how many activations there can be at a time: "
         f"recursion of {names[0]} at most N",
         missing=[
-            Missing(
+            MissingStatement(
                 c[0].caller,
                 MissingKind.RECURSION,
                 f"recursion: {' -> '.join(_name(program, call) for call in (c[-1], *c))}",
@@ -139,7 +139,7 @@ def recursions(program: Program) -> list[Recursion]:
     ]
 
 
-def _past(program: Program, bounded: Set[int]) -> tuple[tuple[Call, ...], ...]:
+def _past(program: Program, bounded: Set[int]) -> tuple[tuple[CallSite, ...], ...]:
     """Recursion that passes no ``bounded`` function: of each component one chain of calls."""
     return call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
 
@@ -153,5 +153,5 @@ def _without_calls_of(program: Program, functions: Set[int]) -> dict[int, Cfg]:
     }
 
 
-def _name(program: Program, call: Call) -> str:
+def _name(program: Program, call: CallSite) -> str:
     return program.functions[call.callee].name

@@ -1,4 +1,4 @@
-"""Control-flow graphs of functions: what the binary may execute next.
+"""Control-flow graphs of functions, and programs of them.
 
 ``Program`` is the result of extraction: every function reachable from the entries, each a
 ``Cfg`` of basic blocks. A call ends its block; so does anything else that writes the pc.
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption
-from quoll.cfg.unresolved import Unresolved
-from quoll.facts.applied import NO_GUIDANCE, Guidance
-from quoll.facts.contract import Contract
+from quoll.cfg.unresolved import UnresolvedTransfer
+from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
+from quoll.facts.contract import CallContract
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -24,7 +24,7 @@ __all__ = ["Block", "Cfg", "Edge", "EdgeKind", "JumpTable", "Program"]
 
 
 class EdgeKind(Enum):
-    """Why control may pass from one block to another."""
+    """The kind of an edge between blocks."""
 
     FALLTHROUGH = "fallthrough"  # next in memory: no branch, branch not taken, call not made
     TAKEN = "taken"  # direct branch
@@ -116,10 +116,10 @@ class Program:
     functions: Mapping[int, Cfg]
     entries: tuple[int, ...]
     jump_tables: tuple[JumpTable, ...] = ()
-    unresolved: tuple[Unresolved, ...] = ()
+    unresolved: tuple[UnresolvedTransfer, ...] = ()
     assumptions: tuple[Assumption, ...] = field(default=())
-    guidance: Guidance = NO_GUIDANCE
-    left: Mapping[int, Contract] = field(default_factory=dict)  # to callers, by function
+    guidance: AppliedGuidance = NO_GUIDANCE
+    left: Mapping[int, CallContract] = field(default_factory=dict)  # to callers, by function
     modes: Mapping[int, int] = field(default_factory=dict)  # in which functions are called
 
     def call_graph(self) -> nx.DiGraph:

@@ -1,10 +1,10 @@
-"""One function under construction: what control flow reaches from its entry.
+"""One function under construction: the code reachable from its entry.
 
-A ``FunctionBuilder`` decodes along direct control flow only. Whoever owns it tells it what
-indirect transfers do and which callees return; each answer may uncover more code. Blocks belong
+A ``FunctionBuilder`` decodes along direct control flow only. Its owner supplies the effects of
+indirect transfers and the callees that return; each result may uncover more code. Blocks belong
 to every function that reaches them, so functions that share a tail, or fall through into one
-another, each hold a copy and each is complete by itself. Bytes are code because control reaches
-them, whatever mapping symbols say.
+another, each hold a copy and each is complete by itself. Bytes are code if control reaches them,
+regardless of mapping symbols.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import NamedTuple
 
 from quoll.arm.architecture import on_version
 from quoll.arm.decode import ARM_LENGTH, decode, it_conditions, known_words
-from quoll.arm.insn import LR, Cond, Flow, Insn
+from quoll.arm.insn import LR, Condition, ControlFlow, Insn
 from quoll.arm.it_blocks import misplaced_in_it_block
-from quoll.arm.moved import moved
 from quoll.arm.operation import Operation
+from quoll.arm.relocated_insn import moved
 from quoll.arm.supervisor import as_call, is_supervisor_call
 from quoll.arm.unpredictable import has_meaning, unpredictable_form
 from quoll.cfg.cfg import EdgeKind
-from quoll.cfg.growing_function import Callee, GrowingFunction
+from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
 from quoll.cfg.link_register import sets_lr_by_convention
-from quoll.cfg.unresolved import Unresolved, UnresolvedKind, WritableSection
+from quoll.cfg.unresolved import UnresolvedKind, UnresolvedTransfer, WritableSection
 from quoll.errors import ControlFlowError, InputError
 from quoll.image.image import Image
 
-__all__ = ["DiscoveryPolicy", "FunctionBuilder", "Supervisor", "falls_through"]
+__all__ = ["DiscoveryPolicy", "FunctionBuilder", "SupervisorCallEffect", "falls_through"]
 
 
 def falls_through(insn: Insn) -> bool:
     """Whether the next instruction in memory may follow without the transfer being made."""
-    goes_on = insn.flow in (Flow.NEXT, Flow.WAIT)
+    goes_on = insn.flow in (ControlFlow.NEXT, ControlFlow.WAIT)
     return goes_on or insn.conditional or insn.operation is Operation.COMPARE_AND_BRANCH
 
 
@@ -43,15 +43,15 @@ class _Pending(NamedTuple):
 
     addr: int
     thumb: bool
-    it: tuple[Cond, ...]
+    it: tuple[Condition, ...]
 
 
-class Supervisor(Enum):
-    """What an svc does."""
+class SupervisorCallEffect(Enum):
+    """The effect of an svc."""
 
-    ASKED = "it is not known"
-    ENDS = "the path ends"
-    CALLS = "it comes back, after what a fact replaces"
+    UNKNOWN = "it is not known"
+    EXITS = "the path ends"
+    CALLS = "it returns, after a function that a fact replaces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class DiscoveryPolicy:
     apart: Set[int]
     replaced: Container[int]
     going_on: Set[int]
-    supervisor: Supervisor
+    supervisor: SupervisorCallEffect
     self_jumps_end: bool
 
 
@@ -86,11 +86,11 @@ class FunctionBuilder:
     def __init__(self, image: Image, function: GrowingFunction, policy: DiscoveryPolicy) -> None:
         self.function = function
         self._image, self._policy = image, policy
-        self._window = Window(image)
-        self._new_callees: list[Callee] = []
+        self._window = CodeWindow(image)
+        self._new_callees: list[CalleeEntry] = []
         self._new_inlined: list[int] = []
         self._sets = {function.entry: function.thumb}  # of leaders: whether they are Thumb code
-        self._it: dict[int, tuple[Cond, ...]] = {}  # of instructions in IT blocks
+        self._it: dict[int, tuple[Condition, ...]] = {}  # of instructions in IT blocks
         self._pending = [_Pending(function.entry, function.thumb, ())]
 
     @property
@@ -98,7 +98,7 @@ class FunctionBuilder:
         """Whether something is left to explore."""
         return bool(self._pending)
 
-    def take_new_callees(self) -> list[Callee]:
+    def take_new_callees(self) -> list[CalleeEntry]:
         """The callees found since the last time."""
         new, self._new_callees = self._new_callees, []
         return new
@@ -115,7 +115,7 @@ class FunctionBuilder:
             self._run(at.addr, at.thumb, at.it)
             self.function.version += 1
 
-    def jump(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+    def jump(self, insn: int, target: CalleeEntry, kind: EdgeKind) -> None:
         """Control may pass without a call to ``target``: a tail call if a function starts there.
 
         A jump back to the entry is a loop, and a jump that does not leave sp and lr for the callee
@@ -132,7 +132,7 @@ class FunctionBuilder:
             self._new_inlined.append(target.entry)
             self.branch(insn, target, kind)
 
-    def branch(self, insn: int, target: Callee, kind: EdgeKind) -> None:
+    def branch(self, insn: int, target: CalleeEntry, kind: EdgeKind) -> None:
         """Control may pass inside this function from the instruction ``insn`` to ``target``."""
         function, edge = self.function, (insn, target.entry, kind)
         known = self._sets.get(target.entry)
@@ -149,7 +149,7 @@ class FunctionBuilder:
         self._pending.append(_Pending(target.entry, target.thumb, ()))
         function.version += 1
 
-    def call(self, insn: int, callee: Callee, *, tail: bool) -> None:
+    def call(self, insn: int, callee: CalleeEntry, *, tail: bool) -> None:
         """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
         if callee.entry in self._policy.replaced:
             self._pass_over(insn, callee.entry, tail=tail)
@@ -178,10 +178,10 @@ class FunctionBuilder:
             self.function.tails.add(insn)
         self._come_back(insn)
 
-    def _is_part(self, target: Callee) -> bool:
+    def _belongs_to_function(self, target: CalleeEntry) -> bool:
         return target.entry in self._policy.fragments and target.entry not in self._policy.apart
 
-    def _is_long_jump(self, insn: Insn, target: Callee) -> bool:
+    def _is_long_jump(self, insn: Insn, target: CalleeEntry) -> bool:
         """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
 
         It does when the target is inside the function that holds the instruction.
@@ -193,8 +193,8 @@ class FunctionBuilder:
         symbol = self._image.symbols.function_around(insn.addr)
         return symbol is not None and symbol.addr < target.entry < symbol.addr + symbol.size
 
-    def returned(self, callee: Callee) -> None:
-        """``callee`` may return: explore what follows the calls of it."""
+    def returned(self, callee: CalleeEntry) -> None:
+        """``callee`` may return: explore the code after its calls."""
         for insn in sorted(self.function.callees.get(callee, ())):
             self._come_back(insn)
 
@@ -208,9 +208,9 @@ class FunctionBuilder:
         """Control comes back from the call ``insn``: to where lr says, or after it."""
         call = self.function.insns[insn]
         for word in sorted(self.function.linked.get(insn, (call.next | call.thumb,))):
-            self.branch(insn, Callee(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
+            self.branch(insn, CalleeEntry(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
 
-    def _is_code(self, insn: int, target: Callee) -> bool:
+    def _is_code(self, insn: int, target: CalleeEntry) -> bool:
         """Whether code of that instruction set may start at ``target``; if not, refuse ``insn``."""
         place = self._image.place
         what: str | None = "which is not code"
@@ -238,7 +238,7 @@ class FunctionBuilder:
         *,
         unclear: tuple[int, ...] = (),
         writable: WritableSection | None = None,
-        behind: Unresolved | None = None,
+        behind: UnresolvedTransfer | None = None,
         comes_back: bool = False,
     ) -> None:
         """What happens at the instruction ``insn`` is not known; it is a call if it comes back.
@@ -247,7 +247,7 @@ class FunctionBuilder:
         """
         if insn not in self.function.unresolved:
             own = self._either_set(self.function.entry, thumb=self.function.thumb)
-            self.function.unresolved[insn] = Unresolved(
+            self.function.unresolved[insn] = UnresolvedTransfer(
                 insn,
                 self._image.place(insn),
                 kind,
@@ -274,7 +274,7 @@ class FunctionBuilder:
             self.function.linked[insn] = {link}
         self.continue_after(insn)
 
-    def resumes_at(self, insn: int, targets: Iterable[Callee]) -> None:
+    def resumes_at(self, insn: int, targets: Iterable[CalleeEntry]) -> None:
         """The exception return ``insn`` goes on at ``targets``, as a branch does."""
         self.function.exits.discard(insn)
         for target in targets:
@@ -286,10 +286,10 @@ class FunctionBuilder:
         self.function.exits.discard(insn)
         self.refuse(insn, UnresolvedKind.EXCEPTION_RETURN, {"text": self.function.insns[insn].text})
 
-    def _run(self, addr: int, thumb: bool, it: tuple[Cond, ...]) -> None:
+    def _run(self, addr: int, thumb: bool, it: tuple[Condition, ...]) -> None:
         """Decode one instruction after another until control may go elsewhere."""
         came_from: int | None = None
-        insns, ends = self.function.insns, self._policy.ends
+        insns, exits = self.function.insns, self._policy.ends
         while True:
             if not thumb:
                 came_from, addr = self._straight(came_from, addr)
@@ -302,7 +302,7 @@ class FunctionBuilder:
             if insn is None:
                 return
             insn = on_version(insn, self._image.version)
-            if is_supervisor_call(insn) and self._policy.supervisor is Supervisor.CALLS:
+            if is_supervisor_call(insn) and self._policy.supervisor is SupervisorCallEffect.CALLS:
                 insn = as_call(insn)
             insns[addr] = insn
             if LR in insn.writes and not sets_lr_by_convention(insn):
@@ -313,15 +313,15 @@ class FunctionBuilder:
                 return
             if thumb:
                 it = it[1:] or it_conditions(insn)
-            plain = insn.flow is Flow.NEXT and addr not in ends and has_meaning(insn)
-            if not plain and self._ends_here(insn):
+            plain = insn.flow is ControlFlow.NEXT and addr not in exits and has_meaning(insn)
+            if not plain and self._exits_here(insn):
                 return
             came_from, addr = addr, insn.next
             if not plain:
                 self.function.edges.add((came_from, addr, EdgeKind.FALLTHROUGH))
                 self.function.leaders.add(addr)
 
-    def _is_misplaced(self, insn: Insn, it: tuple[Cond, ...]) -> bool:
+    def _is_misplaced(self, insn: Insn, it: tuple[Condition, ...]) -> bool:
         """Refuse ``insn``, before which ``it`` is left of an IT block, where it must not stand."""
         wrong = misplaced_in_it_block(insn, left=len(it))
         if wrong is not None:
@@ -333,11 +333,11 @@ class FunctionBuilder:
 
         Returns the last one and where that is. Most code is such, and passes here quickly.
         """
-        insns, ends, words = self.function.insns, self._policy.ends, known_words
+        insns, exits, words = self.function.insns, self._policy.ends, known_words
         code, at = self._window.code, addr - self._window.start
         if addr % ARM_LENGTH or at < 0:
             return came_from, addr
-        while addr not in insns and addr not in ends:
+        while addr not in insns and addr not in exits:
             known = words.get(code[at : at + ARM_LENGTH])
             if known is None or not known[1]:
                 break
@@ -347,7 +347,7 @@ class FunctionBuilder:
             at += ARM_LENGTH
         return came_from, addr
 
-    def _meet(self, known: Insn, thumb: bool, it: tuple[Cond, ...]) -> None:
+    def _meet(self, known: Insn, thumb: bool, it: tuple[Condition, ...]) -> None:
         """Control reaches an instruction again: it must be the same one."""
         if known.thumb != thumb:
             self._refuse_both_sets(known.addr)
@@ -359,7 +359,7 @@ class FunctionBuilder:
         self.refuse(addr, UnresolvedKind.BOTH_SETS)
 
     def _decode(
-        self, addr: int, thumb: bool, it: tuple[Cond, ...], came_from: int | None
+        self, addr: int, thumb: bool, it: tuple[Condition, ...], came_from: int | None
     ) -> Insn | None:
         code = self._window.at(addr, thumb)
         if code is not None:
@@ -374,7 +374,7 @@ class FunctionBuilder:
         self.refuse(came_from, UnresolvedKind.RUNS_OFF, {"target": self._image.place(addr)})
         return None
 
-    def _ends_here(self, insn: Insn) -> bool:
+    def _exits_here(self, insn: Insn) -> bool:
         """Record what ``insn`` does; whether the next instruction is not reached from it."""
         flow = insn.flow
         form = unpredictable_form(insn)
@@ -385,37 +385,39 @@ class FunctionBuilder:
                 {"text": insn.text, "problem": form.what, "section": form.section},
             )
             return True
-        if insn.addr in self._policy.ends and flow is not Flow.EXCEPTION_RETURN:
+        if insn.addr in self._policy.ends and flow is not ControlFlow.EXCEPTION_RETURN:
             self.function.exits.add(insn.addr)
             if insn.addr not in self._policy.going_on:
                 return True
-        if flow is Flow.NEXT:
+        if flow is ControlFlow.NEXT:
             return False
-        if flow is Flow.EXCEPTION_RETURN or (self._policy.self_jumps_end and insn.jumps_to_itself):
+        if flow is ControlFlow.EXCEPTION_RETURN or (
+            self._policy.self_jumps_end and insn.jumps_to_itself
+        ):
             self.function.exits.add(insn.addr)
-        elif flow is Flow.CALL:
+        elif flow is ControlFlow.CALL:
             assert insn.target is not None
-            target = Callee(insn.target, insn.target_thumb)
-            if self._is_part(target) or self._is_long_jump(insn, target):
+            target = CalleeEntry(insn.target, insn.target_thumb)
+            if self._belongs_to_function(target) or self._is_long_jump(insn, target):
                 self.function.keeps_lr = False
                 self.jump(insn.addr, target, EdgeKind.TAKEN)
             else:
                 self.call(insn.addr, target, tail=False)
-        elif flow is Flow.JUMP:
+        elif flow is ControlFlow.JUMP:
             assert insn.target is not None
-            self.jump(insn.addr, Callee(insn.target, insn.target_thumb), EdgeKind.TAKEN)
-        elif flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+            self.jump(insn.addr, CalleeEntry(insn.target, insn.target_thumb), EdgeKind.TAKEN)
+        elif flow in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL):
             self.function.sites.add(insn.addr)
         elif insn.operation is Operation.STOP:
             return not insn.conditional
-        elif flow is Flow.WAIT:
+        elif flow is ControlFlow.WAIT:
             self.refuse(insn.addr, UnresolvedKind.WAITS, {"text": insn.text})
-        elif is_supervisor_call(insn) and self._policy.supervisor is Supervisor.ENDS:
+        elif is_supervisor_call(insn) and self._policy.supervisor is SupervisorCallEffect.EXITS:
             self.function.exits.add(insn.addr)
         elif is_supervisor_call(insn):
             self.refuse(insn.addr, UnresolvedKind.SUPERVISOR_CALL, {"text": insn.text})
             return False
-        elif flow is Flow.TRAP:
+        elif flow is ControlFlow.TRAP:
             self.refuse(insn.addr, UnresolvedKind.EXCEPTION, {"text": insn.text})
             return False
         else:
@@ -426,7 +428,7 @@ class FunctionBuilder:
 LONGEST = 4  # bytes of an instruction
 
 
-class Window:
+class CodeWindow:
     """``code`` is a whole piece of code of an image, at ``start``: the one last decoded from."""
 
     def __init__(self, image: Image) -> None:

@@ -6,14 +6,14 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.cfg.cfg import EdgeKind
-from quoll.cfg.unresolved import Unresolved
+from quoll.cfg.unresolved import UnresolvedTransfer
 
-__all__ = ["Callee", "GrowingFunction"]
+__all__ = ["CalleeEntry", "GrowingFunction"]
 
 
-class Callee(NamedTuple):
+class CalleeEntry(NamedTuple):
     """The entry of a function and its instruction set."""
 
     entry: int
@@ -39,12 +39,12 @@ class GrowingFunction:
     by_values: set[int] = field(default_factory=set)  # sites whose targets values have told
     calls: dict[int, set[int]] = field(default_factory=dict)
     tails: set[int] = field(default_factory=set)
-    callees: dict[Callee, set[int]] = field(default_factory=dict)  # with the calls
+    callees: dict[CalleeEntry, set[int]] = field(default_factory=dict)  # with the calls
     passes: dict[int, set[int]] = field(default_factory=dict)  # callees that a fact replaces
     returns: set[int] = field(default_factory=set)
     tail_returns: set[int] = field(default_factory=set)  # tail calls whose callee may return
     exits: set[int] = field(default_factory=set)
-    unresolved: dict[int, Unresolved] = field(default_factory=dict)
+    unresolved: dict[int, UnresolvedTransfer] = field(default_factory=dict)
     unknown_calls: set[int] = field(default_factory=set)  # unresolved, but they come back here
     keeps_lr: bool = True  # lr is only written by calls and by loads from the stack
     version: int = 0
@@ -68,14 +68,16 @@ class GrowingFunction:
     def is_called(self, addr: int) -> bool:
         """Whether a ``bl`` that counts as a jump leads to ``addr``."""
         return any(
-            target == addr and kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL
+            target == addr
+            and kind is EdgeKind.TAKEN
+            and self.insns[source].flow is ControlFlow.CALL
             for source, target, kind in self.edges
         )
 
     def exception_returns(self) -> set[int]:
         """The exception returns at which paths end."""
         insns = self.insns
-        return {site for site in self.exits if insns[site].flow is Flow.EXCEPTION_RETURN}
+        return {site for site in self.exits if insns[site].flow is ControlFlow.EXCEPTION_RETURN}
 
     def reached_by_calls(self) -> set[int]:
         """The instructions that are reached through a ``bl`` that counts as a jump."""
@@ -83,7 +85,7 @@ class GrowingFunction:
         pending: list[int] = []
         for source, target, kind in self.edges:
             after.setdefault(source, []).append(target)
-            if kind is EdgeKind.TAKEN and self.insns[source].flow is Flow.CALL:
+            if kind is EdgeKind.TAKEN and self.insns[source].flow is ControlFlow.CALL:
                 pending.append(target)
         reached: set[int] = set()
         while pending:
@@ -93,7 +95,7 @@ class GrowingFunction:
                 continue
             reached.add(addr)
             pending.extend(after.get(addr, ()))
-            if insn.flow is Flow.NEXT and addr not in self.exits:
+            if insn.flow is ControlFlow.NEXT and addr not in self.exits:
                 pending.append(insn.next)
         return reached
 
@@ -104,7 +106,7 @@ class GrowingFunction:
             self.version += 1
 
     def returns_not_at(self, insn: int) -> None:
-        """What the form of the instruction ``insn`` claimed is refuted by values."""
+        """Values refute the claim by the form of ``insn``."""
         if insn in self.returns:
             self.returns.discard(insn)
             self.version += 1

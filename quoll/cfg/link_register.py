@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quoll.arm.immediates import added_constant
-from quoll.arm.insn import LR, PC, SP, Cond, Flow, Insn
+from quoll.arm.insn import LR, PC, SP, Condition, ControlFlow, Insn
 from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Cfg
 
@@ -35,13 +35,13 @@ def link_before(insn: Insn, before: Callable[[Insn], Insn | None]) -> int | None
         if at.sets_flags and insn.conditional:
             return None
         if LR in at.writes:
-            always = at.cond in (insn.cond, Cond.AL)
+            always = at.cond in (insn.cond, Condition.AL)
             return computed_address(at) if always else None
     return None
 
 
 def computed_address(insn: Insn) -> int | None:
-    """What ``add`` or ``sub`` of the pc and a constant gives in ARM code."""
+    """The result of ``add`` or ``sub`` of the pc and a constant in ARM code."""
     if insn.thumb or insn.sources != (PC,):
         return None
     constant = added_constant(insn)
@@ -87,4 +87,4 @@ def sets_lr_by_convention(insn: Insn) -> bool:
     """Calls, ``mov lr, pc`` before one, and loads from the stack."""
     if insn.memory is not None:
         return insn.memory.base == SP
-    return insn.flow is not Flow.NEXT or insn.sources == (PC,)
+    return insn.flow is not ControlFlow.NEXT or insn.sources == (PC,)

@@ -1,4 +1,4 @@
-"""What an indirect transfer does, as far as its encoding and its neighbour tell.
+"""The effect of an indirect transfer, by its encoding and the instruction before it.
 
 These are the forms that need no values: a literal, and the return idioms of the ARM procedure
 call standard. A return recognised by its form only is an assumption of the result until values
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.arm.insn import LR, PC, SP, AccessKind, Condition, ControlFlow, Insn, ShiftKind
 from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Block
-from quoll.cfg.growing_function import Callee
+from quoll.cfg.growing_function import CalleeEntry
 from quoll.image.image import Image
 
 __all__ = ["TransferEffect", "by_form", "callee_at", "is_call", "links", "literal"]
@@ -25,14 +25,14 @@ BY_REGISTER = (Operation.BRANCH_EXCHANGE, Operation.MOVE)
 class TransferEffect:
     """Where an indirect transfer may go: ``targets``, and back to the caller if ``returns``."""
 
-    targets: tuple[Callee, ...] = ()
+    targets: tuple[CalleeEntry, ...] = ()
     returns: bool = False
     table: int | None = None  # address of the first entry the targets were read from
 
 
-def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> Callee:
+def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> CalleeEntry:
     """The code that a branch to ``value`` runs: bit 0 selects Thumb if the branch interworks."""
-    return Callee(value & ~1, bool(value & 1) if interworks else thumb)
+    return CalleeEntry(value & ~1, bool(value & 1) if interworks else thumb)
 
 
 def links(before: Insn | None, insn: Insn) -> bool:
@@ -43,7 +43,7 @@ def links(before: Insn | None, insn: Insn) -> bool:
         and not before.thumb
         and before.writes == {LR}
         and before.sources == (PC,)
-        and before.cond in (insn.cond, Cond.AL)
+        and before.cond in (insn.cond, Condition.AL)
         and before.next == insn.addr
     )
 
@@ -51,22 +51,24 @@ def links(before: Insn | None, insn: Insn) -> bool:
 def is_call(block: Block) -> bool:
     """Whether the indirect transfer ending ``block`` is a call by its form."""
     before = block.insns[-2] if len(block.insns) > 1 else None
-    return block.last.flow is Flow.INDIRECT_CALL or links(before, block.last)
+    return block.last.flow is ControlFlow.INDIRECT_CALL or links(before, block.last)
 
 
 def by_form(
-    image: Image, before: Insn | None, insn: Insn, *, keeps_lr: bool
+    image: Image, before: Insn | None, insn: Insn, *, preserves_lr: bool
 ) -> TransferEffect | None:
     """The effect of the indirect transfer ``insn``; ``before`` always runs just before it.
 
-    With ``keeps_lr`` the function computes nothing in lr, so that it is a return address.
+    With ``preserves_lr`` the function computes nothing in lr, so that it is a return address.
     """
     if _is_literal(insn) and insn.transfers == (PC,):
         return _literal(image, insn)
-    if insn.flow is Flow.INDIRECT and (_is_return(insn, keeps_lr) or _pops_for(before, insn)):
+    if insn.flow is ControlFlow.INDIRECT and (
+        _is_return(insn, preserves_lr) or _pops_for(before, insn)
+    ):
         return TransferEffect(returns=True)
     if insn.operation is Operation.BRANCH_EXCHANGE and insn.sources == (PC,):
-        return TransferEffect((Callee(insn.pc_operand, False),))
+        return TransferEffect((CalleeEntry(insn.pc_operand, False),))
     return None
 
 
@@ -99,12 +101,12 @@ def _literal(image: Image, insn: Insn) -> TransferEffect | None:
     return TransferEffect((callee_at(value, thumb=insn.thumb),), table=_literal_place(insn))
 
 
-def _is_return(insn: Insn, keeps_lr: bool) -> bool:
+def _is_return(insn: Insn, preserves_lr: bool) -> bool:
     memory = insn.memory
     if memory is None:
         by_lr = insn.operation in BY_REGISTER and insn.sources == (LR,)
-        return by_lr and keeps_lr and insn.shift is Shift.NONE
-    if memory.access is not Access.LOAD or PC not in insn.transfers:
+        return by_lr and preserves_lr and insn.shift is ShiftKind.NONE
+    if memory.access is not AccessKind.LOAD or PC not in insn.transfers:
         return False
     if memory.base == SP:
         return memory.index is None and (memory.writeback or SP in insn.transfers)
@@ -117,7 +119,7 @@ def _pops_for(before: Insn | None, insn: Insn) -> bool:
         return False
     memory = before.memory
     return (
-        memory.access is Access.LOAD
+        memory.access is AccessKind.LOAD
         and memory.base == SP
         and memory.writeback
         and before.next == insn.addr

@@ -1,4 +1,4 @@
-"""Code that changes translations: what it may leave of the memory that a program uses (rule 44).
+"""Code that changes translations, and the memory whose translation it may change (rule 44).
 
 Addresses whose translation the platform fixes name the same memory throughout. All others may name
 other memory behind such an instruction, so nothing is known of their contents in a program that
@@ -22,8 +22,8 @@ __all__ = ["refuse_moved", "refuse_moved_code", "translation_changes"]
 
 def translation_changes(blocks: Iterable[Block]) -> tuple[Insn, ...]:
     """The instructions of ``blocks`` behind which addresses may name other memory."""
-    once = {id(block): block for block in blocks}
-    found = {i.addr: i for b in once.values() for i in b.insns if changes_translation(i)}
+    distinct = {id(block): block for block in blocks}
+    found = {i.addr: i for b in distinct.values() for i in b.insns if changes_translation(i)}
     return tuple(found[addr] for addr in sorted(found))
 
 
@@ -44,7 +44,7 @@ def refuse_moved(image: Image, change: Insn, what: str, address: int) -> None:
     page = address & ~0xFFF
     raise ControlFlowError(
         f"'{change.text}' at {image.place(change.addr)} may change translations, and the platform "
-        f"does not fix that of {what}, which is used behind it",
+        f"does not fix the translation of {what}, which is used behind it",
         where=image.place(address),
         hint="if all page tables map it alike, or the MMU is off, state so: region NAME from "
         f"{page:#x} to {page + 0xFFF:#x} is cached and fixed; or end the path before: "

@@ -1,7 +1,7 @@
 """Transfers of control that extraction does not understand: one table, one row a kind.
 
-An ``Unresolved`` names its row and gives the values of its text. Which fact would tell stands in
-the row, so that nobody reads a text to find out.
+An ``UnresolvedTransfer`` names its row and gives the values of its text. Which fact would tell
+stands in the row, so that nobody reads a text to find out.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from string import Formatter
 
-from quoll.errors import PATH_END, Missing, MissingKind
+from quoll.errors import PATH_END, MissingKind, MissingStatement
 
 __all__ = [
     "STATE_TARGETS",
-    "Unresolved",
     "UnresolvedKind",
+    "UnresolvedTransfer",
     "WritableSection",
 ]
 
@@ -44,7 +44,7 @@ class _Row:
 
 
 class UnresolvedKind(Enum):
-    """Why it is not known what an instruction does next."""
+    """The reason why the successors of an instruction are unknown."""
 
     TARGETS = _Row(
         "the targets of {text} are not known: {doubt}",
@@ -83,8 +83,7 @@ class UnresolvedKind(Enum):
         "where it comes back is not known: do not replace the function by a bound",
     )
     EXCEPTION_RETURN = _Row(
-        "{text} leaves by an exception return inside a function that is called: what it restores "
-        "may be any context",
+        "{text} leaves by an exception return inside a called function: it may restore any context",
         "state it, if a path ends there: path must end at PLACE; or, if that is so of all of "
         "them: path must end at every exception return",
     )
@@ -113,20 +112,20 @@ class UnresolvedKind(Enum):
     )
     WAITS = _Row(
         "{text} waits for an interrupt or an event: its duration is not known",
-        "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state what "
-        "the function around it takes: function NAME takes at most N cycles",
+        "if the path ends here, state it: path must end at PLACE, or --end PLACE; or state the "
+        "cycles of its function: function NAME takes at most N cycles",
     )
     SUPERVISOR_CALL = _Row(
         "{text} calls the supervisor inside the analysed code",
-        "state once what all of them do: every supervisor call takes at most N cycles; or which "
-        "function handles them: every supervisor call enters FUNCTION; or, if what follows is "
-        "another path: path must end at every supervisor call",
+        "state one fact for all of them: every supervisor call takes at most N cycles; or their "
+        "handler: every supervisor call enters FUNCTION; or end the path: path must end at every "
+        "supervisor call",
         MissingKind.SUPERVISOR_CALLS,
     )
     EXCEPTION = _Row(
         "{text} raises an exception inside the analysed code",
-        "analyse its handler as an entry of its own and end this path here, or state what the "
-        "function around it takes: function NAME takes at most N cycles",
+        "analyse its handler as an entry of its own and end this path here, or state the cycles "
+        "of its function: function NAME takes at most N cycles",
     )
     NO_INSTRUCTION = _Row(
         "{text} is no known instruction",
@@ -167,8 +166,8 @@ class CandidateFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Unresolved:
-    """A place where extraction does not know what comes next."""
+class UnresolvedTransfer:
+    """A transfer whose successors are unknown."""
 
     addr: int
     where: str  # printed place
@@ -177,7 +176,7 @@ class Unresolved:
     comes_back: bool = False  # it is a call: control goes on behind it
     set_not_known: tuple[int, ...] = ()  # addresses of code, ARM or Thumb, which nothing tells
     writable: WritableSection | None = None
-    behind: Unresolved | None = None  # what to resolve first
+    behind: UnresolvedTransfer | None = None  # what to resolve first
     proposal: CandidateFact | None = None
 
     def __post_init__(self) -> None:
@@ -185,12 +184,12 @@ class Unresolved:
 
     @property
     def reason(self) -> str:
-        """What is not known, as it is printed."""
+        """The unknown transfer, as printed."""
         return self.kind.value.reason.format(**dict(self.values))
 
     @property
     def hint(self) -> str:
-        """What the user can state, as it is printed."""
+        """The remedy, as printed."""
         first = self._first
         row, section = first.kind.value, first.writable
         text = f"{self.proposal}; or " if self.proposal else row.lead
@@ -199,19 +198,19 @@ class Unresolved:
 
     @property
     def asks(self) -> MissingKind:
-        """What the fact is about that would tell."""
+        """The subject of the missing fact."""
         return self._first.kind.value.asks
 
     @property
-    def _first(self) -> Unresolved:
-        """What to resolve first: it may resolve this, too."""
+    def _first(self) -> UnresolvedTransfer:
+        """The transfer to resolve first, which may resolve this, too."""
         found = self
         while found.behind is not None:
             found = found.behind
         return found
 
     @property
-    def missing(self) -> Missing:
+    def missing(self) -> MissingStatement:
         """The first fact that would tell.
 
         An analysis can go on as if paths ended here, or as if a call did nothing.
@@ -219,13 +218,13 @@ class Unresolved:
         if self.proposal is not None:
             why = "; ".join(filter(None, (self.reason, self.proposal.note)))
             fact = self.proposal.fact
-            return Missing(self.addr, MissingKind.TARGETS, why, fact, fact, several=True)
+            return MissingStatement(self.addr, MissingKind.TARGETS, why, fact, fact, several=True)
         if self.asks is MissingKind.SUPERVISOR_CALLS:
-            fact, meanwhile = SUPERVISOR.format("N"), SUPERVISOR.format(1)
+            fact, provisional = SUPERVISOR.format("N"), SUPERVISOR.format(1)
         else:
             fact = FORMS.get(self.asks, PATH_END)
-            meanwhile = NOTHING if self.comes_back else PATH_END
-        return Missing(self.addr, self.asks, self.reason, fact, meanwhile)
+            provisional = NOTHING if self.comes_back else PATH_END
+        return MissingStatement(self.addr, self.asks, self.reason, fact, provisional)
 
 
 def _either_set(addr: int) -> str:

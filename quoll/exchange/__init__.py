@@ -1,7 +1,7 @@
-"""Flow facts of other analysers: what means the same is read as facts, the rest is refused by name.
+"""Flow facts of other analysers: equivalent ones are read as facts, the rest is refused by name.
 
 Takes the text of a file of OTAWA (.ff, .ffx) or of aiT (.ais).
-Gives lines of facts with their places in that file, and what was left out.
+Gives lines of facts with their places in that file, and the ignored lines.
 Source: OTAWA, src/prog/ipet_FlowFactConstraintBuilder.cpp; docs/interchange.md.
-Names: stated.Stated, otawa_text.read_ff, otawa_xml.read_ffx, ait.read_ais, otawa_xml.write_ffx.
+Names: stated.ImportedFacts, otawa_text.read_ff, otawa_xml.read_ffx, ait.read_ais.
 """

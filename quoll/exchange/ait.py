@@ -2,7 +2,7 @@
 
     loop "f" + 1 loop max 10 end;       loop 0x8260 max 10;       loop "f.L1" { bound: 0..10; }
 
-With ``end`` the test stands at the end of the loop, and the number is that of executions of the
+With ``end`` the test stands at the end of the loop, and the number counts executions of the
 header. With ``begin`` the header executes once more than the body. Where neither is said, it may be
 either: the header then executes at most once more than the number. A loop that is named by its
 position in a function is read if that function has one loop: the order is not known here.
@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 
 from quoll.errors import FactsError
-from quoll.exchange.stated import ABOVE, LineOfFact, Stated, label_place, number, refused
-from quoll.exchange.statements import Word, statements
+from quoll.exchange.stated import ABOVE, ImportedFact, ImportedFacts, label_place, number, refused
+from quoll.exchange.tokenizer import ExchangeToken, statements
 
 __all__ = ["read_ais"]
 
@@ -23,16 +23,16 @@ NAMED = re.compile(r"(?P<function>.+)\.L(?P<position>[0-9]+)")
 FIRST = "1"
 
 
-def read_ais(text: str, file: str) -> Stated:
+def read_ais(text: str, file: str) -> ImportedFacts:
     """The loop bounds of a file. Raises FactsError for anything else."""
-    return Stated(tuple(_Statement(file, words).fact() for words in statements(text, file)))
+    return ImportedFacts(tuple(_Statement(file, words).fact() for words in statements(text, file)))
 
 
 class _Statement:
-    def __init__(self, file: str, words: Sequence[Word]) -> None:
+    def __init__(self, file: str, words: Sequence[ExchangeToken]) -> None:
         self._file, self._words, self._at = file, words, 0
 
-    def fact(self) -> LineOfFact:
+    def fact(self) -> ImportedFact:
         """The fact that it states."""
         if self._word() != "loop":
             raise self._refused("only loop bounds are")
@@ -40,7 +40,7 @@ class _Statement:
         most = self._bound()
         if self._at < len(self._words):
             raise self._refused(f"'{self._words[self._at].text}' is not known of a loop")
-        return LineOfFact(self._words[0].line, f"loop {place} at most {most}", only)
+        return ImportedFact(self._words[0].line, f"loop {place} at most {most}", only)
 
     def _place(self) -> tuple[str, str | None]:
         """A place in the loop, and the function whose only loop it is."""

@@ -3,7 +3,7 @@
 The number of a loop bounds its back edges, for each entry of it from outside:
 ``sum of back edges <= max * sum of entries`` (ipet_FlowFactConstraintBuilder.cpp, processBB). Its
 header then executes ``max + 1`` times at most. A ``total`` bounds the back edges of a whole run,
-which no fact says: beside a ``max`` it is left out.
+which no fact expresses: with a ``max`` it is ignored.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ from collections.abc import Sequence
 from quoll.errors import FactsError
 from quoll.exchange.stated import (
     ABOVE,
-    LineOfFact,
-    Stated,
+    ImportedFact,
+    ImportedFacts,
     label_place,
     line_place,
     number,
     refused,
 )
-from quoll.exchange.statements import Word, statements
+from quoll.exchange.tokenizer import ExchangeToken, statements
 
 __all__ = ["read_ff"]
 
 NOT_READ = "no fact means the same"
 
 
-def read_ff(text: str, file: str) -> Stated:
+def read_ff(text: str, file: str) -> ImportedFacts:
     """The facts of a file. Raises FactsError for a statement that is not understood."""
     reader = _Reader(file)
     for statement in statements(text, file):
         reader.read(statement)
-    return Stated(tuple(reader.facts), tuple(reader.remarks))
+    return ImportedFacts(tuple(reader.facts), tuple(reader.remarks))
 
 
 class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
-        self._words: Sequence[Word] = ()
+        self._words: Sequence[ExchangeToken] = ()
         self._at = 0
-        self.facts: list[LineOfFact] = []
+        self.facts: list[ImportedFact] = []
         self.remarks: list[str] = []
 
-    def read(self, words: Sequence[Word]) -> None:
+    def read(self, words: Sequence[ExchangeToken]) -> None:
         """One statement."""
         self._words, self._at = words, 1
         match words[0].text:
@@ -92,7 +92,7 @@ class _Reader:
             raise self._refused(ABOVE)
         if "total" in counts:
             line = self._words[0].line
-            self.remarks.append(f"{self._file}:{line}: the total beside the maximum is left out")
+            self.remarks.append(f"{self._file}:{line}: the total is ignored, the maximum is used")
         self._fact(f"loop {place} at most {counts['max'] + 1}")
 
     def _place(self) -> str:
@@ -136,7 +136,7 @@ class _Reader:
         self._at += 1
 
     def _fact(self, text: str) -> None:
-        self.facts.append(LineOfFact(self._words[0].line, text))
+        self.facts.append(ImportedFact(self._words[0].line, text))
 
     def _refused(self, why: str) -> FactsError:
         shown = " ".join(word.text for word in self._words[:8])

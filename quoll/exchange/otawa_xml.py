@@ -3,7 +3,7 @@
 Numbers mean what they mean in the text format (``quoll.exchange.otawa_text``): ``maxcount`` is a
 bound of back edges. A loop inside of ``function`` holds in invocations of that function only; it is
 read if its label is that function's own, so that it cannot be of another one. Declarations of
-entities are refused: what they expand to has no limit.
+entities are refused: their expansion has no limit.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from xml.parsers import expat
 from quoll.errors import FactsError
 from quoll.exchange.stated import (
     ABOVE,
-    LineOfFact,
-    Stated,
+    ImportedFact,
+    ImportedFacts,
     label_place,
     line_place,
     number,
@@ -43,11 +43,11 @@ OF_ASCII = (
 )  # the same where it is ASCII
 
 
-def read_ffx(data: bytes, file: str) -> Stated:
+def read_ffx(data: bytes, file: str) -> ImportedFacts:
     """The facts of a file. Raises FactsError for what is not XML, or not understood."""
     reader = _Reader(file)
     reader.read(data)
-    return Stated(tuple(reader.facts), tuple(reader.remarks))
+    return ImportedFacts(tuple(reader.facts), tuple(reader.remarks))
 
 
 class _Reader:
@@ -63,7 +63,7 @@ class _Reader:
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self.facts: list[LineOfFact] = []
+        self.facts: list[ImportedFact] = []
         self.remarks: list[str] = []
 
     def read(self, data: bytes) -> None:
@@ -124,7 +124,7 @@ class _Reader:
             if not self._targets:
                 raise refused(self._file, line, name, "it has no target")
             text = f"targets of {place} are {', '.join(self._targets)}"
-            self.facts.append(LineOfFact(line, text))
+            self.facts.append(ImportedFact(line, text))
 
     def _loop(self, attributes: Mapping[str, str]) -> None:
         self._known("loop", attributes, LOCATION | COUNTS | OF_A_LOOP)
@@ -146,11 +146,11 @@ class _Reader:
         if least not in UNKNOWN and self._number("loop", least) > self._number("loop", count):
             raise self._refused("loop", ABOVE)
         if attributes.get("totalcount", "") not in UNKNOWN:
-            self.remarks.append(f"{self._file}:{line}: the total beside the maximum is left out")
+            self.remarks.append(f"{self._file}:{line}: the total is ignored, the maximum is used")
         self._fact(f"loop {place} at most {self._number('loop', count) + 1}")
 
     def _place(self, name: str, attributes: Mapping[str, str]) -> str:
-        """Where an element says that it is, by the first way of those that OTAWA tries."""
+        """The place of an element, by the first attribute that OTAWA reads."""
         allowed = LOCATION | (COUNTS | OF_A_LOOP if name == "loop" else set())
         self._known(name, attributes, allowed)
         place: str | None = None
@@ -179,7 +179,7 @@ class _Reader:
         return value
 
     def _fact(self, text: str) -> None:
-        self.facts.append(LineOfFact(self._parser.CurrentLineNumber, text))
+        self.facts.append(ImportedFact(self._parser.CurrentLineNumber, text))
 
     def _refused(self, what: str, why: str) -> FactsError:
         return refused(self._file, self._parser.CurrentLineNumber, what, why)
@@ -196,5 +196,5 @@ def write_ffx(loops: Iterable[tuple[int, int, str]], about: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """``text`` without what ends a comment."""
+    """``text`` without the end of a comment."""
     return escape(text, quote=False).replace("--", "- -")

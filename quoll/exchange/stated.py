@@ -1,4 +1,4 @@
-"""What is taken from a file of another analyser: facts as text, each with its line.
+"""The facts of a file of another analyser, as text with their lines.
 
 A loop's number is given to us as a count of something: OTAWA counts back edges, aiT tests of the
 condition or executions of the body. A fact counts executions of the header, each time the loop is
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from quoll.errors import FactsError
 
-__all__ = ["ABOVE", "LineOfFact", "Stated", "label_place", "number", "refused"]
+__all__ = ["ABOVE", "ImportedFact", "ImportedFacts", "label_place", "number", "refused"]
 
 NUMBER = re.compile(r"(?P<hex>0[xX][0-9a-fA-F]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9][0-9]*)")
 SYMBOL = re.compile(r"[A-Za-z_$.][\w$.]*")
@@ -21,19 +21,19 @@ FILE = re.compile(r"[^\s:,]+\.[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
-class LineOfFact:
-    """``text`` as in a facts file; with ``only_loop`` about the only loop of that function."""
+class ImportedFact:
+    """``text`` as in a facts file; with ``single_loop`` about the only loop of that function."""
 
     line: int
     text: str
-    only_loop: str | None = None
+    single_loop: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """The facts, and what was left out that could only make a bound smaller."""
+class ImportedFacts:
+    """The facts, and ignored ones that could only lower a bound."""
 
-    facts: tuple[LineOfFact, ...]
+    facts: tuple[ImportedFact, ...]
     remarks: tuple[str, ...] = ()
 
 
@@ -42,7 +42,8 @@ def refused(file: str, line: int, what: str, why: str) -> FactsError:
     return FactsError(
         f"'{what}' is not read: {why}",
         where=f"{file}:{line}",
-        hint="leave it out, or say it in a facts file; 'wcet help interchange' lists what is read",
+        hint="leave it out, or say it in a facts file; 'wcet help interchange' lists the "
+        "supported elements",
     )
 
 
@@ -57,12 +58,12 @@ def number(text: str) -> int | None:
 
 
 def label_place(label: str, offset: int) -> str | None:
-    """``label+0xOFFSET``; None for what no place can say."""
+    """``label+0xOFFSET``; None if no place can express it."""
     if SYMBOL.fullmatch(label) is None or offset < 0:
         return None
     return f"{label}+{offset:#x}" if offset else label
 
 
 def line_place(file: str, line: int) -> str | None:
-    """``file.c:LINE``; None for what no place can say."""
+    """``file.c:LINE``; None if no place can express it."""
     return f"{file}:{line}" if FILE.fullmatch(file) else None

@@ -1,22 +1,23 @@
-"""What calls through tables may call, as facts state it: vtables of classes, tables of functions.
+"""The callees of calls through tables, as facts state them: vtables of classes, tables of
+functions.
 
 Of vtables it is the slot that the code before the call reads; any slot where that is not known.
-The code is looked at again whenever its function has grown: it can only get less certain, so that
-targets are only added.
+The code is searched again whenever its function has grown: certainty only falls, so targets are
+only added.
 """
 
 from __future__ import annotations
 
 from quoll.cfg.cfg import Block, Cfg, Edge
-from quoll.cfg.growing_function import Callee
+from quoll.cfg.growing_function import CalleeEntry
 from quoll.errors import FactsError
-from quoll.facts import CallsThrough
-from quoll.facts.places import resolve, resolve_code
+from quoll.facts import CallsThroughFact
+from quoll.facts.fact_places import resolve, resolve_code
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
-from quoll.indirect.loaded_from import slot_read
+from quoll.indirect.load_origins import slot_read
 from quoll.spelling import did_you_mean
 
 __all__ = ["CalledTables"]
@@ -31,7 +32,7 @@ class CalledTables:
     """
 
     def __init__(
-        self, image: Image, vtables: Vtables, taken: AddressTaken, fact: CallsThrough
+        self, image: Image, vtables: Vtables, taken: AddressTaken, fact: CallsThroughFact
     ) -> None:
         self._vtables, self._fact = vtables, fact
         self._kinds: set[int] | None = set()
@@ -54,7 +55,7 @@ class CalledTables:
                 continue
             words |= dict.fromkeys(resolve_code(image, text, fact.source))
         self._others = tuple(words)
-        self._by_slot: dict[int | None, tuple[Callee, ...]] = {}
+        self._by_slot: dict[int | None, tuple[CalleeEntry, ...]] = {}
 
     def _add_class(self, name: str, where: str) -> None:
         if name == ANY:
@@ -78,20 +79,20 @@ class CalledTables:
 
     @property
     def functions(self) -> frozenset[int]:
-        """What any call may go to, whichever slot it reads."""
+        """The targets of any call, for any slot."""
         virtual = self._kinds is None or self._kinds
         words = self._vtables.functions(self._kinds, None) if virtual else ()
         return frozenset(word & ~1 for word in (*words, *self._others))
 
     def targets(
         self, cfg: Cfg, into: dict[int, list[Edge]], block: Block, image: Image
-    ) -> tuple[Callee, ...]:
-        """What the transfer that ends ``block`` may call; ``into`` are the edges into blocks."""
+    ) -> tuple[CalleeEntry, ...]:
+        """The callees of the transfer that ends ``block``; ``into`` are the edges into blocks."""
         virtual = self._kinds is None or self._kinds
         slot = slot_read(cfg, into, block, image) if virtual else None
         if slot not in self._by_slot:
             words = dict.fromkeys(self._others)
             if virtual:
                 words |= dict.fromkeys(self._vtables.functions(self._kinds, slot))
-            self._by_slot[slot] = tuple(Callee(word & ~1, bool(word & 1)) for word in words)
+            self._by_slot[slot] = tuple(CalleeEntry(word & ~1, bool(word & 1)) for word in words)
         return self._by_slot[slot]

@@ -39,5 +39,5 @@ def _returns(image: Image, block: Block) -> bool:
     """Whether the last instruction of ``block`` has the form of a return to the caller."""
     before = block.insns[-2] if len(block.insns) > 1 else None
     keeps_lr = all(LR not in insn.writes for insn in block.insns)
-    effect = by_form(image, before, block.last, keeps_lr=keeps_lr)
+    effect = by_form(image, before, block.last, preserves_lr=keeps_lr)
     return effect is not None and effect.returns

@@ -1,6 +1,6 @@
 """A program without the branches, blocks, edges and functions that facts exclude.
 
-Each fact that removes something is an assumption of the result, and what it removed is kept
+Each fact that removes something is an assumption of the result, and the removed edges are recorded
 (``quoll.facts.applied``): an execution that takes it refutes the fact (rule 2).
 """
 
@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
 from quoll.extraction.stated_registers import decided
-from quoll.facts import Branch, Facts, Ignore, IgnoreEdge, Require
-from quoll.facts.applied import Removed, Required
-from quoll.facts.places import Place, find_place
+from quoll.facts import BranchFact, Facts, IgnoreEdgeFact, IgnoreFact, RequireFact
+from quoll.facts.applied import RemovedEdge, RequiredPlace
+from quoll.facts.fact_places import FactPlace, find_place
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 
 __all__ = ["Cut", "cut_of", "guided", "require_branch"]
 
-Removal = Branch | Ignore | IgnoreEdge
+Removal = BranchFact | IgnoreFact | IgnoreEdgeFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
     """
     cuts = [cut_of(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
-        Required(_covered(program, find_place(image, f.place, f.source), image), stated(f))
-        for f in facts.of(Require)
+        RequiredPlace(_covered(program, find_place(image, f.place, f.source), image), stated(f))
+        for f in facts.of(RequireFact)
     )
     branches = decided(program, image, facts)
     if not cuts and not required and not branches:
         return program
-    removed: dict[Removed, None] = {}
+    removed: dict[RemovedEdge, None] = {}
     used: dict[Assumption, None] = {}
     taken: set[int] = set()
     functions = dict(program.functions)
@@ -75,7 +75,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
             removed[lost] = None
             used.update(dict.fromkeys(assumed))
     for cut in cuts:
-        if isinstance(cut.fact, Branch):
+        if isinstance(cut.fact, BranchFact):
             _require_one_branch(functions.values(), cut, cut.fact, image)
         for entry, cfg in functions.items():
             found = list(_removed(cfg, cut))
@@ -100,7 +100,7 @@ def guided(program: Program, image: Image, facts: Facts) -> Program:
 
 
 def _scoped(fact: Removal) -> bool:
-    return isinstance(fact, Branch) and fact.function is not None
+    return isinstance(fact, BranchFact) and fact.function is not None
 
 
 def cut_of(image: Image, fact: Removal) -> Cut:
@@ -110,23 +110,23 @@ def cut_of(image: Image, fact: Removal) -> Cut:
         place = find_place(image, text, fact.source)
         return lambda addr: place.covers(image, addr)
 
-    if isinstance(fact, IgnoreEdge):
+    if isinstance(fact, IgnoreEdgeFact):
         return Cut(fact, covers(fact.start), covers(fact.end))
     return Cut(fact, covers(fact.place), lambda _: True)
 
 
-def _covered(program: Program, place: Place, image: Image) -> frozenset[int]:
+def _covered(program: Program, place: FactPlace, image: Image) -> frozenset[int]:
     insns = (i for cfg in program.functions.values() for b in cfg.blocks for i in b.insns)
     return frozenset(i.addr for i in insns if place.covers(image, i.addr))
 
 
 def _is_branch(insn: Insn) -> bool:
     """Whether ``insn`` may transfer control, and may not."""
-    ways = (Flow.NEXT, Flow.WAIT, Flow.TRAP, Flow.UNDEFINED)
+    ways = (ControlFlow.NEXT, ControlFlow.WAIT, ControlFlow.TRAP, ControlFlow.UNDEFINED)
     return insn.flow not in ways and falls_through(insn)
 
 
-def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: Branch, image: Image) -> None:
+def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: BranchFact, image: Image) -> None:
     """Raise FactsError where the place is reached but no conditional branch, or several are."""
     blocks = [b for cfg in cfgs for b in cfg.blocks]
     here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
@@ -154,64 +154,70 @@ def require_branch(block: Block, cut: Cut, image: Image) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Loss:
+class _BlockExclusion:
     """What one block of a function loses: edges, callees, or its returns and ends of paths."""
 
     block: int
     edge: Edge | None = None
     callee: int | None = None
-    ends: bool = False
+    exits: bool = False
 
 
-def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_Loss, Removed]]:
+def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_BlockExclusion, RemovedEdge]]:
     fact = cut.fact
     for block in cfg.blocks:
         last = block.last.addr
-        if isinstance(fact, Branch):
+        if isinstance(fact, BranchFact):
             if cut.source(last) and _is_branch(block.last):
                 yield from _branch(cfg, block, fact.taken, cut.stated)
             continue
-        source = last if isinstance(fact, IgnoreEdge) else None
+        source = last if isinstance(fact, IgnoreEdgeFact) else None
         if source is not None and not any(cut.source(i.addr) for i in block.insns):
             continue
-        where = cut.target if isinstance(fact, IgnoreEdge) else cut.source
+        where = cut.target if isinstance(fact, IgnoreEdgeFact) else cut.source
         for edge in cfg.successors(block.index):
             target = cfg.blocks[edge.dst]
-            named = [target.insns[0]] if isinstance(fact, IgnoreEdge) else target.insns
+            named = [target.insns[0]] if isinstance(fact, IgnoreEdgeFact) else target.insns
             if any(where(insn.addr) for insn in named):
-                yield _Loss(block.index, edge=edge), Removed(source, target.addr, cut.stated)
+                yield (
+                    _BlockExclusion(block.index, edge=edge),
+                    RemovedEdge(source, target.addr, cut.stated),
+                )
         for callee in (*block.calls, *block.passes):
             if where(callee):
-                yield _Loss(block.index, callee=callee), Removed(source, callee, cut.stated)
+                yield (
+                    _BlockExclusion(block.index, callee=callee),
+                    RemovedEdge(source, callee, cut.stated),
+                )
 
 
 def _branch(
     cfg: Cfg, block: Block, taken: bool, fact: Assumption
-) -> Iterator[tuple[_Loss, Removed]]:
+) -> Iterator[tuple[_BlockExclusion, RemovedEdge]]:
     last = block.last.addr
     for edge in cfg.successors(block.index):
         if (edge.kind is EdgeKind.FALLTHROUGH) == taken:
             target = cfg.blocks[edge.dst].addr
-            yield _Loss(block.index, edge=edge), Removed(last, target, fact)
+            yield _BlockExclusion(block.index, edge=edge), RemovedEdge(last, target, fact)
     if taken:
         return
     for callee in (*block.calls, *block.passes):
-        yield _Loss(block.index, callee=callee), Removed(last, callee, fact)
+        yield _BlockExclusion(block.index, callee=callee), RemovedEdge(last, callee, fact)
     if block.returns or block.exits:
-        yield _Loss(block.index, ends=True), Removed(last, None, fact)
+        yield _BlockExclusion(block.index, exits=True), RemovedEdge(last, None, fact)
 
 
-def _without(cfg: Cfg, losses: list[tuple[_Loss, Removed]]) -> Cfg:
+def _without(cfg: Cfg, losses: list[tuple[_BlockExclusion, RemovedEdge]]) -> Cfg:
     edges = {loss.edge for loss, _ in losses}
     callees = {(loss.block, loss.callee) for loss, _ in losses}
-    ends = {loss.block for loss, _ in losses if loss.ends}
+    exits = {loss.block for loss, _ in losses if loss.exits}
     blocks = tuple(
         replace(
             block,
             calls=tuple(c for c in block.calls if (block.index, c) not in callees),
             passes=tuple(c for c in block.passes if (block.index, c) not in callees),
-            returns=block.returns and block.index not in ends,
-            exits=block.exits and block.index not in ends,
+            returns=block.returns and block.index not in exits,
+            exits=block.exits and block.index not in exits,
         )
         for block in cfg.blocks
     )
@@ -252,13 +258,13 @@ def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
         for e in cfg.edges
         if e.kind is not EdgeKind.ACROSS
         or cfg.blocks[e.src].last.addr in unresolved
-        or _back(cfg.blocks[e.src], functions)
+        or _returns_to(cfg.blocks[e.src], functions)
     ]
-    keep = sorted(closure([0], lambda at: (e.dst for e in edges if e.src == at)))
-    number = {old: new for new, old in enumerate(keep)}
+    reachable = sorted(closure([0], lambda at: (e.dst for e in edges if e.src == at)))
+    number = {old: new for new, old in enumerate(reachable)}
     return replace(
         cfg,
-        blocks=tuple(replace(cfg.blocks[old], index=number[old]) for old in keep),
+        blocks=tuple(replace(cfg.blocks[old], index=number[old]) for old in reachable),
         edges=tuple(
             Edge(number[e.src], number[e.dst], e.kind)
             for e in edges
@@ -267,6 +273,6 @@ def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
     )
 
 
-def _back(block: Block, functions: dict[int, Cfg]) -> bool:
+def _returns_to(block: Block, functions: dict[int, Cfg]) -> bool:
     """Whether control may come back after the call at the end of ``block``."""
     return bool(block.passes) or any(functions[c].returns for c in block.calls)

@@ -1,8 +1,8 @@
 """Extraction: from entries to a ``Program``, every function that they may reach.
 
 A call is passed only when its callee may return, and a function may return when something in it
-does: functions that never return are what remains, the greatest fixed point of rule 3. What stays
-undecided is listed in ``Program.unresolved``; nothing is dropped.
+does: the functions that remain never return, the greatest fixed point of rule 3. Undecided
+transfers are listed in ``Program.unresolved``; nothing is dropped.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from itertools import pairwise
 from quoll.arm.operation import Operation
 from quoll.assumptions import ENTRY_MODE, stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program
-from quoll.cfg.growing_function import Callee, GrowingFunction
+from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
 from quoll.cfg.transfers import is_call
 from quoll.cfg.translation_changes import refuse_moved_code, translation_changes
-from quoll.cfg.unresolved import Unresolved
+from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.errors import ControlFlowError, MissingKind, UsageError
 from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
-from quoll.extraction.statements import Statements
-from quoll.extraction.work_list import Growth
+from quoll.extraction.extraction_facts import ExtractionFacts
+from quoll.extraction.work_list import CallGraphFixpoint
 from quoll.facts import Facts, RegionFact
 from quoll.graph.closure import closure
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
-from quoll.indirect.candidates import Candidates
+from quoll.indirect.call_candidates import Candidates
 
 __all__ = ["extract"]
 
@@ -40,47 +40,47 @@ def extract(
     image: Image,
     entries: Iterable[int],
     facts: Facts = NO_FACTS,
-    ends: frozenset[int] | None = None,
+    exits: frozenset[int] | None = None,
 ) -> Program:
     """All code reachable from ``entries``, as functions.
 
     An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``ends``, and control does not go on there. None: nobody says where; then every
+    instructions at ``exits``, and control does not go on there. None: nobody says where; then every
     exception return is taken to end one, which is listed. Where somebody does, one that a call
-    leads to is asked about, as what it restores may go on behind that call. What the facts say is
+    leads to is queried about, as what it restores may go on behind that call. What the facts say is
     read-only holds what is loaded there. Raises UsageError when an entry
     is not code, FactsError when a fact names a place that does not exist.
     """
     roots = tuple(entries)
-    program = _extracted(image, roots, facts, ends)
+    program = _extracted(image, roots, facts, exits)
     moved = image.retranslated()
     if moved is image or not _changes_translations(program, image):
         return program
-    return _extracted(moved, roots, facts, ends)
+    return _extracted(moved, roots, facts, exits)
 
 
 def _extracted(
-    image: Image, entries: Iterable[int], facts: Facts, ends: frozenset[int] | None
+    image: Image, entries: Iterable[int], facts: Facts, exits: frozenset[int] | None
 ) -> Program:
     """The same as long as all translations stay."""
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
     image = image.holding((fact.low, fact.high) for fact in fixed)
-    statements = Statements(image, facts)
-    growth = Growth(image, statements, ends)
+    statements = ExtractionFacts(image, facts)
+    fixpoint = CallGraphFixpoint(image, statements, exits)
     roots = [_entry(image, addr) for addr in entries]
     image.begin_lines()
     with _not_collected():
         for root in roots:
-            growth.start(root)
-        growth.run()
+            fixpoint.start(root)
+        fixpoint.run()
         program = _program(
             image,
-            growth,
+            fixpoint,
             statements,
             tuple(dict.fromkeys(root.entry for root in roots)),
-            ends or frozenset(),
+            exits or frozenset(),
         )
-        growth.builders.clear()  # they refer back to it
+        fixpoint.builders.clear()  # they refer back to it
     given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
@@ -119,7 +119,7 @@ def _not_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _entry(image: Image, addr: int) -> Callee:
+def _entry(image: Image, addr: int) -> CalleeEntry:
     """The function at ``addr``, checked to be code of the instruction set that bit 0 asks for."""
     thumb = bool(addr & 1) or image.thumb_at(addr) is True
     wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
@@ -138,7 +138,7 @@ def _entry(image: Image, addr: int) -> Callee:
             where=image.place(addr),
             hint="name the function, or give its even address",
         )
-    return Callee(addr, thumb)
+    return CalleeEntry(addr, thumb)
 
 
 def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
@@ -153,31 +153,31 @@ def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
 
 def _program(
     image: Image,
-    growth: Growth,
-    statements: Statements,
+    fixpoint: CallGraphFixpoint,
+    statements: ExtractionFacts,
     entries: tuple[int, ...],
     exits: frozenset[int],
 ) -> Program:
     """What was found, without functions that became part of all their callers."""
-    reached = sorted(_reached(growth, entries))
-    built = [growth.functions[entry] for entry in reached]
+    reached = sorted(_reached(fixpoint, entries))
+    built = [fixpoint.functions[entry] for entry in reached]
     if image.is_relocatable:
         _check_relocations(image, built)
-    functions: dict[int, Cfg] = {f.entry: growth.cfg(f) for f in built}
-    refuse_returning_exits(image, functions.values(), exits - statements.ends.keys())
+    functions: dict[int, Cfg] = {f.entry: fixpoint.cfg(f) for f in built}
+    refuse_returning_exits(image, functions.values(), exits - statements.exits.keys())
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
     unresolved |= _with_candidates(image, statements, functions.values(), unresolved)
     sites = {site for f in built for site in f.sites}
     used = {addr for cfg in functions.values() for addr in _going_on(cfg)} | unresolved.keys()
     statements.check({addr: insn for f in built for addr, insn in f.insns.items()})
     assumptions = [
-        *growth.assumptions,
-        *(text for entry in reached for text in growth.unproved(entry)),
+        *fixpoint.assumptions,
+        *(text for entry in reached for text in fixpoint.unproved(entry)),
         *statements.assumptions(functions),
-        *growth.exits(reached),
+        *fixpoint.exits(reached),
         *(
             ENTRY_MODE.of(function=image.place(entry))
-            for entry in sorted(growth.entry_modes())
+            for entry in sorted(fixpoint.entry_modes())
             if entry in functions
         ),
     ]
@@ -185,15 +185,15 @@ def _program(
         functions,
         entries,
         tuple(
-            growth.tables[addr] if addr in used else JumpTable(addr, None, ())
-            for addr in sorted(growth.tables)
+            fixpoint.tables[addr] if addr in used else JumpTable(addr, None, ())
+            for addr in sorted(fixpoint.tables)
             if addr in sites
         ),
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
         statements.guidance(functions),
-        {entry: growth.left_by(entry) for entry in reached},
-        growth.entry_modes(),
+        {entry: fixpoint.left_by(entry) for entry in reached},
+        fixpoint.entry_modes(),
     )
 
 
@@ -211,12 +211,12 @@ def _check_relocations(image: Image, functions: Iterable[GrowingFunction]) -> No
 
 def _with_candidates(
     image: Image,
-    statements: Statements,
+    statements: ExtractionFacts,
     functions: Iterable[Cfg],
-    unresolved: Mapping[int, Unresolved],
-) -> dict[int, Unresolved]:
+    unresolved: Mapping[int, UnresolvedTransfer],
+) -> dict[int, UnresolvedTransfer]:
     """What is proposed for calls, and for jumps that may leave their function as calls do."""
-    if statements.only is not None:
+    if statements.restricted_to is not None:
         return {}
     candidates = Candidates(image, statements.vtables, statements.address_taken)
     found = {}
@@ -250,6 +250,6 @@ def _going_on(cfg: Cfg) -> Iterator[int]:
     yield from (block.last.addr for block in cfg.blocks if block.calls)
 
 
-def _reached(growth: Growth, entries: tuple[int, ...]) -> set[int]:
-    functions = growth.functions
+def _reached(fixpoint: CallGraphFixpoint, entries: tuple[int, ...]) -> set[int]:
+    functions = fixpoint.functions
     return closure(entries, lambda entry: (callee.entry for callee in functions[entry].callees))

@@ -1,4 +1,4 @@
-"""The functions under construction: started, started again, or made parts of their callers."""
+"""The functions under construction: started, restarted, or merged into their callers."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections import OrderedDict
 from collections.abc import Set
 from dataclasses import dataclass, field
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.discover import DiscoveryPolicy, FunctionBuilder
-from quoll.cfg.growing_function import Callee, GrowingFunction
+from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
 from quoll.cfg.link_register import is_jump_through
 from quoll.cfg.unresolved import UnresolvedKind
-from quoll.extraction.statements import Statements
+from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.image.image import Image
 
-__all__ = ["Functions", "Progress", "function_name"]
+__all__ = ["FunctionTable", "ResolutionProgress", "function_name"]
 
 LONGEST_HELPER = 16  # instructions of a function that may become part of its callers
 
 
 @dataclass(slots=True)
-class Progress:
+class ResolutionProgress:
     """What was asked of a function, and answered, since it was started last.
 
     Transfers are known by their addresses. A version is that of the function.
     """
 
-    formed: set[int] = field(default_factory=set)  # transfers whose form was looked at
+    formed: set[int] = field(default_factory=set)  # transfers whose form was examined
     by_form: set[int] = field(default_factory=set)  # returns and calls to be confirmed
-    asked: int | None = None  # the version at which values, or the quick proof, were asked
+    queried: int | None = None  # the version at which values, or the quick proof, were asked
     left: tuple[int, Set[int]] = (-1, frozenset())  # version, transfers left to values then
-    nearby_says: Set[int] = frozenset()  # transfers that the code before decided, last
-    called: int | None = None  # the version at which calls through tables were looked at
+    locally_resolved: Set[int] = frozenset()  # transfers that the code before decided, last
+    called: int | None = None  # the version at which calls through tables were examined
     claimed: bool = False  # whether values are to check what its form claims
     lost: Insn | None = None  # where its frame is followed to, last
     unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
@@ -43,21 +43,25 @@ class Progress:
     def undecided(self, function: GrowingFunction) -> Set[int]:
         """The transfers of which neither the form nor the code just before them says enough.
 
-        Where that code has said something, it is asked again in the end. What the form claims is
+        Where that code has said something, it is queried again in the end. What the form claims is
         left to the quick proof first.
         """
         claims = function.returns & self.by_form
         version, left = self.left
         if version != function.version:
-            left = function.sites - function.settled - self.nearby_says - claims
+            left = function.sites - function.settled - self.locally_resolved - claims
         return left | claims if self.claimed else left
 
 
-class Functions:
+class FunctionTable:
     """The functions under construction, who calls them, and how far each has come."""
 
     def __init__(
-        self, image: Image, statements: Statements, ends: frozenset[int], going_on: frozenset[int]
+        self,
+        image: Image,
+        statements: ExtractionFacts,
+        exits: frozenset[int],
+        going_on: frozenset[int],
     ) -> None:
         self.functions: dict[int, GrowingFunction] = {}
         self.builders: dict[int, FunctionBuilder] = {}
@@ -66,9 +70,9 @@ class Functions:
         self._image = image
         self._named = {s.addr for s in image.symbols.symbols if s.kind == "func"}
         self._statements = statements
-        self._ends, self._going_on = ends, going_on
-        self._progress: dict[int, Progress] = {}
-        self._callers: dict[Callee, set[int]] = {}  # functions by what they call
+        self._exits, self._going_on = exits, going_on
+        self._progress: dict[int, ResolutionProgress] = {}
+        self._callers: dict[CalleeEntry, set[int]] = {}  # functions by what they call
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
         self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
@@ -76,12 +80,12 @@ class Functions:
         self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
         self._waiting: OrderedDict[int, None] = OrderedDict()  # to grow, in this order
 
-    def start(self, root: Callee) -> None:
+    def start(self, root: CalleeEntry) -> None:
         """Begin at a function that nobody needs to call."""
         self.roots.add(root.entry)
         self.require(root)
 
-    def require(self, callee: Callee) -> None:
+    def require(self, callee: CalleeEntry) -> None:
         """Make sure that ``callee`` is a function; those that held its code call it instead."""
         known = self.functions.get(callee.entry)
         if known is not None:
@@ -93,11 +97,11 @@ class Functions:
         for sharer in sorted(self._sharers.pop(callee.entry, set()) - {callee.entry}):
             self._restart(sharer)
 
-    def _start(self, callee: Callee) -> None:
+    def _start(self, callee: CalleeEntry) -> None:
         entry = callee.entry
         linked: dict[int, Set[int]] = {**self._linked.get(entry, {})}
         policy = DiscoveryPolicy(
-            self._ends,
+            self._exits,
             self._is_function,
             self.returning,
             frozenset(self._inline.get(entry, ())),
@@ -110,12 +114,12 @@ class Functions:
         )
         self.functions[entry] = function = GrowingFunction(*callee, linked, {entry})
         self.builders[entry] = FunctionBuilder(self._image, function, policy)
-        self._progress[entry] = Progress()
+        self._progress[entry] = ResolutionProgress()
         self._waiting[entry] = None
 
     def _restart(self, entry: int) -> None:
         function = self.functions[entry]
-        self._start(Callee(function.entry, function.thumb))
+        self._start(CalleeEntry(function.entry, function.thumb))
 
     def _is_function(self, addr: int) -> bool:
         return addr not in self._fragments and (addr in self.functions or self._has_symbol(addr))
@@ -137,7 +141,7 @@ class Functions:
             entry in self.roots
             or entry in self._statements.switching
             or self._is_apart(entry)
-            or self._is_part_and_called(entry)
+            or self._is_tail_and_called(entry)
         )
         if stays or not callers or ((own or self._has_symbol(entry)) and not helper):
             return False
@@ -163,9 +167,9 @@ class Functions:
     def _stands(self, entry: int) -> bool:
         """Whether the function can be asked now: it stands for itself, and nothing is pending."""
         alone = entry not in self._fragments or self._is_apart(entry)
-        return (alone or self._is_part_and_called(entry)) and not self.builders[entry].growing
+        return (alone or self._is_tail_and_called(entry)) and not self.builders[entry].growing
 
-    def _is_part_and_called(self, entry: int) -> bool:
+    def _is_tail_and_called(self, entry: int) -> bool:
         """Whether a function that was made part of its callers is called through a register."""
         if entry not in self._fragments:
             return False
@@ -174,7 +178,7 @@ class Functions:
 
     def _calling(self, entry: int) -> Set[int]:
         """The functions that call the one at ``entry``, as that is now."""
-        return self._callers.get(Callee(entry, self.functions[entry].thumb), frozenset())
+        return self._callers.get(CalleeEntry(entry, self.functions[entry].thumb), frozenset())
 
     def cfg(self, function: GrowingFunction) -> Cfg:
         """The function as it is known now."""
@@ -223,7 +227,7 @@ def _run_of(function: GrowingFunction, leader: int) -> list[Insn]:
     insns, leaders, exits = function.insns, function.leaders, function.exits
     insn = insns[leader]
     run, addr, thumb = [insn], leader, insn.thumb
-    while insn.flow is Flow.NEXT and addr not in exits:
+    while insn.flow is ControlFlow.NEXT and addr not in exits:
         addr += insn.size
         following = None if addr in leaders else insns.get(addr)
         if following is None or following.thumb is not thumb:
@@ -260,11 +264,11 @@ def _edges(
         if dst in index_at
     }
     for block in blocks:
-        plain = block.last.flow is Flow.NEXT and block.last.addr not in function.exits
+        plain = block.last.flow is ControlFlow.NEXT and block.last.addr not in function.exits
         if plain and block.end in index_at:
             edges.add((block.index, index_at[block.end], EdgeKind.FALLTHROUGH))
-    return tuple(sorted(map(Edge._make, edges), key=_by_ends))
+    return tuple(sorted(map(Edge._make, edges), key=_by_exits))
 
 
-def _by_ends(edge: Edge) -> tuple[int, int, str]:
+def _by_exits(edge: Edge) -> tuple[int, int, str]:
     return edge.src, edge.dst, edge.kind.value

@@ -1,4 +1,4 @@
-"""Whether a function saves what it would need to go on some day: a context.
+"""Detects functions that save a context, to be resumed later.
 
 A routine that leaves for another context has stored its own before: the stack pointer, or the
 return address in other memory than the stack. An exit to user mode stores neither. Where a compiler
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quoll.arm.insn import LR, SP, Access, Insn
+from quoll.arm.insn import LR, SP, AccessKind, Insn
 
 __all__ = ["saves_context"]
 
@@ -19,9 +19,9 @@ def saves_context(insns: Iterable[Insn]) -> bool:
     written = False
     for insn in sorted(insns, key=lambda insn: insn.addr):
         memory = insn.memory
-        if memory is not None and memory.access is Access.STORE and not memory.user:
-            beside = LR in insn.transfers and memory.base != SP
-            if SP in insn.transfers or (beside and not written):
+        if memory is not None and memory.access is AccessKind.STORE and not memory.user:
+            other_base = LR in insn.transfers and memory.base != SP
+            if SP in insn.transfers or (other_base and not written):
                 return True
         written |= LR in insn.writes
     return False

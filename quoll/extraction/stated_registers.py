@@ -1,24 +1,23 @@
 """Branches that facts about registers decide, whoever calls their function.
 
-What lies behind such a branch is left out before anything is asked about it: code that is never
-executed needs no targets, no bounds and no depths. Values in contexts find more dead edges later
-(rule 4), but only in a graph of which everything is known.
+Code behind such a branch is removed first: dead code needs no targets, no bounds and no depths.
+Values in contexts find more dead edges later (rule 4), but only in a complete graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quoll.abstract_domain.compiled import KnownRegisters
+from quoll.abstract_domain.function_values import BlockCode, LocalValues
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Cfg, Program
-from quoll.domain.compiled import Given
-from quoll.domain.function_values import BlockCode, LocalValues
 from quoll.errors import WcetError
 from quoll.facts import Facts
-from quoll.facts.contract import STANDARD, UNKNOWN, Contract
-from quoll.facts.regions import Regions
+from quoll.facts.contract import STANDARD, UNKNOWN, CallContract
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["Decided", "decided"]
 
@@ -31,33 +30,33 @@ def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Deci
     A branch that goes one way without them is not among these: no execution of it speaks against
     a fact. A fact is named where it decides together with those before it.
     """
-    pointers = Regions.of(facts, image).pointers
+    pointers = MemoryRegions.of(facts, image).pointers
     found: dict[int, list[Decided]] = {}
     for entry, cfg in program.functions.items() if pointers else ():
         here = {i.addr for b in cfg.blocks for i in b.insns} & pointers.keys()
-        given: dict[int, tuple[tuple[int | None, ValueSet], ...]] = {}
-        known = dict(_one_way(program, cfg, image, given)) if here else {}
+        registers: dict[int, tuple[tuple[int | None, ValueSet], ...]] = {}
+        known = dict(_one_way(program, cfg, image, registers)) if here else {}
         for at in sorted(here):
             for pointer in pointers[at]:
-                given[at] = (*given.get(at, ()), (pointer.register, pointer.known))
-                for (block, taken), rests in _one_way(program, cfg, image, given):
+                registers[at] = (*registers.get(at, ()), (pointer.register, pointer.known))
+                for (block, taken), assumptions in _one_way(program, cfg, image, registers):
                     if (block, taken) not in known:
-                        known[block, taken] = rests
-                        assumed = (stated(pointer.fact), *sorted(rests))
+                        known[block, taken] = assumptions
+                        assumed = (stated(pointer.fact), *sorted(assumptions))
                         found.setdefault(entry, []).append((block, taken, assumed))
     return found
 
 
 def _one_way(
-    program: Program, cfg: Cfg, image: Image, given: Given
+    program: Program, cfg: Cfg, image: Image, given: KnownRegisters
 ) -> Iterator[tuple[tuple[int, bool], frozenset[Assumption]]]:
     """The blocks whose last instruction is reached and goes one way: whether it transfers control.
 
     Nothing of a function with an instruction without semantics.
     """
 
-    def left(callees: tuple[int, ...]) -> Contract:
-        return Contract.of_any((STANDARD, *(program.left.get(c, UNKNOWN) for c in callees)))
+    def left(callees: tuple[int, ...]) -> CallContract:
+        return CallContract.of_any((STANDARD, *(program.left.get(c, UNKNOWN) for c in callees)))
 
     try:
         values = LocalValues(cfg, image, BlockCode(given), left)

@@ -1,10 +1,9 @@
 """The work list of extraction: functions grow until no-return is a fixed point (rule 3).
 
-Direct flow is followed first. Then indirect transfers whose form says nothing are decided by
-values. Only when the graphs stand still are the claims made from form checked, by following the
-frame if that is enough, else by values; each answer may uncover more code, and then all this is
-repeated for the functions that grew. What remains undecided is refused, which keeps it in sight
-to the end.
+Direct flow is followed first. Then values decide the indirect transfers whose form is
+inconclusive. Claims by form are checked only when the graphs are stable, by following the
+frame if that is enough, else by values; each result may uncover more code, and then all this is
+repeated for the functions that grew. Undecided transfers are refused, and listed to the end.
 """
 
 from __future__ import annotations
@@ -12,46 +11,53 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.arm.insn import LR, SP, ControlFlow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import writes_saved_status
 from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
 from quoll.cfg.discover import FunctionBuilder
-from quoll.cfg.growing_function import Callee, GrowingFunction
+from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
 from quoll.cfg.link_register import holds_return_address, link_before
 from quoll.cfg.transfers import TransferEffect, by_form, links
 from quoll.cfg.unresolved import UnresolvedKind
-from quoll.extraction.functions import Functions, Progress
+from quoll.extraction.extraction_facts import ExtractionFacts
+from quoll.extraction.functions import FunctionTable, ResolutionProgress
 from quoll.extraction.saved_context import saves_context
-from quoll.extraction.statements import Statements
-from quoll.facts.contract import Contract
+from quoll.facts.contract import CallContract
 from quoll.graph.closure import closure
 from quoll.graph.levels import levels
 from quoll.image.image import Image
-from quoll.indirect.frames import Frame, GivesUp, prove_frame
-from quoll.indirect.local_code import Nearby, Used
-from quoll.indirect.returns import Confirmed, Confirmer, Doubt, Ending
+from quoll.indirect.local_resolver import LocalResolver, ResolutionEvidence
+from quoll.indirect.returns import (
+    FunctionConfirmation,
+    ReturnConfirmer,
+    TransferValues,
+    UnresolvedReason,
+)
+from quoll.indirect.stack_frames import FrameContract, FrameProofFailure, prove_frame
 from quoll.processes.parallel_map import parallel_map
 
-__all__ = ["Growth"]
+__all__ = ["CallGraphFixpoint"]
 
 WORTH = 1000  # instructions whose values are worth another process, or one per known function
 
 
-class Growth(Functions):
-    """Asks the functions under construction what their transfers do, and uses the answers."""
+class CallGraphFixpoint(FunctionTable):
+    """Asks the functions under construction what their transfers do, and uses the results."""
 
-    def __init__(self, image: Image, statements: Statements, ends: frozenset[int] | None) -> None:
-        given = ends or frozenset()
+    def __init__(
+        self, image: Image, statements: ExtractionFacts, exits: frozenset[int] | None
+    ) -> None:
+        given = exits or frozenset()
         super().__init__(
-            image, statements, given | statements.ends.keys(), statements.going_on - given
+            image, statements, given | statements.exits.keys(), statements.going_on - given
         )
-        self._ends_stated = ends is not None
+        self._exits_stated = exits is not None
         self.tables: dict[int, JumpTable] = {}
         self.assumptions: dict[Assumption, None] = {}
-        self._confirmer = Confirmer(image)
-        self._nearby = Nearby(image)
+        self._confirmer = ReturnConfirmer(image)
+        self._local_resolver = LocalResolver(image)
         self._open: set[int] = set()  # functions with transfers that their form does not decide
         self._hidden: set[int] = set()  # those of them that the code around does not decide either
         self._unchecked: set[int] = set()  # functions that have changed since values were asked
@@ -64,14 +70,14 @@ class Growth(Functions):
                 self._grow(self.builders[entry])
             self._image.settle_lines()
             if self._open:
-                ask, self._open = self._open, set()
-                self._ask_nearby(ask)
+                queries, self._open = self._open, set()
+                self._resolve_locally(queries)
             elif self._hidden:
-                ask, self._hidden = self._hidden, set()
-                self._ask_values(ask)
+                queries, self._hidden = self._hidden, set()
+                self._resolve_by_values(queries)
             elif self._unchecked:
-                ask, self._unchecked = self._unchecked, set()
-                self._check(ask)
+                queries, self._unchecked = self._unchecked, set()
+                self._check(queries)
             elif not (self._resume() or self._refuse_exception_returns()):
                 return
 
@@ -85,7 +91,7 @@ class Growth(Functions):
             return False
         resumed = False
         for function in list(self.functions.values()):
-            sites = function.exception_returns() - self._ends
+            sites = function.exception_returns() - self._exits
             progress = self._progress[function.entry]
             if not sites or progress.resumed == function.version:
                 continue
@@ -96,7 +102,7 @@ class Growth(Functions):
                 continue
             found = self._confirmer.resumed(self.cfg(function), sites)
             for site, targets in sorted(found.items()):
-                goes_on = [Callee(at, False) for at in sorted(targets)]
+                goes_on = [CalleeEntry(at, False) for at in sorted(targets)]
                 self.builders[function.entry].resumes_at(site, goes_on)
                 self._waiting[function.entry] = None
                 resumed = True
@@ -106,8 +112,8 @@ class Growth(Functions):
         """The modes in which functions are assumed to be called."""
         return dict(self._confirmer.modes)
 
-    def _assumes_mode(self, function: GrowingFunction, doubt: Doubt) -> bool:
-        """Whether values are asked once more, from the mode in which a function returns.
+    def _assumes_mode(self, function: GrowingFunction, doubt: UnresolvedReason) -> bool:
+        """Whether values are queried once more, from the mode in which a function returns.
 
         Who returns to a caller by an ordinary return is called in the mode that it leaves: an
         exception handler does not.
@@ -123,7 +129,7 @@ class Growth(Functions):
         """Refuse exception returns that calls may lead to, if no statement ends the path there.
 
         What is restored may be a context of this kernel, so that control may well come back to
-        what follows the call. Where nobody says what ends paths, that is asked only of functions
+        what follows the call. Where nobody says what ends paths, that is queried only of functions
         that save a context themselves; the others are listed. Whether there was one.
         """
         if self._statements.returns_end is not None:
@@ -145,9 +151,9 @@ class Growth(Functions):
         for function in self.functions.values():
             if function.entry in self._statements.switching:
                 continue
-            if not self._ends_stated and not saves_context(function.insns.values()):
+            if not self._exits_stated and not saves_context(function.insns.values()):
                 continue
-            sites = function.exception_returns() - self._ends
+            sites = function.exception_returns() - self._exits
             if function.entry not in called:
                 sites &= function.reached_by_calls()
             for site in sorted(sites):
@@ -158,16 +164,16 @@ class Growth(Functions):
 
     def _examine(
         self, entries: Set[int], *, prove: bool
-    ) -> Iterator[tuple[GrowingFunction, Examined]]:
+    ) -> Iterator[tuple[GrowingFunction, TransferResults]]:
         """What functions say of themselves; those that have changed meanwhile are left out.
 
-        Transfers that are refused are not asked for again: graphs only grow, and more ways to a
+        Transfers that are refused are not requested again: graphs only grow, and more ways to a
         transfer leave less to know of its target.
         """
         functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
         versions = [function.version for function in functions]
 
-        def examine(index: int) -> Examined:
+        def examine(index: int) -> TransferResults:
             function = functions[index]
             by_form = self._progress[function.entry].by_form
             returns = function.returns - function.settled
@@ -179,13 +185,13 @@ class Growth(Functions):
                 - (function.returns & by_form)
                 - function.unresolved.keys(),
                 returns if provable else None,
-                self._nearby,
+                self._local_resolver,
                 self._confirmer,
             )
 
         weights = [len(function.insns) for function in functions]
-        answers = parallel_map(examine, weights, self._worth())
-        for function, version, found in zip(functions, versions, answers, strict=True):
+        results = parallel_map(examine, weights, self._worth())
+        for function, version, found in zip(functions, versions, results, strict=True):
             if self.functions[function.entry] is not function:
                 continue
             if function.version == version:
@@ -202,7 +208,7 @@ class Growth(Functions):
         builder.explore()
         progress = self._progress[function.entry]
         for site in sorted(function.sites - progress.formed):
-            self._ask_form(builder, function.insns[site])
+            self._resolve_by_form(builder, function.insns[site])
         self._call_through_tables(builder)
         for target in builder.take_new_inlined():
             self._sharers.setdefault(target, set()).add(function.entry)
@@ -214,7 +220,7 @@ class Growth(Functions):
         self._note_return(function)
         if builder.growing:
             self._waiting[function.entry] = None
-        if function.version != progress.asked:
+        if function.version != progress.queried:
             self._unchecked.add(function.entry)
 
     def _call_through_tables(self, builder: FunctionBuilder) -> None:
@@ -238,7 +244,7 @@ class Growth(Functions):
             if tables is None or insn.addr in function.unresolved:
                 continue
             targets = tables.targets(cfg, into, block, self._image)
-            calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+            calls = insn.flow is ControlFlow.INDIRECT_CALL or links(function.before(insn), insn)
             if targets:
                 self._apply(builder, insn, TransferEffect(targets), calls=calls)
                 continue
@@ -251,23 +257,23 @@ class Growth(Functions):
         if not function.may_return or entry in self.returning or never:
             return
         self.returning.add(entry)
-        for callee in (Callee(entry, False), Callee(entry, True)):
+        for callee in (CalleeEntry(entry, False), CalleeEntry(entry, True)):
             for caller in sorted(self._callers.get(callee, ())):
                 self.builders[caller].returned(callee)
                 self._waiting[caller] = None
 
-    def _ask_form(self, builder: FunctionBuilder, insn: Insn) -> None:
+    def _resolve_by_form(self, builder: FunctionBuilder, insn: Insn) -> None:
         """Apply what is stated of an indirect transfer, or what its form says."""
         function = builder.function
         progress = self._progress[function.entry]
         progress.formed.add(insn.addr)
         before = function.before(insn)
         stated = self._statements.effect(insn)
-        keeps_lr = function.keeps_lr or self._keeps_lr(function, insn)
-        effect = stated or by_form(self._image, before, insn, keeps_lr=keeps_lr)
+        preserves_lr = function.keeps_lr or self._preserves_lr(function, insn)
+        effect = stated or by_form(self._image, before, insn, preserves_lr=preserves_lr)
         if effect is not None and effect.returns and function.entry in self._statements.switching:
             effect = None  # values must tell a return from a switch
-        calls = insn.flow is Flow.INDIRECT_CALL or links(before, insn)
+        calls = insn.flow is ControlFlow.INDIRECT_CALL or links(before, insn)
         if stated is None and self._statements.through(insn) is not None:
             function.settled.add(insn.addr)
             function.returns_not_at(insn.addr)
@@ -281,7 +287,7 @@ class Growth(Functions):
             progress.by_form.add(insn.addr)
         self._apply(builder, insn, effect, calls=calls)
 
-    def _keeps_lr(self, function: GrowingFunction, insn: Insn) -> bool:
+    def _preserves_lr(self, function: GrowingFunction, insn: Insn) -> bool:
         if LR not in insn.sources or insn.memory is not None:
             return False
         cfg = self.cfg(function)
@@ -303,11 +309,11 @@ class Growth(Functions):
             else:
                 builder.jump(insn.addr, target, EdgeKind.INDIRECT)
 
-    def _ask_nearby(self, entries: Set[int]) -> None:
+    def _resolve_locally(self, entries: Set[int]) -> None:
         """Decide open transfers by the code just before them, where that is enough."""
         for function, found in self._examine(entries, prove=False):
             builder = self.builders[function.entry]
-            self._apply_nearby(builder, found)
+            self._apply_local(builder, found)
             stands = self.functions[function.entry] is function
             if found.undecided and stands and not self._come_back(builder, found.undecided):
                 self._hidden.add(function.entry)
@@ -316,38 +322,39 @@ class Growth(Functions):
     def _come_back(self, builder: FunctionBuilder, sites: Set[int]) -> bool:
         """Go on after calls that values are to decide, if values were asked of the function once.
 
-        Else they are asked again for each call that the one before uncovers. What is called is
+        Else they are queried again for each call that the one before uncovers. What is called is
         decided when the function has stopped to grow.
         """
         function = builder.function
         insns = [function.insns[site] for site in sorted(sites)]
         calls = all(
-            insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn) for insn in insns
+            insn.flow is ControlFlow.INDIRECT_CALL or links(function.before(insn), insn)
+            for insn in insns
         )
-        if not calls or self._progress[function.entry].asked is None:
+        if not calls or self._progress[function.entry].queried is None:
             return False
         for insn in insns:
             builder.continue_after(insn.addr)
         return True
 
-    def _apply_nearby(self, builder: FunctionBuilder, found: Examined) -> None:
+    def _apply_local(self, builder: FunctionBuilder, found: TransferResults) -> None:
         """Use what the code just before the transfers of a function says."""
         function = builder.function
-        self._nearby.learn(found.used)
+        self._local_resolver.learn(found.used)
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
         progress = self._progress[function.entry]
         progress.left = function.version, found.undecided
-        progress.nearby_says = found.answers.keys() - found.undecided
-        for site, answer in sorted(found.answers.items()):
-            if answer is not None:
-                self._decide(builder, function.insns[site], answer)
+        progress.locally_resolved = found.results.keys() - found.undecided
+        for site, result in sorted(found.results.items()):
+            if result is not None:
+                self._decide(builder, function.insns[site], result)
             if self.functions[function.entry] is not function:
                 return
 
     def _check(self, entries: Set[int]) -> None:
         """Check all that was decided of functions, now that nothing grows, callees first.
 
-        So only functions that call one another in the end are asked again.
+        So only functions that call one another in the end are queried again.
         """
         above = closure(sorted(entries), self._calling)
 
@@ -367,10 +374,10 @@ class Growth(Functions):
         """Check functions whose callees were; callers that counted on more are unchecked then."""
         for function, found in self._examine(entries, prove=True):
             entry, progress = function.entry, self._progress[function.entry]
-            progress.asked = function.version
+            progress.queried = function.version
             progress.unproved = {}
-            self._apply_nearby(self.builders[entry], found)
-            if self.functions[entry] is not function or function.version != progress.asked:
+            self._apply_local(self.builders[entry], found)
+            if self.functions[entry] is not function or function.version != progress.queried:
                 self._waiting[entry] = None
             elif found.frame is None:
                 self._hidden.add(entry)
@@ -380,14 +387,14 @@ class Growth(Functions):
                 self.assumptions.update(dict.fromkeys(sorted(found.frame.assumes)))
                 self._note_left(function, found.frame.left)
 
-    def _ask_values(self, entries: Set[int]) -> None:
+    def _resolve_by_values(self, entries: Set[int]) -> None:
         """Decide open transfers by the values of functions, and check what their form claims."""
         functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
         versions = [function.version for function in functions]
         cfgs = [self.cfg(function) for function in functions]
         weights = [len(function.insns) for function in functions]
 
-        def values(index: int) -> Confirmed | str:
+        def values(index: int) -> FunctionConfirmation | str:
             function = functions[index]
             return self._confirmer(cfgs[index], self._progress[function.entry].undecided(function))
 
@@ -401,11 +408,13 @@ class Growth(Functions):
             else:
                 self._hidden.add(function.entry)
 
-    def _apply_values(self, builder: FunctionBuilder, cfg: Cfg, confirmed: Confirmed | str) -> None:
+    def _apply_values(
+        self, builder: FunctionBuilder, cfg: Cfg, confirmed: FunctionConfirmation | str
+    ) -> None:
         """Use the values of a function."""
         function = builder.function
         entry, progress = function.entry, self._progress[function.entry]
-        progress.asked = function.version
+        progress.queried = function.version
         progress.unproved = {}
         undecided, checked = progress.undecided(function), progress.claimed
         progress.claimed = False
@@ -413,7 +422,7 @@ class Growth(Functions):
             self._unchecked.add(entry)
         if isinstance(confirmed, str):
             for site in sorted(undecided):
-                self._doubt(builder, function.insns[site], Doubt(confirmed))
+                self._doubt(builder, function.insns[site], UnresolvedReason(confirmed))
             return
         self.assumptions.update(dict.fromkeys(sorted(confirmed.assumptions)))
         endings = [(b, e) for b in cfg.blocks if (e := confirmed.endings.get(b.index)) is not None]
@@ -422,18 +431,18 @@ class Growth(Functions):
             return
         for block, ending in endings:
             if ending.effect is not None:
-                if not isinstance(ending.effect, Doubt) and function.calls:
+                if not isinstance(ending.effect, UnresolvedReason) and function.calls:
                     function.by_values.add(block.last.addr)
                 self._decide(builder, block.last, ending.effect)
             if self.functions[entry] is not function:
                 return
-        if checked and function.version == progress.asked and entry not in self._hidden:
+        if checked and function.version == progress.queried and entry not in self._hidden:
             assumed = progress.unproved.keys()
             self._note_left(function, self._confirmer.left_by(cfg, confirmed, assumed))
         self._waiting[entry] = None
 
     def _corrects_tail_calls(
-        self, function: GrowingFunction, endings: Sequence[tuple[Block, Ending]]
+        self, function: GrowingFunction, endings: Sequence[tuple[Block, TransferValues]]
     ) -> bool:
         """Whether jumps to functions were misunderstood: calls, or jumps inside the function.
 
@@ -456,19 +465,21 @@ class Growth(Functions):
             found |= wrong
         return found
 
-    def _note_left(self, function: GrowingFunction, left: Contract) -> None:
-        """Callers that counted on more are looked at again."""
+    def _note_left(self, function: GrowingFunction, left: CallContract) -> None:
+        """Callers that counted on more are analysed again."""
         if self._confirmer.note(function.entry, left):
             self._unchecked |= self._calling(function.entry)
 
-    def _is_no_tail_call(self, function: GrowingFunction, block: Block, ending: Ending) -> bool:
+    def _is_no_tail_call(
+        self, function: GrowingFunction, block: Block, ending: TransferValues
+    ) -> bool:
         """Whether a jump to functions that may return does not leave sp and lr for them."""
         insn = block.last
         if not block.passes and not any(callee in self.returning for callee in block.calls):
             return False
-        if SP not in ending.kept:
+        if SP not in ending.preserved:
             return True
-        if LR in ending.kept:
+        if LR in ending.preserved:
             return False
         if not holds_return_address(self.cfg(function), block.index):
             return True
@@ -478,22 +489,25 @@ class Growth(Functions):
         return False
 
     def _decide(
-        self, builder: FunctionBuilder, insn: Insn, answer: tuple[TransferEffect, bool] | Doubt
+        self,
+        builder: FunctionBuilder,
+        insn: Insn,
+        result: tuple[TransferEffect, bool] | UnresolvedReason,
     ) -> None:
         """Apply what was found of the transfer ``insn``."""
         function = builder.function
-        if isinstance(answer, Doubt):
-            self._doubt(builder, insn, answer)
+        if isinstance(result, UnresolvedReason):
+            self._doubt(builder, insn, result)
             return
-        effect, calls = answer
+        effect, calls = result
         if self._overshoots(function, insn, effect):
             reason = "some targets are outside the function and start no other"
-            self._doubt(builder, insn, Doubt(reason))
+            self._doubt(builder, insn, UnresolvedReason(reason))
             return
         if not effect.returns:
             function.returns_not_at(insn.addr)
             self._progress[function.entry].by_form.discard(insn.addr)
-        self._apply(builder, insn, effect, calls=calls or insn.flow is Flow.INDIRECT_CALL)
+        self._apply(builder, insn, effect, calls=calls or insn.flow is ControlFlow.INDIRECT_CALL)
 
     def _overshoots(self, function: GrowingFunction, insn: Insn, effect: TransferEffect) -> bool:
         """Whether a computed jump among many places leaves its function in an unlikely way.
@@ -510,11 +524,11 @@ class Growth(Functions):
             for t in effect.targets
         )
 
-    def _doubt(self, builder: FunctionBuilder, insn: Insn, doubt: Doubt) -> None:
+    def _doubt(self, builder: FunctionBuilder, insn: Insn, doubt: UnresolvedReason) -> None:
         """Values do not tell what ``insn`` does."""
         function = builder.function
         progress, stated = self._progress[function.entry], self._statements.returns(insn)
-        calls = insn.flow is Flow.INDIRECT_CALL or links(function.before(insn), insn)
+        calls = insn.flow is ControlFlow.INDIRECT_CALL or links(function.before(insn), insn)
         values = {"text": insn.text, "doubt": doubt.reason}
         if function.entry in self._statements.switching and not (doubt.dead or calls or stated):
             function.switches_at(insn.addr)
@@ -571,7 +585,7 @@ class Growth(Functions):
             writable=self._statements.writable(insn),
         )
 
-    def _lost(self, progress: Progress, insn: Insn) -> str:
+    def _lost(self, progress: ResolutionProgress, insn: Insn) -> str:
         """Where the frame was followed to, for a message about ``insn``."""
         lost = progress.lost
         if lost is None or lost.addr == insn.addr:
@@ -579,16 +593,16 @@ class Growth(Functions):
         place = self._image.place(lost.addr)
         return f"; its frame is not followed beyond {lost.text} at {place}"
 
-    def left_by(self, entry: int) -> Contract:
+    def left_by(self, entry: int) -> CallContract:
         """What the function at ``entry`` leaves to its callers."""
         return self._confirmer.contract(entry)
 
     def exits(self, entries: Sequence[int]) -> list[Assumption]:
         """What is assumed of exception returns, where nobody says what ends paths."""
-        if self._ends_stated or self._statements.returns_end is not None:
+        if self._exits_stated or self._statements.returns_end is not None:
             return []
         found = [self.functions[entry] for entry in entries]
-        sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._ends}
+        sites = {s: f.insns[s] for f in found for s in f.exception_returns() - self._exits}
         return [
             EXCEPTION_RETURN.of(insn=insn.text, place=self._image.place(site))
             for site, insn in sorted(sites.items())
@@ -604,43 +618,49 @@ def _prepares_status(insn: Insn) -> bool:
     return writes_saved_status(insn) or insn.operation is Operation.RETURN_FROM_EXCEPTION
 
 
-Answer = tuple[TransferEffect, bool] | Doubt  # what a transfer does, and whether it is a call
+TransferResult = (
+    tuple[TransferEffect, bool] | UnresolvedReason
+)  # what a transfer does, and whether it is a call
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
-    """``answers``: of each open transfer, None where values of the whole function may tell.
+class TransferResults:
+    """``results``: of each open transfer, None where values of the whole function may tell.
 
-    ``used`` is what they rest on. ``frame`` is what the quick proof of returns has found; None if
-    it was not asked for, or gives up, at the instruction ``lost`` if that is at one.
+    ``used`` is what they depend on. ``frame`` is what the quick proof of returns has found; None if
+    it was not requested, or gives up, at the instruction ``lost`` if that is at one.
     """
 
-    answers: Mapping[int, Answer | None]
-    used: Used
-    frame: Frame | None
+    results: Mapping[int, TransferResult | None]
+    used: ResolutionEvidence
+    frame: FrameContract | None
     lost: Insn | None = None
 
     @property
     def undecided(self) -> frozenset[int]:
         """The transfers that need the values of the whole function."""
-        return frozenset(site for site, answer in self.answers.items() if answer is None)
+        return frozenset(site for site, result in self.results.items() if result is None)
 
 
 def examined(
-    cfg: Cfg, open_sites: Set[int], returns: Set[int] | None, nearby: Nearby, confirmer: Confirmer
-) -> Examined:
+    cfg: Cfg,
+    open_sites: Set[int],
+    returns: Set[int] | None,
+    local_resolver: LocalResolver,
+    confirmer: ReturnConfirmer,
+) -> TransferResults:
     """Answers for the transfers at ``open_sites``; the proof that those at ``returns`` return.
 
-    With ``returns`` None nothing is claimed that could be proved. An answer follows from the
+    With ``returns`` None nothing is claimed that could be proved. A result follows from the
     function's graph and what is believed of its callees; nothing is changed, so that functions can
-    be shared out to the processors, and the answers are the same however many there are.
+    be shared out to the processors, and the results are the same however many there are.
     """
-    used = Used()
-    answers = nearby(cfg, open_sites, used)
+    used = ResolutionEvidence()
+    results = local_resolver(cfg, open_sites, used)
     frame, lost = None, None
-    if returns is not None and None not in answers.values():
+    if returns is not None and None not in results.values():
         try:
             frame = prove_frame(cfg, returns, confirmer.contract_of_any)
-        except GivesUp as reason:
+        except FrameProofFailure as reason:
             lost = reason.insn
-    return Examined(answers, used, frame, lost)
+    return TransferResults(results, used, frame, lost)

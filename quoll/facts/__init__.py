@@ -1,67 +1,84 @@
-"""Facts files: what the user knows and the binary does not say.
+"""Facts files: knowledge of the user that the binary does not contain.
 
 Takes lines of text, one fact a line.
 Gives ``Facts``: a class for each kind, its places, functions and stage.
 Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/facts.md.
-Names: read.load, read.parse, fact.FactForm, places.resolve, regions.Regions, contract.Contract.
+Names: read.load, read.parse, fact.FactForm, fact_places.resolve, regions.MemoryRegions.
 """
 
-from quoll.facts.control import CallsThrough, NeverReturns, Returns, SwitchesContext, Targets
-from quoll.facts.counts import AtMost, Conflict, Consistent, LoopFact, LoopParameter
-from quoll.facts.fact import Fact, Source, Stage
-from quoll.facts.guidance import (
-    Branch,
-    Ignore,
-    IgnoreEdge,
-    PathEnd,
-    PathStart,
-    RecursionFact,
-    Replaced,
-    Require,
-    ReturnsEnd,
-    SelfJumpsEnd,
-    SupervisorCalls,
-    SupervisorEnters,
+from quoll.facts.control_flow_facts import (
+    CallsThroughFact,
+    NeverReturnsFact,
+    ReturnsFact,
+    SwitchesContextFact,
+    TargetsFact,
 )
-from quoll.facts.invariants import ListAtMost, RegisterAtMost
-from quoll.facts.linear import Linear
-from quoll.facts.memory import InitialContents, PointsInto, RegionFact, UnknownPointsInto
+from quoll.facts.count_facts import (
+    AtMostFact,
+    ConflictFact,
+    ConsistentFact,
+    LoopFact,
+    LoopParameter,
+)
+from quoll.facts.fact import Fact, FactSource, FactStage
+from quoll.facts.guidance import (
+    BranchFact,
+    IgnoreEdgeFact,
+    IgnoreFact,
+    PathEndFact,
+    PathStartFact,
+    RecursionFact,
+    ReplacedFact,
+    RequireFact,
+    ReturnsEndFact,
+    SelfJumpsEndFact,
+    SupervisorCallsFact,
+    SupervisorEntersFact,
+)
+from quoll.facts.invariants import ListAtMostFact, RegisterAtMostFact
+from quoll.facts.linear import LinearFact
+from quoll.facts.memory_facts import (
+    InitialContentsFact,
+    PointsIntoFact,
+    RegionFact,
+    UnknownPointsIntoFact,
+)
 from quoll.facts.read import Facts, load, parse
 
 __all__ = [
-    "AtMost",
-    "Branch",
-    "CallsThrough",
-    "Conflict",
-    "Consistent",
+    "AtMostFact",
+    "BranchFact",
+    "CallsThroughFact",
+    "ConflictFact",
+    "ConsistentFact",
     "Fact",
+    "FactSource",
+    "FactStage",
     "Facts",
-    "Ignore",
-    "IgnoreEdge",
-    "InitialContents",
-    "Linear",
-    "ListAtMost",
+    "IgnoreEdgeFact",
+    "IgnoreFact",
+    "InitialContentsFact",
+    "LinearFact",
+    "ListAtMostFact",
     "LoopFact",
     "LoopParameter",
-    "NeverReturns",
-    "PathEnd",
-    "PathStart",
-    "PointsInto",
+    "NeverReturnsFact",
+    "PathEndFact",
+    "PathStartFact",
+    "PointsIntoFact",
     "RecursionFact",
     "RegionFact",
-    "RegisterAtMost",
-    "Replaced",
-    "Require",
-    "Returns",
-    "ReturnsEnd",
-    "SelfJumpsEnd",
-    "Source",
-    "Stage",
-    "SupervisorCalls",
-    "SupervisorEnters",
-    "SwitchesContext",
-    "Targets",
-    "UnknownPointsInto",
+    "RegisterAtMostFact",
+    "ReplacedFact",
+    "RequireFact",
+    "ReturnsEndFact",
+    "ReturnsFact",
+    "SelfJumpsEndFact",
+    "SupervisorCallsFact",
+    "SupervisorEntersFact",
+    "SwitchesContextFact",
+    "TargetsFact",
+    "UnknownPointsIntoFact",
     "load",
     "parse",
 ]

@@ -2,7 +2,7 @@
 
 The files are those of the line table that are there. In a comment ``here`` is the place of the
 fact: the line on which the comment stands, or the next one if it stands alone. A fact about a loop
-speaks of the loop statement that begins there, and of nothing else: ``LoopStatement`` says which
+is about the loop statement that begins there only: ``LoopStatement`` says which
 lines are of it, and ``loopbounds.places`` finds the loops of the binary that are made of them.
 """
 
@@ -16,15 +16,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quoll.errors import FactsError
-from quoll.facts.counts import LoopFact, LoopParameter
-from quoll.facts.fact import Fact, Source
-from quoll.facts.invariants import ListAtMost
+from quoll.facts.count_facts import LoopFact, LoopParameter
+from quoll.facts.fact import Fact, FactSource
+from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.read import FORMS, read_fact
 from quoll.image.image import Image
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
+from quoll.source.c_parser import FunctionText, LoopText, structure
 from quoll.source.loop_statement import LoopStatement
-from quoll.source.statements import FunctionText, LoopText, structure
 from quoll.source.tokens import SourceText, tokens
 
 __all__ = ["Annotations", "read_annotations"]
@@ -139,12 +139,12 @@ class _Reader:
         else:
             lines = sorted({token.line for token in file.text.tokens})
         for comment in file.text.comments:
-            parts = comment.text.removesuffix("*/").split("\n")
-            last = comment.line + len(parts) - 1
-            for number, part in enumerate(parts, start=comment.line):
-                if match := LEAD.match(part):
+            comment_lines = comment.text.removesuffix("*/").split("\n")
+            last = comment.line + len(comment_lines) - 1
+            for number, line_text in enumerate(comment_lines, start=comment.line):
+                if match := LEAD.match(line_text):
                     self.lines.setdefault(file.name, set()).add(number)
-                    source = Source(file.name, number, " ".join(match["fact"].split()))
+                    source = FactSource(file.name, number, " ".join(match["fact"].split()))
                     self._add(file, source, _line(lines, comment.line, last))
 
     def look_elsewhere(self, file: _File, text: bytes) -> None:
@@ -156,11 +156,11 @@ class _Reader:
                 stated = " ".join(line[match.end() :].split())
                 if any(re.match(form.opening, _whole(stated)) for form in FORMS):
                     self.warnings.append(
-                        f"{file.name}:{number}: '{shortened(stated)}' is not read: 'wcet:' has to "
-                        "begin a comment that is part of no directive"
+                        f"{file.name}:{number}: '{shortened(stated)}' is not read: 'wcet:' must "
+                        "begin a comment outside directives"
                     )
 
-    def _add(self, file: _File, source: Source, line: int | None) -> None:
+    def _add(self, file: _File, source: FactSource, line: int | None) -> None:
         fact = _whole(source.text.partition("#")[0].strip())
         if re.search(r"\bhere\b", fact) is None:
             raise FactsError(
@@ -174,7 +174,7 @@ class _Reader:
         place = f"{_shortest(file.path, self.image.lines.paths)}:{line}"
         written = replace(source, text=re.sub(r"\bhere\b", place, fact))
         found = read_fact(written)
-        about_loop = isinstance(found, LoopFact | ListAtMost) or (
+        about_loop = isinstance(found, LoopFact | ListAtMostFact) or (
             isinstance(found, LoopParameter) and not found.total
         )
         if about_loop and place in found.places():
@@ -188,7 +188,7 @@ class _Reader:
             return
         self.facts.append(found)
 
-    def _statement(self, file: _File, source: Source, line: int) -> LoopStatement | None:
+    def _statement(self, file: _File, source: FactSource, line: int) -> LoopStatement | None:
         """The loop that begins at a line. Raises FactsError if several do."""
         if file.text.assembly:
             return LoopStatement(file.path, line, line, assembly=True)
@@ -224,16 +224,16 @@ class _Reader:
         """The functions whose names are among ``words``, and those that these may call."""
         found: dict[tuple[str, int, int], None] = {}
         functions = [(file.path, f) for file in self.files for f in file.functions]
-        seen: set[str] = set()
+        called: set[str] = set()
         pending = set(words)
         while pending:
-            seen |= pending
+            called |= pending
             more: set[str] = set()
             for path, function in functions:
                 if function.names & pending:
                     found[path, function.first, function.last] = None
                     more |= function.words
-            pending = more - seen
+            pending = more - called
         return tuple(sorted(found))
 
 
@@ -255,9 +255,9 @@ def _line(lines: Sequence[int], first: int, last: int) -> int | None:
 
 def _shortest(path: str, paths: Sequence[str]) -> str:
     """The end of ``path`` that no other recorded path has."""
-    parts = path.split("/")
-    for count in range(1, len(parts) + 1):
-        end = "/".join(parts[-count:])
+    folders = path.split("/")
+    for count in range(1, len(folders) + 1):
+        end = "/".join(folders[-count:])
         if sum(p == end or p.endswith("/" + end) for p in paths) == 1:
             return end
     return path

@@ -1,7 +1,8 @@
-"""What the user's guidance took out of a graph or put in its place; what would refute it.
+"""Edges, places and functions that guidance removed or replaced in a graph, to be refuted by
+executions.
 
-Carried by programs and supergraphs, so that a recorded execution that contradicts a fact is
-answered with the fact (rule 2).
+Carried by programs and supergraphs, so that an error about a recorded execution names the fact
+that it refutes (rule 2).
 """
 
 from __future__ import annotations
@@ -12,42 +13,52 @@ from dataclasses import dataclass, field, replace
 from quoll.arm.insn import Insn
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.facts import (
-    Branch,
+    BranchFact,
     Fact,
     Facts,
-    Ignore,
-    IgnoreEdge,
-    PathEnd,
-    PathStart,
+    IgnoreEdgeFact,
+    IgnoreFact,
+    PathEndFact,
+    PathStartFact,
     RecursionFact,
-    Replaced,
-    ReturnsEnd,
-    SelfJumpsEnd,
-    SupervisorCalls,
-    SupervisorEnters,
-    SwitchesContext,
+    ReplacedFact,
+    ReturnsEndFact,
+    SelfJumpsEndFact,
+    SupervisorCallsFact,
+    SupervisorEntersFact,
+    SwitchesContextFact,
 )
-from quoll.facts.contract import CALLEE_SAVED, Span
+from quoll.facts.contract import CALLEE_SAVED, ByteSpan
 
 __all__ = [
     "CALLEE_SAVED",
     "NO_GUIDANCE",
-    "Depth",
-    "Guidance",
-    "Removed",
-    "Replacement",
-    "Required",
+    "AppliedGuidance",
+    "FunctionReplacement",
+    "RecursionDepth",
+    "RemovedEdge",
+    "RequiredPlace",
     "unused_guidance",
 ]
 
 GUIDING = (
-    Branch, Ignore, IgnoreEdge, PathEnd, PathStart, RecursionFact, Replaced, ReturnsEnd,
-    SelfJumpsEnd, SwitchesContext, SupervisorCalls, SupervisorEnters,
-)  # fmt: skip
+    BranchFact,
+    IgnoreFact,
+    IgnoreEdgeFact,
+    PathEndFact,
+    PathStartFact,
+    RecursionFact,
+    ReplacedFact,
+    ReturnsEndFact,
+    SelfJumpsEndFact,
+    SwitchesContextFact,
+    SupervisorCallsFact,
+    SupervisorEntersFact,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedEdge:
     """Control does not pass from the instruction at ``source`` to that at ``target``.
 
     None stands for any other end: ``source`` None for an ignored block or function, ``target``
@@ -64,7 +75,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Required:
+class RequiredPlace:
     """Every path executes one of ``addresses``, where any of them is in the graph."""
 
     addresses: frozenset[int]
@@ -72,30 +83,30 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class FunctionReplacement:
     """The function takes at most ``cycles``; ``preserves``: its callers' memory.
 
-    It leaves the registers ``gives_back`` as they were, and the processor mode if ``keeps_mode``.
-    ``settled``: it was analysed, and the cycles of all its memory accesses are among ``cycles``.
-    ``stores``: known places of its callers' frames that it may store to (``quoll.facts.contract``).
-    ``ends``: instructions in it that end the path, within ``cycles``. These are None of a function
-    that switches contexts, until they are known. ``handler`` is where the function starts, if that
-    is the handler of an exception, which is taken there.
+    It leaves the registers ``preserved`` as they were, and the processor mode if
+    ``preserves_mode``. ``settled``: it was analysed, and the cycles of all its memory accesses are
+    among ``cycles``. ``stores``: known places of its callers' frames that it may store to
+    (``quoll.facts.contract``). ``exits``: instructions in it that end the path, within ``cycles``.
+    These are None of a function that switches contexts, until they are known. ``handler`` is where
+    the function starts, if that is the handler of an exception, which is taken there.
     """
 
     cycles: int | None
     preserves: bool
     fact: Assumption | None
-    gives_back: frozenset[int] = CALLEE_SAVED
-    keeps_mode: bool = True
+    preserved: frozenset[int] = CALLEE_SAVED
+    preserves_mode: bool = True
     settled: bool = False
-    stores: tuple[Span, ...] = ()
-    ends: tuple[Insn, ...] = ()
+    stores: tuple[ByteSpan, ...] = ()
+    exits: tuple[Insn, ...] = ()
     handler: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class RecursionDepth:
     """At most so many activations of a recursive function at a time.
 
     ``facts`` state it; there are none if it is proved, with ``evidence``.
@@ -107,22 +118,22 @@ class Depth:
 
 
 @dataclass(frozen=True, slots=True)
-class Guidance:
+class AppliedGuidance:
     """All of it; ``replaced``, ``depths`` and functions that ``never`` return by entry address.
 
     ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
     """
 
-    removed: tuple[Removed, ...] = ()
-    required: tuple[Required, ...] = ()
-    replaced: Mapping[int, Replacement] = field(default_factory=dict)
-    depths: Mapping[int, Depth] = field(default_factory=dict)
+    removed: tuple[RemovedEdge, ...] = ()
+    required: tuple[RequiredPlace, ...] = ()
+    replaced: Mapping[int, FunctionReplacement] = field(default_factory=dict)
+    depths: Mapping[int, RecursionDepth] = field(default_factory=dict)
     cut: frozenset[int] = frozenset()
     never: frozenset[int] = frozenset()
 
-    def moved(self, sources: Mapping[str, str]) -> Guidance:
+    def moved(self, sources: Mapping[str, str]) -> AppliedGuidance:
         """The same with facts where ``sources`` says that the old places are now."""
-        return Guidance(
+        return AppliedGuidance(
             tuple(replace(r, fact=r.fact.moved(sources)) for r in self.removed),
             tuple(replace(r, fact=r.fact.moved(sources)) for r in self.required),
             {
@@ -138,7 +149,7 @@ class Guidance:
         )
 
 
-NO_GUIDANCE = Guidance()
+NO_GUIDANCE = AppliedGuidance()
 
 
 def unused_guidance(facts: Facts, assumptions: Iterable[Assumption]) -> tuple[Fact, ...]:

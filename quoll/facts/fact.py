@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from quoll.assumptions import AssumptionKind
 from quoll.errors import FactsError
-from quoll.source.loop_statement import LoopStatement, OnlyLoop
+from quoll.source.loop_statement import LoopStatement, SingleLoop
 
 __all__ = [
     "ADDRESS",
@@ -24,27 +24,27 @@ __all__ = [
     "NAME",
     "NUMBER",
     "PLACE",
-    "Counted",
+    "CountedFact",
     "Fact",
     "FactForm",
-    "Limited",
-    "Placed",
-    "Question",
-    "Source",
-    "Stage",
+    "FactSource",
+    "FactStage",
+    "FactSubject",
+    "LimitedFact",
+    "PlacedFact",
     "invocations",
     "number",
     "positive",
     "scope",
 ]
 
-# What a fact is about, and what it says of it: two facts that answer one question differently
+# What a fact is about, and what it says of it: two facts that answer one query differently
 # contradict each other.
-Question = tuple[tuple[object, ...], object]
+FactSubject = tuple[tuple[object, ...], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FactSource:
     """Where a fact stands: file, line (from 1), and its text.
 
     ``statement``: the loop that it is about, where that is not said by a place.
@@ -53,13 +53,13 @@ class Source:
     file: str
     line: int
     text: str
-    statement: LoopStatement | OnlyLoop | None = None
+    statement: LoopStatement | SingleLoop | None = None
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
 
-class Stage(Enum):
+class FactStage(Enum):
     """The stage that applies a fact: the first whose result depends on it."""
 
     EXTRACTION = "extraction"
@@ -77,8 +77,8 @@ class Fact:
     report lists it as.
     """
 
-    stage: ClassVar[Stage]
-    source: Source
+    stage: ClassVar[FactStage]
+    source: FactSource
 
     @property
     @abstractmethod
@@ -93,7 +93,7 @@ class Fact:
         return self.assumption.statement.format_map(self.fields())
 
     @abstractmethod
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         """What the fact is about, and its answer; every kind has its own.
 
         A test checks that: ``ABC`` itself has an attribute ``register``, which a dataclass would
@@ -110,7 +110,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Fact):
+class PlacedFact(Fact):
     """A fact about one place."""
 
     place: str
@@ -119,7 +119,7 @@ class Placed(Fact):
         return (self.place,)
 
 
-class Limited(Fact):
+class LimitedFact(Fact):
     """A fact that may be limited to invocations of one function, from one caller."""
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class Limited(Fact):
         return tuple(name for name in (self.function, self.caller) if name is not None)
 
 
-class Counted(Fact):
+class CountedFact(Fact):
     """A fact about how often places execute: rows of the integer program."""
 
     __slots__ = ()
@@ -156,7 +156,7 @@ class FactForm:
     opening: str
     pattern: str
     text: str
-    make: Callable[[Source, re.Match[str]], Fact]
+    make: Callable[[FactSource, re.Match[str]], Fact]
 
 
 ADDRESS = r"0[xX][0-9a-fA-F]+"
@@ -173,7 +173,7 @@ def number(text: str) -> int:
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
-def positive(source: Source, text: str, message: str, hint: str) -> int:
+def positive(source: FactSource, text: str, message: str, hint: str) -> int:
     """The number in ``text``. Raises FactsError if it is zero."""
     value = number(text)
     if value == 0:

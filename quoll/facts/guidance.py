@@ -1,4 +1,4 @@
-"""Facts that cut the graph or stand in for code: what the user vouches for (rule 2)."""
+"""Facts that remove paths from the graph or replace code, vouched for by the user (rule 2)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from quoll.facts.fact import (
     IN,
     NUMBER,
     PLACE,
-    Counted,
+    CountedFact,
     Fact,
     FactForm,
-    Limited,
-    Placed,
-    Question,
-    Stage,
+    FactStage,
+    FactSubject,
+    LimitedFact,
+    PlacedFact,
     positive,
     scope,
 )
@@ -28,26 +28,26 @@ ELSEWHERE = 0x4  # no function is there: the vector of undefined instructions
 __all__ = [
     "ELSEWHERE",
     "FORMS",
-    "Branch",
-    "Ignore",
-    "IgnoreEdge",
-    "OnlyFollowed",
-    "PathEnd",
-    "PathStart",
+    "BranchFact",
+    "IgnoreEdgeFact",
+    "IgnoreFact",
+    "PathEndFact",
+    "PathStartFact",
     "RecursionFact",
-    "Replaced",
-    "Require",
-    "ReturnsEnd",
-    "SupervisorCalls",
-    "SupervisorEnters",
+    "ReplacedFact",
+    "RequireFact",
+    "RestrictedInlining",
+    "ReturnsEndFact",
+    "SupervisorCallsFact",
+    "SupervisorEntersFact",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Branch(Placed, Limited):
+class BranchFact(PlacedFact, LimitedFact):
     """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
 
-    stage = Stage.INLINING
+    stage = FactStage.INLINING
     assumption = assumptions.BRANCH
 
     taken: bool
@@ -58,29 +58,29 @@ class Branch(Placed, Limited):
         way = "always" if self.taken else "never"
         return {"place": self.place, "way": way, "scope": scope(self.function, self.caller)}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("branch", self.place, self.function, self.caller), self.taken
 
 
 @dataclass(frozen=True, slots=True)
-class Ignore(Placed):
+class IgnoreFact(PlacedFact):
     """``ignore place``: no path through the block, or the function that starts there."""
 
-    stage = Stage.INLINING
+    stage = FactStage.INLINING
     assumption = assumptions.IGNORE
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("passed", self.place), "never"
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreEdge(Fact):
+class IgnoreEdgeFact(Fact):
     """``ignore edge place -> place``: control never passes from one block to the other."""
 
-    stage = Stage.INLINING
+    stage = FactStage.INLINING
     assumption = assumptions.IGNORE_EDGE
 
     start: str
@@ -89,7 +89,7 @@ class IgnoreEdge(Fact):
     def fields(self) -> Mapping[str, str | int]:
         return {"start": self.start, "end": self.end}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("edge", self.start, self.end), "never"
 
     def places(self) -> tuple[str, ...]:
@@ -97,16 +97,16 @@ class IgnoreEdge(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class Require(Placed, Counted):
+class RequireFact(PlacedFact, CountedFact):
     """``require place``: only paths on which the place executes at least once."""
 
-    stage = Stage.INLINING
+    stage = FactStage.INLINING
     assumption = assumptions.REQUIRE
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("passed", self.place), "at least once"
 
     @property
@@ -118,79 +118,79 @@ class Require(Placed, Counted):
 
 
 @dataclass(frozen=True, slots=True)
-class PathEnd(Placed):
+class PathEndFact(PlacedFact):
     """``path must end at place`` or ``path may end at place``: after the instruction there.
 
     ``must``: control never goes on. Else a path that ends there is one of several.
     """
 
-    stage = Stage.EXTRACTION
-    assumption = assumptions.PATH_ENDS
+    stage = FactStage.EXTRACTION
+    assumption = assumptions.PATH_EXITS
 
     must: bool
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place, "way": "must" if self.must else "may"}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("path ends", self.place), self.must
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnsEnd(Fact):
+class ReturnsEndFact(Fact):
     """``path must end at every exception return``: none restores a context of the kernel."""
 
-    stage = Stage.EXTRACTION
-    assumption = assumptions.PATH_ENDS
+    stage = FactStage.EXTRACTION
+    assumption = assumptions.PATH_EXITS
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": "every exception return", "way": "must"}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("exception returns",), "end paths"
 
 
 @dataclass(frozen=True, slots=True)
-class SelfJumpsEnd(Fact):
+class SelfJumpsEndFact(Fact):
     """``path must end at every jump to itself``: only an interrupt gets out of it."""
 
-    stage = Stage.EXTRACTION
-    assumption = assumptions.PATH_ENDS
+    stage = FactStage.EXTRACTION
+    assumption = assumptions.PATH_EXITS
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": "every jump to itself", "way": "must"}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("jumps to themselves",), "end paths"
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisorCalls(Fact):
+class SupervisorCallsFact(Fact):
     """What ``svc`` does in code of the kernel: the path ends, or it takes ``cycles``."""
 
-    stage = Stage.EXTRACTION
+    stage = FactStage.EXTRACTION
 
     cycles: int | None
 
     @property
     def assumption(self) -> AssumptionKind:
         ends = self.cycles is None
-        return assumptions.PATH_ENDS if ends else assumptions.SUPERVISOR_CALLS
+        return assumptions.PATH_EXITS if ends else assumptions.SUPERVISOR_CALLS
 
     def fields(self) -> Mapping[str, str | int]:
         if self.cycles is None:
             return {"place": "every supervisor call", "way": "must"}
         return {"cycles": f"{self.cycles} cycles"}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("supervisor calls",), self.cycles
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisorEnters(Fact):
+class SupervisorEntersFact(Fact):
     """``every supervisor call enters function``: the handler of the kernel, and comes back."""
 
-    stage = Stage.EXTRACTION
+    stage = FactStage.EXTRACTION
     assumption = assumptions.SUPERVISOR_ENTERS
 
     function: str
@@ -198,32 +198,32 @@ class SupervisorEnters(Fact):
     def fields(self) -> Mapping[str, str | int]:
         return {"function": self.function}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("supervisor calls",), self.function
 
 
 @dataclass(frozen=True, slots=True)
-class PathStart(Placed):
+class PathStartFact(PlacedFact):
     """``path starts at place``: with the block there, on the way from the entry."""
 
-    stage = Stage.VALUES
+    stage = FactStage.VALUES
     assumption = assumptions.PATH_STARTS
 
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("path starts", self.place), True
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced(Fact):
+class ReplacedFact(Fact):
     """``function f takes at most n cycles``: from its first instruction to its return.
 
-    The body is not looked at. ``preserves``: no store of it is seen by its callers.
+    The body is not examined. ``preserves``: no store of it is seen by its callers.
     """
 
-    stage = Stage.EXTRACTION
+    stage = FactStage.EXTRACTION
     assumption = assumptions.REPLACED
 
     function: str
@@ -234,19 +234,19 @@ class Replaced(Fact):
         memory = " and preserves memory" if self.preserves else ""
         return {"function": self.function, "cycles": f"{self.cycles} cycles{memory}"}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("replaced", self.function), (self.cycles, self.preserves)
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyFollowed(Fact):
+class RestrictedInlining(Fact):
     """Calls of functions other than those at ``entries`` are passed over: no line says that.
 
     So are the calls at ``sites``, whose targets are not known: ``ELSEWHERE`` stands for these. A
     command states it, which sees to it that no result contains such a call.
     """
 
-    stage = Stage.EXTRACTION
+    stage = FactStage.EXTRACTION
     assumption = assumptions.OTHER_CALLS
 
     entries: frozenset[int]
@@ -255,7 +255,7 @@ class OnlyFollowed(Fact):
     def fields(self) -> Mapping[str, str | int]:
         return {}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("only followed",), (self.entries, self.sites)
 
 
@@ -263,7 +263,7 @@ class OnlyFollowed(Fact):
 class RecursionFact(Fact):
     """``recursion of f at most n``: so many activations of the function at a time."""
 
-    stage = Stage.INLINING
+    stage = FactStage.INLINING
     assumption = assumptions.RECURSION
 
     function: str
@@ -272,7 +272,7 @@ class RecursionFact(Fact):
     def fields(self) -> Mapping[str, str | int]:
         return {"function": self.function, "activations": self.activations}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("recursion", self.function), self.activations
 
 
@@ -286,81 +286,81 @@ FORMS = (
         r"branch at ",
         rf"branch at (?P<place>{PLACE}) is (?P<way>always|never) taken(?:{IN})?",
         "branch at PLACE is always taken|never taken [in FUNCTION [when called from FUNCTION]]",
-        lambda s, m: Branch(s, m["place"], m["way"] == "always", m["function"], m["caller"]),
+        lambda s, m: BranchFact(s, m["place"], m["way"] == "always", m["function"], m["caller"]),
     ),
     FactForm(
         rf"ignore edge {NO_VERB}",
         rf"ignore edge (?P<start>{PLACE}) -> (?P<end>{PLACE})",
         "ignore edge PLACE -> PLACE",
-        lambda s, m: IgnoreEdge(s, m["start"], m["end"]),
+        lambda s, m: IgnoreEdgeFact(s, m["start"], m["end"]),
     ),
     FactForm(
         rf"ignore {NO_VERB}",
         rf"ignore (?P<place>{PLACE})",
         "ignore PLACE",
-        lambda s, m: Ignore(s, m["place"]),
+        lambda s, m: IgnoreFact(s, m["place"]),
     ),
     FactForm(
         rf"require {NO_VERB}",
         rf"require (?P<place>{PLACE})",
         "require PLACE",
-        lambda s, m: Require(s, m["place"]),
+        lambda s, m: RequireFact(s, m["place"]),
     ),
     FactForm(
         r"path must end at every exception",
         r"path must end at every exception return",
         "path must end at every exception return",
-        lambda s, m: ReturnsEnd(s),
+        lambda s, m: ReturnsEndFact(s),
     ),
     FactForm(
         r"path must end at every jump",
         r"path must end at every jump to itself",
         "path must end at every jump to itself",
-        lambda s, m: SelfJumpsEnd(s),
+        lambda s, m: SelfJumpsEndFact(s),
     ),
     FactForm(
         r"path must end at every supervisor",
         r"path must end at every supervisor call",
         "path must end at every supervisor call",
-        lambda s, m: SupervisorCalls(s, None),
+        lambda s, m: SupervisorCallsFact(s, None),
     ),
     FactForm(
         r"every supervisor call enters",
         rf"every supervisor call enters (?P<function>{FUNCTION})",
         "every supervisor call enters FUNCTION",
-        lambda s, m: SupervisorEnters(s, m["function"]),
+        lambda s, m: SupervisorEntersFact(s, m["function"]),
     ),
     FactForm(
         r"every supervisor",
         rf"every supervisor call takes at most (?P<cycles>{NUMBER}) cycles?",
         "every supervisor call takes at most N cycles",
-        lambda s, m: SupervisorCalls(s, positive(s, m["cycles"], NO_CYCLE, LEFT_OUT)),
+        lambda s, m: SupervisorCallsFact(s, positive(s, m["cycles"], NO_CYCLE, LEFT_OUT)),
     ),
     FactForm(
         r"path (must|may) end ",
         rf"path (?P<way>must|may) end at (?P<place>{PLACE})",
         "path must end at PLACE; path may end at PLACE",
-        lambda s, m: PathEnd(s, m["place"], m["way"] == "must"),
+        lambda s, m: PathEndFact(s, m["place"], m["way"] == "must"),
     ),
     FactForm(
         r"path ends ",
         r"(?!)",
-        "'path must end at PLACE' (what follows is no part of any path) or 'path may end at PLACE' "
-        "(a path may go on, and what follows is analysed)",
-        lambda s, m: PathEnd(s, "", must=True),
+        "'path must end at PLACE' (no path continues) or 'path may end at PLACE' (later code is "
+        "analysed, too)",
+        lambda s, m: PathEndFact(s, "", must=True),
     ),
     FactForm(
         r"path starts ",
         rf"path starts at (?P<place>{PLACE})",
         "path starts at PLACE",
-        lambda s, m: PathStart(s, m["place"]),
+        lambda s, m: PathStartFact(s, m["place"]),
     ),
     FactForm(
         r"function \S+ takes\b",
         rf"function (?P<function>{FUNCTION}) takes at most (?P<cycles>{NUMBER}) cycles?"
         r"(?P<preserves> and preserves memory)?",
         "function FUNCTION takes at most N cycles [and preserves memory]",
-        lambda s, m: Replaced(
+        lambda s, m: ReplacedFact(
             s, m["function"], positive(s, m["cycles"], NO_CYCLE, LEFT_OUT), bool(m["preserves"])
         ),
     ),

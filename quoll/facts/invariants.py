@@ -1,4 +1,4 @@
-"""Facts about data that the binary does not bound: what a register can be at a place."""
+"""Facts about data that the binary does not bound: ranges of a register at a place."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ from dataclasses import dataclass
 
 from quoll import assumptions
 from quoll.errors import FactsError
-from quoll.facts.fact import NUMBER, PLACE, FactForm, Placed, Question, Source, Stage, number
+from quoll.facts.fact import (
+    NUMBER,
+    PLACE,
+    FactForm,
+    FactSource,
+    FactStage,
+    FactSubject,
+    PlacedFact,
+    number,
+)
 
-__all__ = ["FORMS", "REGISTERS", "ListAtMost", "RegisterAtMost"]
+__all__ = ["FORMS", "REGISTERS", "ListAtMostFact", "RegisterAtMostFact"]
 
 REGISTERS = {**{f"r{n}": n for n in range(15)}, "sp": 13, "lr": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterAtMost(Placed):
+class RegisterAtMostFact(PlacedFact):
     """``register rN at PLACE is at most M``, unsigned.
 
     It holds whenever the instruction at the place is about to execute.
     """
 
-    stage = Stage.VALUES
+    stage = FactStage.VALUES
     assumption = assumptions.REGISTER
 
     register: int
@@ -30,19 +39,19 @@ class RegisterAtMost(Placed):
     def fields(self) -> Mapping[str, str | int]:
         return {"register": self.register, "place": self.place, "most": self.most}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("at most", self.register, self.place), self.most
 
 
 @dataclass(frozen=True, slots=True)
-class ListAtMost(Placed):
+class ListAtMostFact(PlacedFact):
     """``list at PLACE has at most N elements``: the one that the loop there walks.
 
     It holds whenever the loop is entered: of the element that the loop then finds and those that
     its own loads of links lead to, there are at most N before a link is 0.
     """
 
-    stage = Stage.LOOP_BOUNDS
+    stage = FactStage.LOOP_BOUNDS
     assumption = assumptions.LIST
 
     most: int
@@ -50,17 +59,17 @@ class ListAtMost(Placed):
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place, "most": self.most}
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         return ("list", self.place), self.most
 
 
-def at_most(source: Source, register: str, place: str, most: int) -> RegisterAtMost:
+def at_most(source: FactSource, register: str, place: str, most: int) -> RegisterAtMostFact:
     """The fact, refused for what is no register or no word."""
     if register not in REGISTERS:
         raise FactsError(f"there is no register {register}", where=str(source))
     if most >= 1 << 32:
         raise FactsError(f"a register holds less than {most:#x}", where=str(source))
-    return RegisterAtMost(source, place, REGISTERS[register], most)
+    return RegisterAtMostFact(source, place, REGISTERS[register], most)
 
 
 FORMS = (
@@ -74,6 +83,6 @@ FORMS = (
         r"list at \S+ has\b",
         rf"list at (?P<place>{PLACE}) has at most (?P<most>{NUMBER}) elements?",
         "list at PLACE has at most N elements",
-        lambda s, m: ListAtMost(s, m["place"], number(m["most"])),
+        lambda s, m: ListAtMostFact(s, m["place"], number(m["most"])),
     ),
 )

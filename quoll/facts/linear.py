@@ -1,4 +1,4 @@
-"""Linear constraints between counts, for what the other forms cannot say."""
+"""Linear constraints between counts, the general form."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from quoll.facts.fact import (
     IN,
     NUMBER,
     PLACE,
-    Counted,
+    CountedFact,
     FactForm,
-    Limited,
-    Question,
-    Source,
-    Stage,
+    FactSource,
+    FactStage,
+    FactSubject,
+    LimitedFact,
     number,
     scope,
 )
 
-__all__ = ["FORMS", "Linear"]
+__all__ = ["FORMS", "LinearFact"]
 
 TERM = rf"(?:(?:{NUMBER} ?\* ?)?count ?\( ?{PLACE} ?\)|{NUMBER})"
 SIDE = rf"-? ?{TERM}(?: ?[+-] ?{TERM})*"
-PART = re.compile(
+SUMMAND = re.compile(
     rf"(?P<sign>[+-])? ?(?:(?:(?P<factor>{NUMBER}) ?\* ?)?count ?\( ?(?P<place>{PLACE}) ?\)"
     rf"|(?P<number>{NUMBER}))"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Linear(Limited, Counted):
+class LinearFact(LimitedFact, CountedFact):
     """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
 
     Counts are those within one invocation of ``function``, or of the whole path. One that is cut
@@ -41,7 +41,7 @@ class Linear(Limited, Counted):
     could otherwise make up for it.
     """
 
-    stage = Stage.INTEGER_PROGRAM
+    stage = FactStage.INTEGER_PROGRAM
     assumption = assumptions.LINEAR
 
     terms: tuple[tuple[int, str], ...]  # (factor, place), no place twice
@@ -74,7 +74,7 @@ class Linear(Limited, Counted):
             "scope": scope(self.function, self.caller),
         }
 
-    def question(self) -> Question:
+    def subject(self) -> FactSubject:
         about = ("linear", frozenset(self.terms), self.relation, self.function, self.caller)
         return about, self.number
 
@@ -85,7 +85,7 @@ class Linear(Limited, Counted):
         return tuple(place for _, place in self.terms)
 
 
-def make(source: Source, match: re.Match[str]) -> Linear:
+def make(source: FactSource, match: re.Match[str]) -> LinearFact:
     """The fact with all counts on the left and the number on the right.
 
     Raises FactsError if the counts cancel.
@@ -93,17 +93,19 @@ def make(source: Source, match: re.Match[str]) -> Linear:
     factors: dict[str, int] = {}
     constant = 0
     for side, sign in (("left", 1), ("right", -1)):
-        for part in PART.finditer(match[side]):
-            value = -sign if part["sign"] == "-" else sign
-            if part["number"] is not None:
-                constant += value * number(part["number"])
+        for term in SUMMAND.finditer(match[side]):
+            value = -sign if term["sign"] == "-" else sign
+            if term["number"] is not None:
+                constant += value * number(term["number"])
             else:
-                value *= number(part["factor"] or "1")
-                factors[part["place"]] = factors.get(part["place"], 0) + value
+                value *= number(term["factor"] or "1")
+                factors[term["place"]] = factors.get(term["place"], 0) + value
     terms = tuple((factor, place) for place, factor in factors.items() if factor)
     if not terms:
         raise FactsError(f"'{source.text}' is about no count", where=str(source))
-    return Linear(source, terms, match["relation"], -constant, match["function"], match["caller"])
+    return LinearFact(
+        source, terms, match["relation"], -constant, match["function"], match["caller"]
+    )
 
 
 FORMS = (

@@ -1,4 +1,4 @@
-"""What was meant by a line that is no fact: the fact that it is but for one word, or its form."""
+"""Suggestions for a line that is no fact: the fact with one word corrected, or the form."""
 
 from __future__ import annotations
 

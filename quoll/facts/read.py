@@ -1,9 +1,9 @@
-"""Facts files: what the user knows and the binary does not say.
+"""Facts files: knowledge of the user that the binary does not contain.
 
 One fact per line; ``#`` starts a comment. docs/facts.md lists the forms.
 
-``parse`` only reads; ``quoll.facts.places`` turns a place into addresses, and each stage takes the
-facts that are its own. Every fact that is used is an assumption of the result.
+``parse`` only reads; ``quoll.facts.fact_places`` turns a place into addresses, and each stage takes
+the facts that are its own. Every fact that is used is an assumption of the result.
 
 A fact may be repeated word for word. Two facts that give different numbers or targets for the
 same place, or that make two places conflict and be consistent in the same function, contradict
@@ -22,13 +22,13 @@ from quoll.errors import FactsError
 from quoll.exchange.ait import read_ais
 from quoll.exchange.otawa_text import read_ff
 from quoll.exchange.otawa_xml import read_ffx
-from quoll.exchange.stated import Stated
-from quoll.facts import control, counts, guidance, invariants, linear, memory
-from quoll.facts.fact import Fact, FactForm, Source
+from quoll.exchange.stated import ImportedFacts
+from quoll.facts import control_flow_facts, count_facts, guidance, invariants, linear, memory_facts
+from quoll.facts.fact import Fact, FactForm, FactSource
 from quoll.facts.misspelt import forms_meant, meant
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
-from quoll.source.loop_statement import OnlyLoop
+from quoll.source.loop_statement import SingleLoop
 
 __all__ = ["FORMS", "Facts", "load", "parse", "read_fact", "uncontradicted"]
 
@@ -36,10 +36,10 @@ __all__ = ["FORMS", "Facts", "load", "parse", "read_fact", "uncontradicted"]
 FORMS: tuple[FactForm, ...] = (
     *linear.FORMS,
     *guidance.FORMS,
-    *counts.FORMS,
-    *control.FORMS,
+    *count_facts.FORMS,
+    *control_flow_facts.FORMS,
     *invariants.FORMS,
-    *memory.FORMS,
+    *memory_facts.FORMS,
 )
 SEVERAL = re.compile(
     r"(?P<opening>loop|list at|recursion of|path (?:must|may) end at) "
@@ -53,7 +53,7 @@ NUMBERS = re.compile(r"(?<![\w.$])(?:0[xX]([0-9a-fA-F]+)|([0-9]+))\b")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All facts of a run, in file order; ``remarks`` say what of a file was left out."""
+    """All facts of a run, in file order; ``remarks`` name ignored lines of a file."""
 
     facts: tuple[Fact, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -84,13 +84,13 @@ def load(paths: Iterable[Path | str]) -> Facts:
             continue
         remarks.extend(exchanged.remarks)
         for line in exchanged.facts:
-            only = None if line.only_loop is None else OnlyLoop(line.only_loop)
-            facts.append(read_fact(Source(str(path), line.line, line.text, only)))
+            only = None if line.single_loop is None else SingleLoop(line.single_loop)
+            facts.append(read_fact(FactSource(str(path), line.line, line.text, only)))
     return replace(uncontradicted(facts), remarks=tuple(remarks))
 
 
-def _exchanged(data: bytes, text: str, path: str) -> Stated | None:
-    """What a file of another analyser says; None if it is none."""
+def _exchanged(data: bytes, text: str, path: str) -> ImportedFacts | None:
+    """The facts of a file of another analyser; None if it is none."""
     match Path(path).suffix:
         case ".ff":
             return read_ff(text, path)
@@ -118,7 +118,7 @@ def read_lines(text: str, file: str) -> list[Fact]:
     for number, line in enumerate(text.splitlines(), start=1):
         stripped = " ".join(line.partition("#")[0].split())
         if stripped:
-            facts += (read_fact(Source(file, number, text)) for text in apart(stripped))
+            facts += (read_fact(FactSource(file, number, text)) for text in apart(stripped))
     return facts
 
 
@@ -131,7 +131,7 @@ def apart(text: str) -> list[str]:
     return [f"{match['opening']} {place}{match['rest']}" for place in places]
 
 
-def read_fact(source: Source) -> Fact:
+def read_fact(source: FactSource) -> Fact:
     """Match one line against the forms; the first words decide which form was meant."""
     for form in FORMS:
         if re.match(form.opening, source.text):
@@ -143,7 +143,7 @@ def read_fact(source: Source) -> Fact:
     raise _refusal(source, None)
 
 
-def _refusal(source: Source, opened: FactForm | None) -> FactsError:
+def _refusal(source: FactSource, opened: FactForm | None) -> FactsError:
     """The error for a line that is no fact, or that is ``opened`` as one and goes on otherwise."""
     fact = meant(source.text, FORMS)
     likely = [opened] if opened else [] if fact else forms_meant(source.text, FORMS)
@@ -160,7 +160,7 @@ def _refusal(source: Source, opened: FactForm | None) -> FactsError:
     )
 
 
-def _refuse_large_numbers(source: Source) -> None:
+def _refuse_large_numbers(source: FactSource) -> None:
     """Raise FactsError for a number that no word of the machine and no count could be."""
     for digits in NUMBERS.finditer(source.text):
         text = (digits[1] or digits[2]).lstrip("0")
@@ -173,12 +173,12 @@ def _refuse_large_numbers(source: Source) -> None:
 
 
 def uncontradicted(facts: Sequence[Fact]) -> Facts:
-    """``facts``, after checking that no two give different answers to one question."""
-    answers: dict[tuple[object, ...], tuple[object, Fact]] = {}
+    """``facts``, after checking that no two contradict each other about one subject."""
+    stated: dict[tuple[object, ...], tuple[object, Fact]] = {}
     for fact in facts:
-        question, answer = fact.question()
-        earlier_answer, earlier = answers.setdefault(question, (answer, fact))
-        if earlier_answer != answer:
+        subject, value = fact.subject()
+        earlier_value, earlier = stated.setdefault(subject, (value, fact))
+        if earlier_value != value:
             raise FactsError(
                 f"'{fact}' contradicts '{earlier}' at {earlier.source}",
                 where=str(fact.source),

@@ -1,4 +1,4 @@
-"""What facts say of memory: named regions, and registers that point into them at places.
+"""Facts about memory: named regions, and registers that point into them at places.
 
 regions = Regions.of(facts, image)
 regions.pointers[0xf0010d44]     what is known of registers when that instruction executes
@@ -13,31 +13,31 @@ from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
 from quoll.facts import (
     Facts,
-    InitialContents,
-    PointsInto,
+    InitialContentsFact,
+    PointsIntoFact,
     RegionFact,
-    RegisterAtMost,
-    UnknownPointsInto,
+    RegisterAtMostFact,
+    UnknownPointsIntoFact,
 )
-from quoll.facts.places import resolve
+from quoll.facts.fact_places import resolve
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
-from quoll.words.strided_interval import ValueSet, progression
+from quoll.intervals.strided_interval import ValueSet, progression
 
-__all__ = ["NO_REGIONS", "Pointer", "Regions"]
+__all__ = ["NO_REGIONS", "MemoryRegions", "PointerBounds"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
-    """What a fact says of a register (None: of an address); ``known`` are the words it may be."""
+class PointerBounds:
+    """A fact about a register (None: about an address); ``known`` are the words it may be."""
 
     register: int | None
     known: ValueSet
-    fact: PointsInto | RegisterAtMost
+    fact: PointsIntoFact | RegisterAtMostFact
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class MemoryRegions:
     """The regions by name, the pointers by the address of an instruction.
 
     ``unknown`` is about every access of which nothing is known. ``initial``: what is said of the
@@ -45,16 +45,16 @@ class Regions:
     """
 
     regions: Mapping[str, RegionFact] = field(default_factory=dict)
-    pointers: Mapping[int, tuple[Pointer, ...]] = field(default_factory=dict)
-    unknown: UnknownPointsInto | None = None
-    initial: Mapping[int, tuple[InitialContents, ...]] = field(default_factory=dict)
+    pointers: Mapping[int, tuple[PointerBounds, ...]] = field(default_factory=dict)
+    unknown: UnknownPointsIntoFact | None = None
+    initial: Mapping[int, tuple[InitialContentsFact, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(facts: Facts, image: Image) -> Regions:
+    def of(facts: Facts, image: Image) -> MemoryRegions:
         """Raises FactsError for a region that no fact describes, and a place that is not there."""
         regions = {fact.name: fact for fact in facts.of(RegionFact)}
-        pointers: dict[int, tuple[Pointer, ...]] = {}
-        for fact in facts.of(PointsInto):
+        pointers: dict[int, tuple[PointerBounds, ...]] = {}
+        for fact in facts.of(PointsIntoFact):
             region = _described(fact, regions)
             first = -(-region.low // fact.aligned) * fact.aligned
             if first > region.high:
@@ -62,22 +62,24 @@ class Regions:
                     f"no address of {fact.region} is aligned to {fact.aligned}",
                     where=str(fact.source),
                 )
-            pointer = Pointer(fact.register, progression(first, region.high, fact.aligned), fact)
+            pointer = PointerBounds(
+                fact.register, progression(first, region.high, fact.aligned), fact
+            )
             for address in resolve(image, fact.place, fact.source):
                 pointers[address] = (*pointers.get(address, ()), pointer)
-        for limit in facts.of(RegisterAtMost):
-            most = Pointer(limit.register, progression(0, limit.most, 1), limit)
+        for limit in facts.of(RegisterAtMostFact):
+            most = PointerBounds(limit.register, progression(0, limit.most, 1), limit)
             for address in resolve(image, limit.place, limit.source):
                 pointers[address] = (*pointers.get(address, ()), most)
-        unknown = next(iter(facts.of(UnknownPointsInto)), None)
+        unknown = next(iter(facts.of(UnknownPointsIntoFact)), None)
         if unknown is not None:
             _described(unknown, regions)
-        initial: dict[int, tuple[InitialContents, ...]] = {}
-        for said in facts.of(InitialContents):
+        initial: dict[int, tuple[InitialContentsFact, ...]] = {}
+        for said in facts.of(InitialContentsFact):
             _refuse_without_contents(image, said, _described(said, regions))
             for address in resolve(image, said.place, said.source):
                 initial[address] = (*initial.get(address, ()), said)
-        return Regions(regions, pointers, unknown, initial)
+        return MemoryRegions(regions, pointers, unknown, initial)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -98,11 +100,11 @@ class Regions:
         return region.low, region.high
 
     def contents_at(self, image: Image, entry: int) -> tuple[Span, ...]:
-        """What holds its initial contents when a path starts at ``entry``."""
+        """The spans with their initial contents when a path starts at ``entry``."""
         spans = (self._span(fact) for fact in self.initial.get(entry & ~1, ()))
-        return tuple(part for span in spans for part in image.stored_in(span))
+        return tuple(stored for span in spans for stored in image.stored_in(span))
 
-    def _span(self, fact: InitialContents) -> Span:
+    def _span(self, fact: InitialContentsFact) -> Span:
         region = self.regions[fact.region]
         return region.low, region.high
 
@@ -116,11 +118,12 @@ class Regions:
         return min(holding, key=lambda r: r.high - r.low).name if holding else None
 
 
-NO_REGIONS = Regions()
+NO_REGIONS = MemoryRegions()
 
 
 def _described(
-    fact: PointsInto | UnknownPointsInto | InitialContents, regions: Mapping[str, RegionFact]
+    fact: PointsIntoFact | UnknownPointsIntoFact | InitialContentsFact,
+    regions: Mapping[str, RegionFact],
 ) -> RegionFact:
     region = regions.get(fact.region)
     if region is None:
@@ -133,7 +136,7 @@ def _described(
     return region
 
 
-def _refuse_without_contents(image: Image, fact: InitialContents, region: RegionFact) -> None:
+def _refuse_without_contents(image: Image, fact: InitialContentsFact, region: RegionFact) -> None:
     if region.kind == "device":
         wrong = f"{region.name} is a device, which holds nothing"
     elif not image.stored_in((region.low, region.high)):

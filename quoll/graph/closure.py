@@ -1,4 +1,4 @@
-"""What is reached from some nodes of a graph that is given by a function."""
+"""The nodes reachable from given nodes of a graph, whose successors are a function."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from quoll.errors import WcetError
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 
-__all__ = ["Ascent", "Domain", "Fixpoint", "count_in_edges", "solve"]
+__all__ = ["AbstractDomain", "AscendingIteration", "Fixpoint", "count_in_edges", "solve"]
 
 S = TypeVar("S")
 
@@ -22,11 +22,11 @@ JOINS_BEFORE_WIDENING = 2
 VISITS = 10_000  # of one node; only a domain whose widening does not end can need more
 
 
-class Domain(Protocol[S]):
-    """What the engine needs to know of a domain. Bottom (unreachable) is None."""
+class AbstractDomain(Protocol[S]):
+    """The interface of an abstract domain. Bottom (unreachable) is None."""
 
     def transfer(self, edge: int, state: S) -> S | None:
-        """What holds at the target of ``edge`` when ``state`` holds at the start of its source.
+        """The state at the target of ``edge`` when ``state`` holds at the start of its source.
 
         None if the edge cannot be taken from ``state``.
         """
@@ -59,13 +59,13 @@ class Fixpoint(Generic[S]):
     late: frozenset[int] = frozenset()
 
 
-def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fixpoint[S]:
+def solve(graph: FlowGraph, order: WeakOrder, domain: AbstractDomain[S], entry: S) -> Fixpoint[S]:
     """The states of all nodes when ``entry`` holds at the start of the entry node.
 
     Raises WcetError if the states do not cover each other along some edge, which is an error of
     the domain, never of the input.
     """
-    ascent = Ascent(graph, order, domain)
+    ascent = AscendingIteration(graph, order, domain)
     ascent.run({graph.entry: entry})
     if ascent.widened:
         narrowed = _narrow(graph, order, domain, entry, ascent)
@@ -76,7 +76,7 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S) -> Fi
     return ascent.result()
 
 
-class Ascent(Generic[S]):
+class AscendingIteration(Generic[S]):
     """The ascending iteration, which can go on from further starts once it is finished.
 
     ``in_edges``: what ``count_in_edges`` says of the graph, if that is known. ``likely``: states of
@@ -87,7 +87,7 @@ class Ascent(Generic[S]):
         self,
         graph: FlowGraph,
         order: WeakOrder,
-        domain: Domain[S],
+        domain: AbstractDomain[S],
         in_edges: Sequence[int] | None = None,
         likely: Sequence[S | None] | None = None,
     ) -> None:
@@ -185,7 +185,11 @@ def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
 
 
 def _narrow(
-    graph: FlowGraph, order: WeakOrder, domain: Domain[S], entry: S, ascent: Ascent[S]
+    graph: FlowGraph,
+    order: WeakOrder,
+    domain: AbstractDomain[S],
+    entry: S,
+    ascent: AscendingIteration[S],
 ) -> list[S | None]:
     """One descending pass: every state recomputed from its predecessors, without widening.
 
@@ -206,8 +210,8 @@ def _narrow(
         if old is None:
             continue
         sources = [graph.sources[edge] for edge in entering[node]]
-        once = ascent.visited[node] == 1 and not order.is_head(node) and node != graph.entry
-        if once and all(states[source] is wide[source] for source in sources):
+        visited_once = ascent.visited[node] == 1 and not order.is_head(node) and node != graph.entry
+        if visited_once and all(states[source] is wide[source] for source in sources):
             states[node] = old
             continue
         for edge, source in zip(entering[node], sources, strict=True):
@@ -222,7 +226,7 @@ def _narrow(
 
 
 def _merge(
-    domain: Domain[S],
+    domain: AbstractDomain[S],
     states: list[S | None],
     node: int,
     edge: int,
@@ -230,7 +234,7 @@ def _merge(
     *,
     backwards: bool = False,
 ) -> None:
-    """Add what comes along ``edge`` to the state of ``node``."""
+    """Join the state along ``edge`` into the state of ``node``."""
     out = None if source is None else domain.transfer(edge, source)
     if out is not None:
         out = domain.join(node, out, out) if backwards else out
@@ -244,7 +248,7 @@ def _backward_edges(graph: FlowGraph, order: WeakOrder, head: int) -> list[int]:
 
 
 def _check(
-    graph: FlowGraph, domain: Domain[S], starts: Mapping[int, S], states: Sequence[S | None]
+    graph: FlowGraph, domain: AbstractDomain[S], starts: Mapping[int, S], states: Sequence[S | None]
 ) -> tuple[frozenset[int], str | None]:
     """One pass over every edge (rule 5): the dead edges, and an edge that is not covered."""
     for node, start in starts.items():

@@ -1,8 +1,8 @@
 """Node splitting: an irreducible region becomes loops with one header each.
 
 A strongly connected region that can be entered at several nodes keeps one of them, h, as its
-header. What the other entries reach inside the region before h is copied, and control from
-outside enters the copies, which lead on to h. The same is then done inside what is left without
+header. The nodes that the other entries reach inside the region before h are copied, and control
+from outside enters the copies, which lead on to h. The same is then done inside the rest without
 h, and inside the copies. Every walk of the result is a walk of the original graph and the other
 way round (compare Janssen and Corporaal, "Making Graphs Reducible with Controlled Node
 Splitting", 1997, which chooses among splits with more care).
@@ -17,11 +17,11 @@ from quoll.graph.closure import closure
 from quoll.graph.components import components
 from quoll.graph.dominators import reverse_postorder
 
-__all__ = ["Split", "TooManyCopies", "split_nodes"]
+__all__ = ["SplitGraph", "TooManyCopies", "split_nodes"]
 
 
 class TooManyCopies(Exception):
-    """Splitting would exceed the limit; ``region`` are original nodes of an irreducible part."""
+    """Splitting would exceed the limit; ``region`` are original nodes of an irreducible region."""
 
     def __init__(self, region: list[int]) -> None:
         super().__init__(f"irreducible region of {len(region)} nodes")
@@ -29,7 +29,7 @@ class TooManyCopies(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitGraph:
     """A reducible graph: node ``n`` is a copy of the original node ``origin[n]``.
 
     The first nodes are the original ones, in their order.
@@ -39,7 +39,7 @@ class Split:
     origin: tuple[int, ...]
 
 
-def split_nodes(successors: Sequence[Sequence[int]], root: int, limit: int) -> Split:
+def split_nodes(successors: Sequence[Sequence[int]], root: int, limit: int) -> SplitGraph:
     """Make the graph reached from ``root`` reducible with at most ``limit`` copies.
 
     Raises TooManyCopies.
@@ -47,7 +47,7 @@ def split_nodes(successors: Sequence[Sequence[int]], root: int, limit: int) -> S
     reached = set(reverse_postorder(successors, root))
     splitter = _Splitter(successors, root, reached, limit)
     splitter.reduce(reached)
-    return Split(tuple(tuple(s) for s in splitter.successors), tuple(splitter.origin))
+    return SplitGraph(tuple(tuple(s) for s in splitter.successors), tuple(splitter.origin))
 
 
 class _Splitter:
@@ -66,7 +66,7 @@ class _Splitter:
         self._most = len(successors) + limit
 
     def reduce(self, nodes: set[int]) -> None:
-        """Make the part on ``nodes`` reducible."""
+        """Make the subgraph on ``nodes`` reducible."""
         work = [nodes]
         while work:
             for region in self._components(work.pop()):
@@ -79,7 +79,8 @@ class _Splitter:
                 work.append(region - {header})
 
     def _components(self, nodes: set[int]) -> list[set[int]]:
-        """The strongly connected components of the part on ``nodes``, each after its successors."""
+        """The strongly connected components of the subgraph on ``nodes``, each after its
+        successors."""
 
         def inside(node: int) -> Iterator[int]:
             return (after for after in self.successors[node] if after in nodes)
@@ -96,7 +97,8 @@ class _Splitter:
         return closure(start, lambda node: (n for n in self.successors[node] if n in inside))
 
     def _copy(self, region: set[int], header: int, heads: set[int]) -> set[int]:
-        """Copy what ``heads`` reach before ``header``; control from outside enters the copies."""
+        """Copy the nodes that ``heads`` reach before ``header``; control from outside enters the
+        copies."""
         originals = sorted(self._reached(region - {header}, heads))
         if len(self.successors) + len(originals) > self._most:
             raise TooManyCopies(sorted({self.origin[n] for n in region}))

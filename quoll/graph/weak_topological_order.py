@@ -40,20 +40,20 @@ class WeakOrder:
         """Whether ``node`` is the head of a component (a loop header)."""
         return self.end[node] >= 0
 
-    def restricted(self, kept: Sequence[int]) -> WeakOrder:
-        """The order of a graph of the nodes ``kept``, numbered as they are listed.
+    def restricted(self, retained: Sequence[int]) -> WeakOrder:
+        """The order of a graph of the nodes ``retained``, numbered as they are listed.
 
         Every cycle of it is one of the whole graph, so that what holds of orders still does.
         """
-        number = {old: new for new, old in enumerate(kept)}
+        number = {old: new for new, old in enumerate(retained)}
         nodes = tuple(number[old] for old in self.nodes if old in number)
         before = [0]  # per position of the whole order, how many kept nodes come before it
         for old in self.nodes:
             before.append(before[-1] + (old in number))
-        position = [-1] * len(kept)
+        position = [-1] * len(retained)
         for at, node in enumerate(nodes):
             position[node] = at
-        end = tuple(before[self.end[old]] if self.is_head(old) else -1 for old in kept)
+        end = tuple(before[self.end[old]] if self.is_head(old) else -1 for old in retained)
         return WeakOrder(nodes, tuple(position), end)
 
     @staticmethod

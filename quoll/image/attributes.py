@@ -41,7 +41,8 @@ class BuildAttributes:
 
     @property
     def microcontroller(self) -> str | None:
-        """What says that the file is for the M profile, or None: profile, architecture, or name."""
+        """The evidence that the file is for the M profile, or None: profile, architecture, or
+        name."""
         if self.profile == "M":
             return "Tag_CPU_arch_profile is M"
         for tag, value in (("Tag_CPU_arch", self.arch), ("Tag_CPU_name", self.cpu)):

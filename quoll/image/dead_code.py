@@ -1,9 +1,10 @@
-"""Line sequences of functions that the linker discarded, told from those of code that is there.
+"""Distinguishes line sequences of functions that the linker discarded from sequences of loaded
+code.
 
-A linker resolves what debug sections say of discarded code to a *tombstone*: GNU ld and LLD to
+A linker resolves debug entries of discarded code to a *tombstone*: GNU ld and LLD to
 address 0 in ``.debug_line``, LLD on demand to the highest address or the one below. There may be
-code at 0, such as vectors. So a sequence that starts at 0 is believed only if nothing contradicts
-it: other sequences, sizes of symbols, and the name of the function that its unit has there.
+code at 0, such as vectors. So a sequence that starts at 0 is used only if nothing contradicts it:
+other sequences, sizes of symbols, and the name of the function that its unit has there.
 """
 
 from __future__ import annotations

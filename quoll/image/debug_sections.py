@@ -9,7 +9,7 @@ __all__ = ["DebugSections"]
 
 @dataclass(frozen=True, slots=True)
 class DebugSections:
-    """The sections that the line table refers to, and those of entries; empty where absent."""
+    """The sections of the line table and of entries; empty where absent."""
 
     line: bytes = b""
     line_str: bytes = b""

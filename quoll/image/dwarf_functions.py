@@ -1,6 +1,6 @@
 """Functions in ``.debug_info``: name, address, and size (DWARF 5 standard, sections 3.3 and 7.5).
 
-Only units of a given line table are read, one entry after another. DWARF 2 to 5. It is asked only
+Only units of a given line table are read, one entry after another. DWARF 2 to 5. It is queried only
 where code and lines of discarded functions both start at address 0 (``quoll.image.dead_code``).
 pyelftools takes three times as long for the same entries (0.17 s instead of 0.05 s for the 37 units
 of the shipped kernel), and reports damaged sections by exceptions of any class.
@@ -62,7 +62,7 @@ class DebugFunction:
 
 @dataclass(slots=True)
 class _Unit:
-    """What the forms of a unit depend on."""
+    """The parameters of the forms of a unit."""
 
     start: int  # of its header in .debug_info
     version: int

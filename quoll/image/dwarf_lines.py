@@ -99,7 +99,7 @@ class LineTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class LineProgramHeader:
     """The header of a line-number program (DWARF 5, 6.2.4)."""
 
     version: int
@@ -141,7 +141,7 @@ def decode_lines(
 
 def _unit(
     stream: ByteStream, offset_size: int, debug: DebugSections, paths: dict[str, int]
-) -> Unit:
+) -> LineProgramHeader:
     version = stream.u16()
     if not 2 <= version <= 5:
         raise BadLineTable(f"DWARF version {version} is not 2 to 5")
@@ -162,7 +162,7 @@ def _unit(
     names = _names_v5(stream, offset_size, debug) if version >= 5 else _names_v4(stream)
     files = [paths.setdefault(name, len(paths)) for name in names]
     stream.skip_to(program)
-    return Unit(
+    return LineProgramHeader(
         version, offset_size, min_length, line_base, line_range, opcode_base, operands, files
     )
 
@@ -233,7 +233,9 @@ def _join(directories: list[str], index: int, name: str) -> str:
     return normpath(f"{directories[index]}/{name}") if directories[index] else name
 
 
-def _run(unit: Unit, stream: ByteStream, program: int, sequences: list[LineSequence]) -> None:
+def _run(
+    unit: LineProgramHeader, stream: ByteStream, program: int, sequences: list[LineSequence]
+) -> None:
     """Execute the program of ``unit`` (DWARF 5, 6.2.5), appending finished sequences.
 
     A kernel has ten million opcodes, so that the frequent ones are read without ``stream``.
@@ -294,7 +296,7 @@ def _run(unit: Unit, stream: ByteStream, program: int, sequences: list[LineSeque
 def _special_opcodes(
     base: int, min_length: int, line_base: int, line_range: int
 ) -> tuple[tuple[int, int], ...]:
-    """What each special opcode, from ``base`` to 255, adds to the address and to the line."""
+    """The address and line increments of each special opcode, from ``base`` to 255."""
     found = (divmod(opcode, line_range) for opcode in range(256 - base))
     return tuple((step * min_length, line_base + delta) for step, delta in found)
 

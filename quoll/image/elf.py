@@ -1,10 +1,10 @@
 """An ELF executable as its tables say: pyelftools reads the rows, nothing they say is trusted.
 
-Source: System V ABI, chapters 4 and 5; ELF for the Arm Architecture (AAELF32). Only what an
-analysis needs is taken: loadable segments, sections that are loaded, symbols, the line table and
-the build attributes. Every offset and count is checked before it is used, and rows are read one at
-a time, so memory stays below twice the size of the file. Only the layouts of pyelftools are used:
-its ``ELFFile`` follows offsets into the file before they can be checked.
+Source: System V ABI, chapters 4 and 5; ELF for the Arm Architecture (AAELF32). Only the data that
+the analysis needs are read: loadable segments, sections that are loaded, symbols, the line table
+and the build attributes. Every offset and count is checked before it is used, and rows are read one
+at a time, so memory stays below twice the size of the file. Only the layouts of pyelftools are
+used: its ``ELFFile`` follows offsets into the file before they can be checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from quoll.image.debug_sections import DebugSections
 from quoll.image.dynamic import BadDynamicSection, relocation_tables
 from quoll.printable import printable
 
-__all__ = ["SAY_WHICH", "ElfFile", "LoadSegment", "Overlay", "RawSymbol", "Section", "parse_elf"]
+__all__ = [
+    "SAY_WHICH",
+    "ElfFile",
+    "LoadSegment",
+    "OverlayRange",
+    "RawSymbol",
+    "Section",
+    "parse_elf",
+]
 
 SAY_WHICH = "say which one runs: objcopy -O binary -j SECTION ELF FILE, then --raw FILE@ADDRESS:r"
 
@@ -89,7 +97,7 @@ class RawSymbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class OverlayRange:
     """Addresses for which the file has several contents, each at its own place in memory.
 
     What runs is one of them, which code copies or maps there. The file does not say which.
@@ -115,12 +123,12 @@ class ElfFile:
     debug: DebugSections
     attributes: bytes
     unsettled: frozenset[int] = frozenset()
-    overlays: tuple[Overlay, ...] = ()
+    overlays: tuple[OverlayRange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _SectionHeader:
-    """What is used of a row: far smaller than what pyelftools makes of it."""
+    """The used fields of a row: far smaller than the row of pyelftools."""
 
     name: int
     kind: str
@@ -285,8 +293,8 @@ class _Reader:
 
     def _sections(
         self, headers: list[_SectionHeader], names: bytes, overlaid: tuple[tuple[int, int], ...]
-    ) -> tuple[tuple[Section, ...], tuple[Overlay, ...]]:
-        """Loaded sections by address, and what overlays others.
+    ) -> tuple[tuple[Section, ...], tuple[OverlayRange, ...]]:
+        """Loaded sections by address, and overlays.
 
         Zero-initialised thread storage takes no address.
         """
@@ -305,7 +313,7 @@ class _Reader:
             and not (h.flags & SECTION_TLS and h.kind == "SHT_NOBITS")
         ]
         overlays = tuple(
-            Overlay(start, end, tuple(s.name for s in sections if start <= s.addr < end))
+            OverlayRange(start, end, tuple(s.name for s in sections if start <= s.addr < end))
             for start, end in overlaid
         )
         loaded = [s for s in sections if not any(o.start <= s.addr < o.end for o in overlays)]
@@ -349,7 +357,7 @@ class _Reader:
         )
 
     def _unsettled_by_loader(self, rows: list[Row]) -> frozenset[int]:
-        """What a loader finds by PT_DYNAMIC, whether or not there are section headers."""
+        """The relocations that a loader finds by PT_DYNAMIC, with or without section headers."""
         found: set[int] = set()
         for row in rows:
             if row["p_type"] != "PT_DYNAMIC":
@@ -378,7 +386,7 @@ class _Reader:
                 yield row["r_offset"]
 
     def _loaded(self, rows: list[Row], addr: int, size: int) -> bytes:
-        """What the file has of ``size`` bytes of loaded memory. Raises InputError if not all."""
+        """The bytes of loaded memory in the file. Raises InputError if not all."""
         for row in rows:
             start = addr - row["p_vaddr"]
             if row["p_type"] == "PT_LOAD" and start >= 0 and start + size <= row["p_filesz"]:
@@ -409,7 +417,7 @@ class _Reader:
         return DebugSections(*(found.get(name, b"") for name in LINE_SECTIONS + ENTRY_SECTIONS))
 
     def _stored(self, header: _SectionHeader) -> bytes:
-        """What the file has of a section."""
+        """The bytes of a section in the file."""
         if header.kind == "SHT_NOBITS":
             return b""
         start, size = header.offset, header.size

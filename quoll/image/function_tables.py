@@ -1,8 +1,8 @@
 """Where addresses of functions stand in a program: tables, and code that takes addresses.
 
 A table is an object of the symbol table that holds the address of a function when the program has
-been loaded, in memory that may be written or not. Vtables are not among them. What stands anywhere
-else, as in literal pools and packed structures, is an address that code takes.
+been loaded, in memory that may be written or not. Vtables are not among them. Function addresses
+elsewhere, as in literal pools and packed structures, are taken by code.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol,
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
 from quoll.image.symbols import Symbol, SymbolTable, symbol_table
 from quoll.input_files import Unreadable, read_input
-from quoll.kept.identity import key_of
 from quoll.processes.futures import Future, submit
+from quoll.results.cache_key import key_of
 
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
@@ -53,7 +53,7 @@ class RawMemory:
 
 
 class Image:
-    """What is loaded, from one ELF file and any number of raw dumps over it."""
+    """Loaded memory, from one ELF file and any number of raw dumps over it."""
 
     def __init__(
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
@@ -104,7 +104,7 @@ class Image:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells it from every other image: all that was read, and all that was said since."""
+        """The identity of the image: its content, and all later assumptions."""
         return tuple(item for item in sorted(vars(self).items()) if item[0] not in DERIVED)
 
     @property
@@ -134,17 +134,17 @@ class Image:
 
     def read(self, addr: int, count: int) -> bytes | None:
         """``count`` bytes at ``addr`` as they are when the image has been loaded."""
-        parts: list[bytes] = []
+        chunks: list[bytes] = []
         while count > 0:
             segment = self.segment_at(addr)
             if segment is None:
                 return None
             start = addr - segment.addr
             take = min(count, segment.size - start)
-            part = segment.data[start : start + take]
-            parts.append(part.ljust(take, b"\0"))
+            chunk = segment.data[start : start + take]
+            chunks.append(chunk.ljust(take, b"\0"))
             addr, count = addr + take, count - take
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def holding(self, spans: Iterable[Span]) -> Image:
         """This image, where no store changes what is loaded in ``spans``."""
@@ -181,7 +181,7 @@ class Image:
         changed._retranslated = True
         return changed
 
-    def keeps(self, addr: int, count: int) -> bool:
+    def is_constant_range(self, addr: int, count: int) -> bool:
         """Whether these bytes are the same memory wherever a path uses them."""
         return not self._retranslated or self.memory.fixes((addr, addr + count - 1))
 
@@ -197,7 +197,9 @@ class Image:
         return self._settled(addr, count)
 
     def _starts(self, addr: int) -> bool:
-        return self.keeps(addr, 1) and any(low <= addr <= high for low, high in self._as_loaded)
+        return self.is_constant_range(addr, 1) and any(
+            low <= addr <= high for low, high in self._as_loaded
+        )
 
     def loaded_in_place(self) -> tuple[Span, ...]:
         """The writable memory that a loader fills where the code finds it; all, if none is.
@@ -214,10 +216,10 @@ class Image:
         return tuple((s.addr, s.addr + s.size - 1) for s in filled if in_place(s))
 
     def stored_in(self, span: Span) -> tuple[Span, ...]:
-        """The parts of ``span`` of which the file, or a dump, has the bytes."""
-        ends = ((s.addr, s.addr + len(s.data) - 1) for s in self.segments if s.data)
-        parts = ((max(low, span[0]), min(high, span[1])) for low, high in ends)
-        return tuple((low, high) for low, high in parts if low <= high)
+        """The subspans of ``span`` with bytes in the file or a dump."""
+        spans = ((s.addr, s.addr + len(s.data) - 1) for s in self.segments if s.data)
+        chunks = ((max(low, span[0]), min(high, span[1])) for low, high in spans)
+        return tuple((low, high) for low, high in chunks if low <= high)
 
     def mapped(self, memory: MemoryMap, version: int = LATEST) -> Image:
         """This image, in the memory that a platform describes, on a core of that version."""
@@ -226,25 +228,27 @@ class Image:
         return changed
 
     def constant_as_loaded(self) -> tuple[Span, ...]:
-        """The parts of ``as_loaded`` that no store changes."""
-        kept = list(self._as_loaded)
+        """The spans of ``as_loaded`` that no store changes."""
+        spans = list(self._as_loaded)
         for low, high in self._changing:
-            ends = [end for a, b in kept for end in ((a, min(b, low - 1)), (max(a, high + 1), b))]
-            kept = list(dict.fromkeys((a, b) for a, b in ends if a <= b))
-        return tuple(sorted(kept))
+            remainders = [
+                end for a, b in spans for end in ((a, min(b, low - 1)), (max(a, high + 1), b))
+            ]
+            spans = list(dict.fromkeys((a, b) for a, b in remainders if a <= b))
+        return tuple(sorted(spans))
 
     def changed_as_loaded(self) -> tuple[Span, ...]:
-        """The parts of ``as_loaded`` that stores change."""
-        parts = (
+        """The spans of ``as_loaded`` that stores change."""
+        chunks = (
             (max(a, low), min(b, high)) for a, b in self._as_loaded for low, high in self._changing
         )
-        return tuple(sorted((low, high) for low, high in parts if low <= high))
+        return tuple(sorted((low, high) for low, high in chunks if low <= high))
 
     def overwritten(self, span: Span) -> tuple[Span, ...]:
         """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""
         return tuple(
             (low, high)
-            for low, high in self.memory.images(*span)
+            for low, high in self.memory.physical_aliases(*span)
             if any(self._constant_at(addr) for addr in range(low, high + 1))
         )
 
@@ -266,7 +270,7 @@ class Image:
         return self._settled(addr, count)
 
     def _settled(self, addr: int, count: int) -> int | None:
-        """What is loaded there, unless the loader changes it."""
+        """The bytes loaded there, unless the loader changes them."""
         if self.is_relocated(addr, count):
             return None
         content = self.read(addr, count)
@@ -284,7 +288,9 @@ class Image:
         return not self._unsettled.isdisjoint(range(addr - 3, addr + count))
 
     def _constant_at(self, addr: int) -> bool:
-        if any(low <= addr <= high for low, high in self._changing) or not self.keeps(addr, 1):
+        if any(low <= addr <= high for low, high in self._changing) or not self.is_constant_range(
+            addr, 1
+        ):
             return False
         segment = self.segment_at(addr)
         if segment is not None and any(low <= addr <= high for low, high in self._fixed):
@@ -315,7 +321,7 @@ class Image:
         return self.sections[at]
 
     def overlaid(self, addr: int) -> str | None:
-        """What keeps the byte at ``addr`` from being known: sections overlay each other there."""
+        """The overlay that makes the byte at ``addr`` unknown."""
         if self.segment_at(addr) is not None:
             return None
         names = (", ".join(o.sections) for o in self._overlays if o.start <= addr < o.end)
@@ -381,8 +387,8 @@ class Image:
 
     def _floor(self, addr: int) -> int:
         """Below this address symbols do not speak of ``addr``."""
-        part = self.section_at(addr) or self.segment_at(addr)
-        return part.addr if part else addr
+        area = self.section_at(addr) or self.segment_at(addr)
+        return area.addr if area else addr
 
     def line(self, addr: int) -> SourceLine | None:
         """The source line that the instruction at ``addr`` was compiled from."""
@@ -416,7 +422,7 @@ class Image:
         return functions.pop() if len(functions) == 1 else None
 
     def contradiction(self, addr: int, *, thumb: bool) -> str | None:
-        """What says that code at ``addr`` is not of this instruction set, if something does."""
+        """The evidence that code at ``addr`` is of another instruction set, if any."""
         here = "ARM" if thumb else "Thumb"
         kind = self.symbols.mapping(addr, self._floor(addr))
         if kind in ("a", "t"):
@@ -455,13 +461,18 @@ def _overlay(
     segments: tuple[LoadSegment, ...], raw: tuple[tuple[RawMemory, bytes], ...]
 ) -> tuple[LoadSegment, ...]:
     """``segments`` with each dump cut out of them and put in its place, later dumps on top."""
-    pieces = list(segments)
+    segments_now = list(segments)
     for dump, data in raw:
         low, high = dump.addr, dump.addr + len(data)
-        kept = [part for s in pieces for part in (_cut(s, 0, low), _cut(s, high, WORD)) if part]
-        kept.append(LoadSegment(low, low, len(data), data, dump.writable, dump.executable))
-        pieces = sorted(kept, key=lambda s: s.addr)
-    return tuple(pieces)
+        segments_left = [
+            segment
+            for s in segments_now
+            for segment in (_cut(s, 0, low), _cut(s, high, WORD))
+            if segment
+        ]
+        segments_left.append(LoadSegment(low, low, len(data), data, dump.writable, dump.executable))
+        segments_now = sorted(segments_left, key=lambda s: s.addr)
+    return tuple(segments_now)
 
 
 def _cut(segment: LoadSegment, low: int, high: int) -> LoadSegment | None:

@@ -1,4 +1,4 @@
-"""What virtual addresses mean: which physical words they name, and what these are to the caches.
+"""The memory map: physical addresses and memory types of virtual addresses.
 
 memory.images(0x80001000, 0x80001003)   every name of a word: there may be several (rule 34)
 memory.meets(a, b)                      whether two ranges share a byte
@@ -26,8 +26,8 @@ __all__ = [
     "Cacheability",
     "MemoryMap",
     "MemoryRegion",
-    "Mirror",
     "NamedRegion",
+    "PhysicalMirror",
     "RegionKind",
     "Span",
     "same_in_page",
@@ -40,7 +40,7 @@ Span = tuple[int, int]  # first and last byte
 
 
 class NamedRegion(Protocol):
-    """Addresses ``low`` to ``high`` that somebody names, and what kind of memory they are."""
+    """Addresses ``low`` to ``high`` with a name and a kind of memory."""
 
     @property
     def name(self) -> str: ...
@@ -101,7 +101,7 @@ class MemoryRegion:
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
+class PhysicalMirror:
     """Physical addresses ``low`` to ``high``, both included, are the memory from ``of`` on."""
 
     low: int
@@ -114,21 +114,21 @@ class MemoryMap:
     """Disjoint regions in ascending order, and physical memory that answers at two addresses."""
 
     regions: tuple[MemoryRegion, ...]
-    mirrors: tuple[Mirror, ...] = ()
+    mirrors: tuple[PhysicalMirror, ...] = ()
     # Virtual ranges (first, last) that name the same bytes as those from a third address on.
-    _shared: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
+    _aliased: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        pieces = [piece for region in self.regions for piece in self._pieces(region)]
-        shared = tuple(
+        ranges = [physical for region in self.regions for physical in self._ranges(region)]
+        aliased = tuple(
             (a + low - at, a + high - at, b + low - other)
-            for i, (a, at, size) in enumerate(pieces)
-            for j, (b, other, length) in enumerate(pieces)
+            for i, (a, at, size) in enumerate(ranges)
+            for j, (b, other, length) in enumerate(ranges)
             if i != j and (low := max(at, other)) <= (high := min(at + size, other + length) - 1)
         )
-        object.__setattr__(self, "_shared", shared)
+        object.__setattr__(self, "_aliased", aliased)
 
-    def _pieces(self, region: MemoryRegion) -> list[tuple[int, int, int]]:
+    def _ranges(self, region: MemoryRegion) -> list[tuple[int, int, int]]:
         """The region as (virtual address, physical address, bytes), mirrors taken back."""
         if region.physical is None or not region.fixed:
             return []
@@ -144,22 +144,22 @@ class MemoryMap:
             found.append((first + shift, at, last - first))
         return found
 
-    def images(self, low: int, high: int) -> tuple[Span, ...]:
+    def physical_aliases(self, low: int, high: int) -> tuple[Span, ...]:
         """The ranges that name the bytes ``low`` to ``high``, or some of them; itself first."""
-        if not self._shared:
+        if not self._aliased:
             return ((low, high),)
         others = (
             (other + max(low, first) - first, other + min(high, last) - first)
-            for first, last, other in self._shared
+            for first, last, other in self._aliased
             if first <= high and low <= last
         )
         return ((low, high), *others)
 
     def names(self, addr: int, size: int) -> tuple[int, ...]:
         """The addresses at which the whole of ``size`` bytes at ``addr`` is found; itself first."""
-        if not self._shared:
+        if not self._aliased:
             return (addr,)
-        found = self.images(addr, addr + size - 1)
+        found = self.physical_aliases(addr, addr + size - 1)
         return tuple(low for low, high in found if high - low == size - 1)
 
     def tells(self, span: Span) -> bool:
@@ -174,7 +174,7 @@ class MemoryMap:
 
     def meets(self, a: Span, b: Span) -> bool:
         """Whether two ranges share a byte, by their addresses or by the map."""
-        return any(low <= b[1] and b[0] <= high for low, high in self.images(*a))
+        return any(low <= b[1] and b[0] <= high for low, high in self.physical_aliases(*a))
 
     def assumes_apart(self, a: Span, b: Span) -> bool:
         """Whether nothing but S3 says that two ranges, which do not meet, are different memory."""
@@ -185,7 +185,7 @@ class MemoryMap:
 
         ``size`` bytes lie at a ``distance``, first and last, from ``stored`` bytes.
         """
-        shifts = {other - first for first, _, other in self._shared}
+        shifts = {other - first for first, _, other in self._aliased}
         first, last = distance[0] - stored + 1, distance[1] + size - 1
         return any((shift - first) % WORDS <= last - first for shift in shifts)
 

@@ -1,4 +1,4 @@
-"""Symbols of an image by name and by address, and what mapping symbols say of its bytes.
+"""Symbols of an image by name and by address, and the mapping symbols of its bytes.
 
 Mapping symbols ($a, $t, $d) start ARM code, Thumb code and data (AAELF32, section 5.5.5).
 """
@@ -16,13 +16,13 @@ from quoll.image.elf import RawSymbol
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import printable
 
-__all__ = ["Mapping", "Symbol", "SymbolTable", "read_names", "symbol_table"]
+__all__ = ["MappingSymbol", "Symbol", "SymbolTable", "read_names", "symbol_table"]
 
 KINDS = {
     "STT_NOTYPE": "notype", "STT_OBJECT": "object", "STT_FUNC": "func",
     "STT_LOOS": "func",  # STT_GNU_IFUNC
 }  # fmt: skip
-FARTHEST = 64  # symbols looked at below an address for one that covers it
+FARTHEST = 64  # symbols examined below an address for one that covers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MappingSymbol:
     """From ``addr`` on the bytes are ARM code (a), Thumb code (t) or data (d)."""
 
     addr: int
@@ -51,7 +51,7 @@ class SymbolTable:
     """``symbols`` ascend by address; of several at one address the best name stands last."""
 
     symbols: tuple[Symbol, ...]
-    mappings: tuple[Mapping, ...]
+    mappings: tuple[MappingSymbol, ...]
     _addrs: list[int] = field(repr=False)
     _mapping_addrs: list[int] = field(repr=False)
     _names: dict[str, tuple[Symbol, ...]] = field(repr=False)
@@ -94,7 +94,7 @@ class SymbolTable:
         return None
 
     def mapping(self, addr: int, floor: int) -> str | None:
-        """What the last mapping symbol between ``floor`` and ``addr`` says: a, t, d or None."""
+        """The kind of the last mapping symbol between ``floor`` and ``addr``: a, t, d or None."""
         at = bisect_right(self._mapping_addrs, addr) - 1
         if at < 0 or self.mappings[at].addr < floor:
             return None
@@ -104,7 +104,7 @@ class SymbolTable:
 def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     """Sort and index the defined symbols of code and data among ``rows``."""
     symbols: list[Symbol] = []
-    mappings: list[Mapping] = []
+    mappings: list[MappingSymbol] = []
     file = ""
     for row in rows:
         if row.kind == "STT_FILE":  # the local symbols of a file follow its name
@@ -112,7 +112,7 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
         if not row.defined or row.kind not in KINDS:
             continue
         if row.name[:2] in ("$a", "$t", "$d") and row.name[2:3] in ("", "."):
-            mappings.append(Mapping(row.value, row.name[1]))
+            mappings.append(MappingSymbol(row.value, row.name[1]))
         elif row.name and not row.name.startswith("$"):
             symbols.append(_symbol(row, file))
     symbols.sort(key=lambda s: (s.addr, s.kind == "func", s.size, not s.local, s.name))

@@ -55,7 +55,7 @@ class Vtables:
             for base in self._bases(symbol):
                 self._derived.setdefault(base, []).append(addr)
         objects = [s for s in image.symbols.symbols if is_vtable(s)]
-        self._tables = tuple(t for symbol in objects for t in self._parts(symbol))
+        self._tables = tuple(t for symbol in objects for t in self._tables_in(symbol))
 
     def __bool__(self) -> bool:
         return bool(self._tables)
@@ -75,7 +75,7 @@ class Vtables:
         return tuple(_written(s.name.removeprefix("_ZTI")) for s in self._types.values())
 
     def functions(self, kinds: Set[int] | None, slot: int | None) -> tuple[int, ...]:
-        """What vtables of ``kinds``, or all, hold ``slot`` bytes behind where objects point to.
+        """The functions of vtables of ``kinds``, or all, at offset ``slot`` from the address point.
 
         With ``slot`` None, whatever they hold. Tables whose class is not known may be of any. Bit 0
         is set of Thumb functions.
@@ -105,7 +105,7 @@ class Vtables:
         elif symbol.size >= SEVERAL and len(words) == 4 + 2 * words[3]:
             yield from (w for w in words[4::2] if w in self._types)
 
-    def _parts(self, symbol: Symbol) -> Iterator[_Table]:
+    def _tables_in(self, symbol: Symbol) -> Iterator[_Table]:
         """The tables of one object. Without type information they begin where functions do."""
         words = self._words(symbol)
         known = [i for i, word in enumerate(words) if i and word in self._types]
@@ -124,20 +124,20 @@ class Vtables:
 
 
 def _mangled(name: str) -> str:
-    parts = name.split("::")
-    text = "".join(f"{len(part)}{part}" for part in parts)
-    return text if len(parts) == 1 else f"N{text}E"
+    components = name.split("::")
+    text = "".join(f"{len(component)}{component}" for component in components)
+    return text if len(components) == 1 else f"N{text}E"
 
 
 def _written(mangled: str) -> str:
     """A mangled name as it is written; its symbol where that is not plain."""
-    rest, parts = mangled, []
+    rest, components = mangled, []
     if nested := re.fullmatch(r"N(\d.*)E", mangled):
         rest = nested[1]
     while (number := re.match(r"\d+", rest)) is not None:
         end = number.end() + int(number[0])
-        parts.append(rest[number.end() : end])
+        components.append(rest[number.end() : end])
         rest = rest[end:]
-    written = "::".join(parts)
+    written = "::".join(components)
     plain = not rest and CLASS.fullmatch(written) and _mangled(written) == mangled
     return written if plain else f"_ZTI{mangled}"

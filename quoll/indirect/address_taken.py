@@ -1,8 +1,8 @@
-"""The functions whose addresses a program has: what any call through a pointer may go to.
+"""The address-taken functions of a program: possible targets of any call through a pointer.
 
 An address stands in the image, in a table or elsewhere, or code makes it: by a pair of movw and
-movt, or as a sum with pc. What is computed otherwise, or comes from outside of the image, is not
-known. The functions of vtables are apart: only virtual calls load them.
+movt, or as a sum with pc. Addresses computed otherwise, or from outside of the image, are unknown.
+The functions of vtables are separate: only virtual calls load them.
 """
 
 from __future__ import annotations

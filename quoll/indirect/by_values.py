@@ -1,4 +1,4 @@
-"""What an indirect transfer does: return, call or jump, and where to, by values alone.
+"""Resolves indirect transfers by values alone: return, call or jump, and the targets.
 
 A write of the pc is a return if the word written is lr as it was at entry. It is a call if lr
 then holds the address of the next instruction. Where the word is not one constant, some index
@@ -12,26 +12,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from quoll.abstract_domain.abstract_state import AbstractState, entry_register
+from quoll.abstract_domain.function_values import LocalValues
+from quoll.abstract_domain.terms import describe, entry_symbol
+from quoll.abstract_domain.transfer import BlockExit, run
 from quoll.arm.insn import LR, Insn
 from quoll.cfg.cfg import EdgeKind
-from quoll.domain.abstract_state import State, entry_register
-from quoll.domain.function_values import LocalValues
-from quoll.domain.terms import describe, entry_symbol
-from quoll.domain.transfer import Leave, run
-from quoll.indirect.relevant_instructions import Needs
+from quoll.indirect.backward_slice import BackwardSlice
 from quoll.indirect.tables import (
     LARGEST_TABLE,
-    Interpreter,
-    PathPiece,
+    PathBlock,
+    PathInterpreter,
     TransferPath,
     links,
     one_of_few,
     selected,
     target_of,
 )
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
-__all__ = ["Resolution", "Unknown", "resolve"]
+__all__ = ["TransferResolution", "UnknownTarget", "resolve"]
 
 CHAIN = 6  # blocks before the one that transfers, among which the index may be bounded
 WORK = 10_000  # instructions interpreted for one transfer; a jump by a table takes a few dozen
@@ -39,11 +39,11 @@ RETURN_ADDRESS = entry_symbol(LR) << 32
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
+class TransferResolution:
     """``kind`` is "return", "jump" or "call". Targets have bit 0 set if they are Thumb code.
 
     ``targets`` are one per table entry, in table order, without those that cannot be selected;
-    duplicates are kept. ``table`` is the address of the first entry, None for computed targets.
+    duplicates are retained. ``table`` is the address of the first entry, None for computed targets.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownTarget:
     """Why a transfer is not resolved.
 
     ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
@@ -69,27 +69,27 @@ class Unknown:
     stored: bool = False
 
 
-def resolve(values: LocalValues, block: int) -> Resolution | Unknown:
-    """What the pc write at the end of ``block`` does, as far as the function is known now."""
+def resolve(values: LocalValues, block: int) -> TransferResolution | UnknownTarget:
+    """The effect of the pc write at the end of ``block``, in the function explored so far."""
     outcome = values.outcome(block)
     last = values.cfg.blocks[block].last
     if outcome is None:
-        return Unknown("the instruction is not reached", False)
+        return UnknownTarget("the instruction is not reached", False)
     if outcome.leave is None:
-        return Unknown("the transfer is never made", False)
+        return UnknownTarget("the transfer is never made", False)
     leave = outcome.leave
     if leave.target == RETURN_ADDRESS:
-        return Resolution("return")
+        return TransferResolution("return")
     kind = "call" if links(last, leave) else "jump"
     constant = target_of(leave, values.environment)
     if constant is not None:
-        return Resolution(kind, (constant,))
-    interpreter = Interpreter(values.code, values.environment)
+        return TransferResolution(kind, (constant,))
+    interpreter = PathInterpreter(values.code, values.environment)
     paths = ((path, interpreter.follow(path, path.state)) for path in _paths(values, block))
     nearest = next(paths)  # the transfer alone: its block is reached
     found = selected(interpreter, chain([nearest], paths)) or one_of_few(interpreter, *nearest)
     if found is not None:
-        return Resolution(kind, found.targets, found.table)
+        return TransferResolution(kind, found.targets, found.table)
     return _unknown(values, leave)
 
 
@@ -100,8 +100,8 @@ def _paths(values: LocalValues, block: int) -> Iterator[TransferPath]:
     """
     blocks, graph = values.cfg.blocks, values.graph
     transfer = blocks[block].last
-    needs = Needs(transfer, memory=True)
-    rest: tuple[PathPiece, ...] = ()
+    needed = BackwardSlice(transfer, memory=True)
+    rest: tuple[PathBlock, ...] = ()
     edge_after: EdgeKind | None = None
     work = 0
     for _ in range(CHAIN):
@@ -110,34 +110,36 @@ def _paths(values: LocalValues, block: int) -> Iterator[TransferPath]:
             return
         insns = blocks[block].insns
         if edge_after is not None:
-            needs.branch(insns[-1])
+            needed.branch(insns[-1])
         for start in range(len(insns) - 1, -1, -1):
-            if start and insns[start] is not transfer and not needs.includes(insns[start]):
+            if start and insns[start] is not transfer and not needed.includes(insns[start]):
                 continue
             if work > WORK:
                 return
             work += len(insns)
             before = _before(values, block, state, insns[:start])
             if before is not None:
-                piece = _piece(values, block, insns[start:], edge_after)
-                yield TransferPath(before, (piece, *rest))
+                path_block = _path_block(values, block, insns[start:], edge_after)
+                yield TransferPath(before, (path_block, *rest))
         entering = values.entering[block]
         if len(entering) != 1 or values.kinds[entering[0]] is EdgeKind.ACROSS or block == 0:
             return
-        rest = (_piece(values, block, insns, edge_after), *rest)
+        rest = (_path_block(values, block, insns, edge_after), *rest)
         edge_after = values.kinds[entering[0]]
         block = graph.sources[entering[0]]
 
 
-def _piece(
+def _path_block(
     values: LocalValues, block: int, insns: tuple[Insn, ...], after: EdgeKind | None
-) -> PathPiece:
+) -> PathBlock:
     # symbols of the piece must not be those that an earlier part of the block has made
     site = values.order.position[block] + len(values.order.nodes) * len(insns)
-    return PathPiece(insns, site, after)
+    return PathBlock(insns, site, after)
 
 
-def _before(values: LocalValues, block: int, state: State, insns: tuple[Insn, ...]) -> State | None:
+def _before(
+    values: LocalValues, block: int, state: AbstractState, insns: tuple[Insn, ...]
+) -> AbstractState | None:
     """The state after the first instructions of a block."""
     if not insns:
         return state
@@ -145,25 +147,25 @@ def _before(values: LocalValues, block: int, state: State, insns: tuple[Insn, ..
     return run(values.code(insns), state, values.environment, position).fall
 
 
-def _unknown(values: LocalValues, leave: Leave) -> Unknown:
+def _unknown(values: LocalValues, leave: BlockExit) -> UnknownTarget:
     fact = describe(leave.target, leave.state.facts)
     register = entry_register(leave.target >> 32, values.environment.names)
     if register is not None:
         reason = f"the target depends on r{register} as it was when the function was entered"
-        return Unknown(reason, stored=True)
+        return UnknownTarget(reason, stored=True)
     if values.may_be_stored_by_a_call(leave.target):
         reason = "a function that is called stores where the word that is loaded lies"
-        return Unknown(reason, loaded=True, stored=True)
+        return UnknownTarget(reason, loaded=True, stored=True)
     if leave.target >> 32 in values.environment.lost:
         reason = (
             "the word that is loaded may be lost before: a store hits saved words wherever "
             "it goes, or their line of the stack is invalidated"
         )
-        return Unknown(reason, loaded=True, stored=True)
+        return UnknownTarget(reason, loaded=True, stored=True)
     if isinstance(fact, ValueSet) and fact != ANY:
         bounded = fact.size <= LARGEST_TABLE
-        return Unknown(f"the target is one of {fact}", bounded=bounded, stored=True)
-    return Unknown(
+        return UnknownTarget(f"the target is one of {fact}", bounded=bounded, stored=True)
+    return UnknownTarget(
         "the target is not known: it does not come from constants and an index with few values",
         loaded=fact is ANY or isinstance(fact, ValueSet),
     )

@@ -1,7 +1,7 @@
 """Computed jumps whose index is a difference of leading zeros, as in libgcc's division.
 
-Which target is taken depends on the magnitudes of two words that were compared before, and only
-the comparison keeps the difference in its range. So the state at the start of a path is split into
+The target depends on the magnitudes of two compared words, and only the comparison keeps the
+difference in its range. So the state at the start of a path is split into
 cases, each word in 0, 1, 2 to 3, 4 to 7, and so on: all cases together are the state. In each the
 leading zeros are one number; the comparison excludes the cases in which its outcome is another.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from itertools import product
 
+from quoll.abstract_domain.abstract_state import AbstractState
+from quoll.abstract_domain.terms import MASK, RIGID
 from quoll.arm.operation import Operation
-from quoll.domain.abstract_state import State
-from quoll.domain.terms import MASK, RIGID
-from quoll.indirect.tables import Interpreter, Selection, TransferPath, target_of
-from quoll.words.strided_interval import ANY, ValueSet, progression
+from quoll.indirect.tables import PathInterpreter, TargetSelection, TransferPath, target_of
+from quoll.intervals.strided_interval import ANY, ValueSet, progression
 
 __all__ = ["by_magnitude"]
 
@@ -22,7 +22,7 @@ OPERANDS = 2
 CASES = (ValueSet(0, 0, 0), *(progression(1 << n, (2 << n) - 1, 1) for n in range(32)))
 
 
-def by_magnitude(interpreter: Interpreter, path: TransferPath) -> Selection | None:
+def by_magnitude(interpreter: PathInterpreter, path: TransferPath) -> TargetSelection | None:
     """The target in each possible case; None if it is not constant in one of them."""
     symbols = _operands(path)
     if len(symbols) != OPERANDS:
@@ -31,7 +31,7 @@ def by_magnitude(interpreter: Interpreter, path: TransferPath) -> Selection | No
     before = path.state
     for case in product(CASES, repeat=OPERANDS):
         facts = {**before.facts, **dict(zip(symbols, case, strict=True))}
-        chosen = State(before.registers, before.frames, before.globals, before.banks, facts)
+        chosen = AbstractState(before.registers, before.frames, before.globals, before.banks, facts)
         leave = interpreter.follow(path, chosen)
         if leave is None:
             continue
@@ -39,7 +39,7 @@ def by_magnitude(interpreter: Interpreter, path: TransferPath) -> Selection | No
         if target is None:
             return None
         targets.append(target)
-    return Selection(tuple(sorted(set(targets))), None) if targets else None
+    return TargetSelection(tuple(sorted(set(targets))), None) if targets else None
 
 
 def _operands(path: TransferPath) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ def _operands(path: TransferPath) -> tuple[int, ...]:
 
     They may be any words: to split what is known of them already would lose that.
     """
-    insns = (insn for piece in path.pieces for insn in piece.insns)
+    insns = (insn for block in path.blocks for insn in block.insns)
     registers = {i.sources[0] for i in insns if i.operation is Operation.COUNT_LEADING_ZEROS}
     terms = [path.state.term(register) for register in sorted(registers)]
     free = all(t >> 32 >= RIGID and t & MASK == 0 for t in terms)

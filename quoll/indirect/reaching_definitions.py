@@ -1,8 +1,8 @@
 """Where the target of an indirect transfer comes from, along the definitions of registers.
 
-This is asked only in order not to ask for values: a target that is loaded from memory that may be
-written, that a call leaves in a register, or that the caller handed over, is not known by values
-either. Nor is what a call is made through after it lay on the stack during another one: values
+This only saves the value analysis: values do not know a target that is loaded from writable
+memory, returned by a call, or passed by the caller, either. Nor do they know a pointer that lay on
+the stack during another call: values
 keep only saved registers and return addresses there.
 """
 
@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from quoll.arm.insn import LR, PC, SP, Access, Cond, Flow, Insn, Shift
+from quoll.abstract_domain.function_values import CALLEE_SAVED
+from quoll.arm.insn import LR, PC, SP, AccessKind, Condition, ControlFlow, Insn, ShiftKind
 from quoll.arm.operation import Operation
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.discover import falls_through
 from quoll.cfg.transfers import is_call, literal
-from quoll.domain.function_values import CALLEE_SAVED
 from quoll.image.image import Image
 
 __all__ = ["OpaqueOrigin", "OriginKind", "may_decide", "opaque_origin"]
@@ -53,7 +53,7 @@ def opaque_origin(
 
     ``into`` are the edges into each block.
     """
-    return _Origin(cfg, into, image).of_transfer(block)
+    return _DefinitionSearch(cfg, into, image).of_transfer(block)
 
 
 def may_decide(cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> bool:
@@ -66,21 +66,23 @@ def may_decide(cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> bo
     for block in cfg.blocks:
         if any(_stores(insn) for insn in block.insns):
             return True
-        if block.last.flow is not Flow.NEXT and falls_through(block.last):
+        if block.last.flow is not ControlFlow.NEXT and falls_through(block.last):
             conditional.append(block)
     if len(conditional) > 1:
         return True
-    return any(not _Origin(cfg, into, image).is_undecidable(block) for block in conditional)
+    return any(
+        not _DefinitionSearch(cfg, into, image).is_undecidable(block) for block in conditional
+    )
 
 
 def _stores(insn: Insn) -> bool:
     memory = insn.memory
-    stores = memory is not None and memory.access in (Access.STORE, Access.SWAP)
+    stores = memory is not None and memory.access in (AccessKind.STORE, AccessKind.SWAP)
     return stores and memory is not None and memory.base != SP
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Query:
     """What a register holds before the instruction at ``position`` of ``block``.
 
     With ``load`` it is the address less that offset from which something is loaded. ``STACK`` is
@@ -95,12 +97,12 @@ class _Asked:
     left: EdgeKind | None = None
 
 
-class _Origin:
+class _DefinitionSearch:
     def __init__(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> None:
         self._cfg, self._into, self._image = cfg, into, image
         self._calls = False
-        self._seen: set[tuple[int, int, int | None]] = set()
-        self._pending: list[_Asked] = []
+        self._visited: set[tuple[int, int, int | None]] = set()
+        self._pending: list[_Query] = []
 
     def of_transfer(self, block: Block) -> OpaqueOrigin | None:
         """Why the target of the transfer that ends ``block`` cannot be known, if so."""
@@ -108,42 +110,42 @@ class _Origin:
         self._calls = is_call(block)
         if insn.memory is not None:
             self._loaded(block, last, insn)
-        elif len(insn.sources) == 1 and insn.shift is Shift.NONE and insn.sources[0] != PC:
-            self._pending.append(_Asked(block, last, insn.sources[0], None))
-        return self._answered()
+        elif len(insn.sources) == 1 and insn.shift is ShiftKind.NONE and insn.sources[0] != PC:
+            self._pending.append(_Query(block, last, insn.sources[0], None))
+        return self._result()
 
     def is_undecidable(self, block: Block) -> bool:
         """Whether ``block`` ends with a choice by equality, and nothing is known of the word."""
         last = block.last
-        if last.cond not in (Cond.EQ, Cond.NE):
+        if last.cond not in (Condition.EQ, Condition.NE):
             return False
         for index in range(len(block.insns) - 2, -1, -1):
             insn = block.insns[index]
             if insn.sets_flags:
-                plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
+                plain = len(insn.sources) == 1 and insn.shift is ShiftKind.NONE
                 if insn.operation is not Operation.COMPARE or insn.conditional or not plain:
                     return False
-                self._pending.append(_Asked(block, index, insn.sources[0], None))
-                return self._answered() is not None
+                self._pending.append(_Query(block, index, insn.sources[0], None))
+                return self._result() is not None
         return False
 
-    def _answered(self) -> OpaqueOrigin | None:
+    def _result(self) -> OpaqueOrigin | None:
         while self._pending:
-            reason = self._answer(self._pending.pop())
+            reason = self._resolve(self._pending.pop())
             if reason is not None:
                 return reason
         return None
 
-    def _answer(self, asked: _Asked) -> OpaqueOrigin | None:
-        block, register = asked.block, asked.register
-        for index in range(asked.position - 1, -1, -1):
+    def _resolve(self, query: _Query) -> OpaqueOrigin | None:
+        block, register = query.block, query.register
+        for index in range(query.position - 1, -1, -1):
             insn = block.insns[index]
-            if insn is block.last and asked.left is EdgeKind.FALLTHROUGH and _skipped(insn):
+            if insn is block.last and query.left is EdgeKind.FALLTHROUGH and _skipped(insn):
                 continue
-            if _may_tell(insn, register) and not _differ(block, index, asked.left):
+            if _may_tell(insn, register) and not _differ(block, index, query.left):
                 return None
             if register in insn.writes:
-                return self._defined(asked, index, insn)
+                return self._defined(query, index, insn)
         if block.index == 0 and register == LR:
             return None
         if block.index == 0:
@@ -153,42 +155,42 @@ class _Origin:
             before = self._cfg.blocks[edge.src]
             if edge.kind is EdgeKind.ACROSS and register not in CALLEE_SAVED:
                 return OpaqueOrigin(OriginKind.CALL, self._image.place(before.last.addr))
-            if (edge.src, register, asked.load) not in self._seen:
-                self._seen.add((edge.src, register, asked.load))
+            if (edge.src, register, query.load) not in self._visited:
+                self._visited.add((edge.src, register, query.load))
                 end = len(before.insns)
-                self._pending.append(_Asked(before, end, register, asked.load, edge.kind))
+                self._pending.append(_Query(before, end, register, query.load, edge.kind))
         return None
 
-    def _defined(self, asked: _Asked, index: int, insn: Insn) -> OpaqueOrigin | None:
-        """Why what ``insn`` puts into the register cannot be known, if so."""
+    def _defined(self, query: _Query, index: int, insn: Insn) -> OpaqueOrigin | None:
+        """The reason why the result of ``insn`` is unknown, if so."""
         if insn.memory is not None:
             constant = literal(self._image, insn)
             if constant is None:
-                if asked.register in insn.transfers:
-                    self._loaded(asked.block, index, insn)
-            elif asked.load is not None:
-                return self._written((constant + asked.load) & 0xFFFFFFFF)
+                if query.register in insn.transfers:
+                    self._loaded(query.block, index, insn)
+            elif query.load is not None:
+                return self._written((constant + query.load) & 0xFFFFFFFF)
             return None
-        plain = len(insn.sources) == 1 and insn.shift is Shift.NONE
+        plain = len(insn.sources) == 1 and insn.shift is ShiftKind.NONE
         if plain and insn.sources[0] not in (PC, SP):
             if insn.operation is Operation.MOVE:
-                self._pending.append(_Asked(asked.block, index, insn.sources[0], asked.load))
+                self._pending.append(_Query(query.block, index, insn.sources[0], query.load))
             elif insn.operation in CHANGED_BY_CONSTANT:
-                self._pending.append(_Asked(asked.block, index, insn.sources[0], None))
+                self._pending.append(_Query(query.block, index, insn.sources[0], None))
         return None
 
     def _loaded(self, block: Block, index: int, insn: Insn) -> None:
-        """What a load gives depends on its address."""
+        """The result of a load depends on its address."""
         memory = insn.memory
         assert memory is not None
         if insn.operation is not Operation.LOAD_WORD or memory.index is not None:
             return
         if memory.base == SP and self._calls:
-            self._pending.append(_Asked(block, index, STACK, None))
+            self._pending.append(_Query(block, index, STACK, None))
         elif memory.base not in (None, PC, SP):
             assert memory.base is not None
             offset = memory.displacement if memory.pre_indexed else 0
-            self._pending.append(_Asked(block, index, memory.base, offset))
+            self._pending.append(_Query(block, index, memory.base, offset))
 
     def _written(self, addr: int) -> OpaqueOrigin | None:
         if self._image.constant(addr, WORD) is not None:
@@ -198,7 +200,7 @@ class _Origin:
 
 def _skipped(last: Insn) -> bool:
     """Whether the block goes on after ``last`` only if its condition is false."""
-    return last.flow is Flow.INDIRECT and last.conditional
+    return last.flow is ControlFlow.INDIRECT and last.conditional
 
 
 def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
@@ -207,9 +209,11 @@ def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
     That a word is not some other one leaves it as unknown as it was.
     """
     last = block.last
-    if last.flow is not Flow.JUMP or any(insn.sets_flags for insn in block.insns[index + 1 :]):
+    if last.flow is not ControlFlow.JUMP or any(
+        insn.sets_flags for insn in block.insns[index + 1 :]
+    ):
         return False
-    different = {EdgeKind.TAKEN: Cond.NE, EdgeKind.FALLTHROUGH: Cond.EQ}
+    different = {EdgeKind.TAKEN: Condition.NE, EdgeKind.FALLTHROUGH: Condition.EQ}
     return (
         left is not None
         and block.insns[index].operation is Operation.COMPARE
@@ -223,6 +227,6 @@ def _may_tell(insn: Insn, register: int) -> bool:
     A comparison with another register may be one with an address.
     """
     if register == STACK:
-        return insn.memory is not None and insn.memory.access in (Access.STORE, Access.SWAP)
+        return insn.memory is not None and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)
     compared = insn.sources if insn.operation is Operation.COMPARE else ()
     return len(compared) == 2 and register in compared

@@ -1,8 +1,8 @@
-"""What values say of the transfers of one function, as far as it is known.
+"""Values at the transfers of one function, as far as it is explored.
 
 Each claim that extraction makes from the form of the code is checked here: that a return loads
-the return address, that a jump to a function leaves sp and lr as they were, and which registers
-a function gives back.
+the return address, that a jump to a function leaves sp and lr as they were, and which registers a
+function preserves.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, SP, Flow, Insn
+from quoll.abstract_domain.abstract_state import MODE
+from quoll.abstract_domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
+from quoll.abstract_domain.resumption import restored, resumed_code
+from quoll.abstract_domain.terms import describe, entry_symbol, plain
+from quoll.arm.insn import LR, SP, ControlFlow, Insn
 from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import TransferEffect, callee_at, is_call
-from quoll.domain.abstract_state import MODE
-from quoll.domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
-from quoll.domain.resumption import restored, resumed_code
-from quoll.domain.terms import describe, entry_symbol, plain
 from quoll.errors import WcetError
-from quoll.facts.contract import STANDARD, Contract
+from quoll.facts.contract import STANDARD, CallContract
 from quoll.image.image import Image
-from quoll.indirect.by_values import Resolution, resolve
+from quoll.indirect.by_values import TransferResolution, resolve
 from quoll.indirect.reaching_definitions import OpaqueOrigin, opaque_origin
 
-__all__ = ["Confirmed", "Confirmer", "Doubt", "Ending"]
+__all__ = ["FunctionConfirmation", "ReturnConfirmer", "TransferValues", "UnresolvedReason"]
 
-GIVEN_BACK = (*CALLEE_SAVED, LR)
+PRESERVED = (*CALLEE_SAVED, LR)
 TIMES = 16  # that what a function leaves may weaken before it is taken to store all over
 WAYS_BACK = 2  # of an interval of two words both are members
 SUPERVISOR = 0x13  # bits of the processor mode
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class UnresolvedReason:
     """Why a transfer is not understood."""
 
     reason: str
@@ -47,34 +47,34 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What values say of a block that ends with a transfer.
+class TransferValues:
+    """The values at the transfer that ends a block.
 
-    ``kept``: the registers, of those saved by callees and lr, that are as they were at entry.
+    ``preserved``: the registers, of those saved by callees and lr, that are as they were at entry.
     ``effect``: what an undecided transfer does, and whether it is a call. ``link``: the words that
     lr holds then, addresses of code; None if that is not known.
     """
 
-    kept: frozenset[int]
-    effect: tuple[TransferEffect, bool] | Doubt | None
+    preserved: frozenset[int]
+    effect: tuple[TransferEffect, bool] | UnresolvedReason | None
     link: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class FunctionConfirmation:
     """The values in one function, as far as extraction needs them.
 
-    ``left`` says where the function stores. ``assumptions`` are the named ones that all this rests
-    on (rule 1).
+    ``left`` says where the function stores. ``assumptions`` are the named ones that all this
+    depends on (rule 1).
     """
 
-    endings: Mapping[int, Ending]  # by block: undecided transfers, returns and tail calls
-    left: Contract
+    endings: Mapping[int, TransferValues]  # by block: undecided transfers, returns and tail calls
+    left: CallContract
     assumptions: frozenset[Assumption]
 
 
-class Confirmer:
-    """Computes values, function by function; what functions leave is shared.
+class ReturnConfirmer:
+    """Computes values and contracts, function by function.
 
     A contract starts as that of the procedure call standard, without stores into callers' frames,
     and only weakens: the greatest fixed point, in which each function is right if the ones that
@@ -84,20 +84,20 @@ class Confirmer:
     def __init__(self, image: Image) -> None:
         self._image = image
         self._code = BlockCode()
-        self._contracts: dict[int, Contract] = {}
-        self._of_any: dict[tuple[int, ...], Contract] = {}  # calls through tables have the same
+        self._contracts: dict[int, CallContract] = {}
+        self._of_any: dict[tuple[int, ...], CallContract] = {}  # calls through tables have the same
         self._weakened: Counter[int] = Counter()  # by function, how often that was
         self.modes: dict[int, int] = {}  # in which functions are entered, where that is assumed
 
-    def __call__(self, cfg: Cfg, undecided: Set[int]) -> Confirmed | str:
+    def __call__(self, cfg: Cfg, undecided: Set[int]) -> FunctionConfirmation | str:
         """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
         try:
             values = self._values(cfg)
         except WcetError as fault:
             return str(fault)
         endings = {
-            block.index: Ending(
-                frozenset(r for r in GIVEN_BACK if _holds(values, block.index, r)),
+            block.index: TransferValues(
+                frozenset(r for r in PRESERVED if _holds(values, block.index, r)),
                 _effect(values, block.index) if block.last.addr in undecided else None,
                 _link(values, block.index) if block.calls else None,
             )
@@ -110,7 +110,7 @@ class Confirmer:
             spilled = self._through_spilled_tables(cfg, endings)
             endings |= {index: ending for index, (ending, _) in spilled.items()}
             assumptions |= {assumption for _, assumption in spilled.values()}
-        return Confirmed(endings, left, assumptions)
+        return FunctionConfirmation(endings, left, assumptions)
 
     def resumed(self, cfg: Cfg, sites: Set[int]) -> dict[int, frozenset[int]]:
         """Where the exception returns at ``sites`` go on, if they surely do so in this program."""
@@ -135,17 +135,17 @@ class Confirmer:
             self._code,
             self.contract_of_any,
             mode=self.modes.get(cfg.entry),
-            keeps_tables=keeps_tables,
+            retain_tables=keeps_tables,
         )
 
     def _through_spilled_tables(
-        self, cfg: Cfg, endings: Mapping[int, Ending]
-    ) -> dict[int, tuple[Ending, Assumption]]:
+        self, cfg: Cfg, endings: Mapping[int, TransferValues]
+    ) -> dict[int, tuple[TransferValues, Assumption]]:
         """Jumps through tables whose address was spilled to the stack, with their assumptions."""
         unknown = [
             index
             for index, ending in endings.items()
-            if isinstance(ending.effect, Doubt)
+            if isinstance(ending.effect, UnresolvedReason)
             and not (ending.effect.dead or cfg.blocks[index].returns or is_call(cfg.blocks[index]))
         ]
         if not unknown:
@@ -154,50 +154,50 @@ class Confirmer:
         found = {}
         for index in unknown:
             effect, last = _effect(values, index), cfg.blocks[index].last
-            if isinstance(effect, Doubt) or effect[0].table is None or effect[1]:
+            if isinstance(effect, UnresolvedReason) or effect[0].table is None or effect[1]:
                 continue
             text = SPILLED_TABLE.of(
                 insn=last.text,
                 place=self._image.place(last.addr),
                 table=self._image.place(effect[0].table),
             )
-            found[index] = Ending(endings[index].kept, effect), text
+            found[index] = TransferValues(endings[index].preserved, effect), text
         return found
 
-    def contract(self, entry: int) -> Contract:
-        """What the function at ``entry`` leaves, as far as it is known."""
+    def contract(self, entry: int) -> CallContract:
+        """The contract of the function at ``entry``, as explored so far."""
         return self._contracts.get(entry, STANDARD)
 
-    def contract_of_any(self, entries: tuple[int, ...]) -> Contract:
-        """What can be counted on if any of the functions at ``entries`` is called."""
+    def contract_of_any(self, entries: tuple[int, ...]) -> CallContract:
+        """The common contract of the functions at ``entries``."""
         found = self._of_any.get(entries)
         if found is None:
             left = (STANDARD, *map(self.contract, entries))
-            found = self._of_any[entries] = Contract.of_any(left)
+            found = self._of_any[entries] = CallContract.of_any(left)
         return found
 
-    def left_by(self, cfg: Cfg, confirmed: Confirmed, assumed: Set[int]) -> Contract:
-        """What ``cfg`` leaves: callee-saved registers, sp among them, that every return gives back.
+    def left_by(self, cfg: Cfg, confirmed: FunctionConfirmation, assumed: Set[int]) -> CallContract:
+        """What ``cfg`` leaves: callee-saved registers, sp among them, that every return preserves.
 
-        The returns at ``assumed`` are assumed to give back everything.
+        The returns at ``assumed`` are assumed to preserve everything.
         """
-        kept = CALLEE_SAVED
+        preserved = CALLEE_SAVED
         for block in cfg.blocks:
             if block.last.addr in assumed or not (block.returns or block.tail):
                 continue
-            kept &= confirmed.endings[block.index].kept
+            preserved &= confirmed.endings[block.index].preserved
             if block.tail:
-                kept &= self.contract_of_any(block.calls).preserved
-        return confirmed.left.giving_back(kept)
+                preserved &= self.contract_of_any(block.calls).preserved
+        return confirmed.left.preserving(preserved)
 
-    def note(self, entry: int, left: Contract) -> bool:
-        """Whether the function leaves less than was believed.
+    def note(self, entry: int, left: CallContract) -> bool:
+        """Whether the contract of the function became weaker.
 
         Functions that call one another may hand on an address and add to it each time. What they
         store then grows for ever: after some times all that the address may reach counts as stored.
         """
         before = self.contract(entry)
-        after = Contract.of_any((before, left))
+        after = CallContract.of_any((before, left))
         if after == before:
             return False
         self._of_any.clear()
@@ -206,11 +206,11 @@ class Confirmer:
         return True
 
 
-def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Doubt:
-    """What the indirect transfer ending ``block`` does, and whether it is a call."""
+def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | UnresolvedReason:
+    """The effect of the indirect transfer ending ``block``, and whether it is a call."""
     found = resolve(values, block)
     thumb = values.cfg.blocks[block].last.thumb
-    if not isinstance(found, Resolution):
+    if not isinstance(found, TransferResolution):
         dead = not found.reached
         reason = found.reason if dead else str(_origin(values, block) or found.reason)
         balanced = not dead and _holds(values, block, SP)
@@ -218,7 +218,7 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Do
         switches = not dead and _leaves_stack(values, block)
         stored = balanced and not found.stored
         mode = None if dead else _mode_left(values, block)
-        return Doubt(reason, dead, stored, found.bounded, loaded, switches, mode)
+        return UnresolvedReason(reason, dead, stored, found.bounded, loaded, switches, mode)
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
@@ -249,7 +249,7 @@ def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
     """What lr holds if nothing leads to ``block`` but jumps by ``bl``, and it leaves lr alone."""
     into = [edge for edge in cfg.edges if edge.dst == block]
     sources = [cfg.blocks[edge.src].last for edge in into if edge.kind is EdgeKind.TAKEN]
-    linked = len(sources) == len(into) and all(insn.flow is Flow.CALL for insn in sources)
+    linked = len(sources) == len(into) and all(insn.flow is ControlFlow.CALL for insn in sources)
     alone = not any(LR in insn.writes for insn in cfg.blocks[block].insns[:-1])
     if not (block and linked and alone):
         return None

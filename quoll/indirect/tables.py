@@ -11,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from quoll.arm.insn import LR, Flow, Insn
+from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
+from quoll.abstract_domain.abstract_state import FLAG, AbstractState
+from quoll.abstract_domain.condition import decide
+from quoll.abstract_domain.steps import CompiledBlock
+from quoll.abstract_domain.terms import RIGID, Facts, RotatedTerm, describe, plain
+from quoll.abstract_domain.transfer import BlockExit, BlockOutcome, KnownAddress, run
+from quoll.arm.insn import LR, ControlFlow, Insn
 from quoll.cfg.cfg import EdgeKind
-from quoll.domain.abstract_machine import Environment
-from quoll.domain.abstract_state import FLAG, State
-from quoll.domain.condition import decide
-from quoll.domain.steps import CompiledBlock
-from quoll.domain.terms import RIGID, Facts, Rotated, describe, plain
-from quoll.domain.transfer import Address, BlockOutcome, Leave, run
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = [
     "LARGEST_TABLE",
-    "Interpreter",
-    "PathPiece",
-    "Selection",
+    "PathBlock",
+    "PathInterpreter",
+    "TargetSelection",
     "TransferPath",
     "links",
     "one_of_few",
@@ -39,7 +39,7 @@ LONGEST_INSTRUCTION = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TargetSelection:
     """One target per value of the index, in its order; ``table`` is where the first was read."""
 
     targets: tuple[int, ...]
@@ -52,7 +52,7 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class PathPiece:
+class PathBlock:
     """Instructions of one block; ``after`` is the edge to the next piece, None at the transfer.
 
     ``site`` names the symbols made here: no other piece of the path has it.
@@ -67,51 +67,57 @@ class PathPiece:
 class TransferPath:
     """Code from some place to the transfer, and the state at its start."""
 
-    state: State
-    pieces: tuple[PathPiece, ...]
+    state: AbstractState
+    blocks: tuple[PathBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Interpreter:
+class PathInterpreter:
     """What interpreting a path needs besides the path."""
 
     code: Callable[[tuple[Insn, ...]], CompiledBlock]
-    environment: Environment
+    environment: AnalysisEnvironment
 
     def follow(
-        self, path: TransferPath, state: State, accesses: list[dict[int, Address]] | None = None
-    ) -> Leave | None:
+        self,
+        path: TransferPath,
+        state: AbstractState,
+        accesses: list[dict[int, KnownAddress]] | None = None,
+    ) -> BlockExit | None:
         """Interpret ``path`` from ``state``; None if the transfer is not made.
 
         ``accesses`` collects the addresses of data accesses, piece by piece.
         """
-        for piece in path.pieces:
+        for path_block in path.blocks:
             noting = accesses is not None
-            code = self.code(piece.insns)
-            outcome = run(code, state, self.environment, piece.site, noting=noting)
+            code = self.code(path_block.insns)
+            outcome = run(code, state, self.environment, path_block.site, noting=noting)
             if accesses is not None:
                 accesses.append(outcome.accesses())
-            if piece.after is None:
+            if path_block.after is None:
                 return outcome.leave
-            following = _along(outcome, piece.after)
+            following = _along(outcome, path_block.after)
             if following is None:
                 return None
             state = following
         raise AssertionError("a path ends with a transfer")
 
 
-def _along(outcome: BlockOutcome, edge: EdgeKind) -> State | None:
+def _along(outcome: BlockOutcome, edge: EdgeKind) -> AbstractState | None:
     if edge is EdgeKind.FALLTHROUGH:
         return outcome.fall
     return None if outcome.leave is None else outcome.leave.state
 
 
-def links(insn: Insn, leave: Leave) -> bool:
+def links(insn: Insn, leave: BlockExit) -> bool:
     """Whether lr holds the address after ``insn`` when it transfers control."""
-    return insn.flow is Flow.INDIRECT_CALL or leave.state.term(LR) in (insn.next, insn.next | 1)
+    return insn.flow is ControlFlow.INDIRECT_CALL or leave.state.term(LR) in (
+        insn.next,
+        insn.next | 1,
+    )
 
 
-def target_of(leave: Leave, environment: Environment) -> int | None:
+def target_of(leave: BlockExit, environment: AnalysisEnvironment) -> int | None:
     """The one place that ``leave`` goes to, if that is known; bit 0 is set for Thumb code."""
     words = _words(leave.target, leave.state.facts).exact
     thumb = decide(leave.thumb, leave.state.facts, environment.stacks)
@@ -125,8 +131,8 @@ def _words(term: int, facts: Facts) -> ValueSet:
 
 
 def selected(
-    interpreter: Interpreter, paths: Iterable[tuple[TransferPath, Leave | None]]
-) -> Selection | None:
+    interpreter: PathInterpreter, paths: Iterable[tuple[TransferPath, BlockExit | None]]
+) -> TargetSelection | None:
     """Targets and table, from the shortest path on which something selects among them.
 
     Each path is given with how it ends, None if the transfer is not made.
@@ -134,7 +140,7 @@ def selected(
     An offset loaded from a table selects too, but its interval hides gaps between the entries; so
     a longer path, which includes the load, is better.
     """
-    best: Selection | None = None
+    best: TargetSelection | None = None
     for path, leave in paths:
         found = None if leave is None else _by_index(interpreter, path, leave)
         if found is None:
@@ -146,15 +152,17 @@ def selected(
     return best
 
 
-def _by_index(interpreter: Interpreter, path: TransferPath, leave: Leave) -> Selection | None:
+def _by_index(
+    interpreter: PathInterpreter, path: TransferPath, leave: BlockExit
+) -> TargetSelection | None:
     """Targets and table, if one symbol at the start of ``path`` selects the target."""
     for symbol in _symbols(path.state):
         if leave.target >> 32 == symbol:
             continue  # the target itself: its interval may hold words that no table has
         fact = leave.state.facts.get(symbol, path.state.facts.get(symbol, ANY))
-        members = fact.members if isinstance(fact, Rotated) else plain(fact)
+        members = fact.members if isinstance(fact, RotatedTerm) else plain(fact)
         if members.size <= LARGEST_TABLE:
-            origin = fact.origin if isinstance(fact, Rotated) else 0
+            origin = fact.origin if isinstance(fact, RotatedTerm) else 0
             found = _select(interpreter, path, symbol, [origin + x for x in members])
             if found is not None:
                 return found
@@ -162,8 +170,8 @@ def _by_index(interpreter: Interpreter, path: TransferPath, leave: Leave) -> Sel
 
 
 def one_of_few(
-    interpreter: Interpreter, path: TransferPath, leave: Leave | None
-) -> Selection | None:
+    interpreter: PathInterpreter, path: TransferPath, leave: BlockExit | None
+) -> TargetSelection | None:
     """The members of the interval of the word written, if they are likely to be the targets.
 
     Of two words the interval is the set. More may hide gaps, which only add targets that control
@@ -179,7 +187,7 @@ def one_of_few(
     return _select(interpreter, path, symbol, list(members))
 
 
-def _symbols(state: State) -> list[int]:
+def _symbols(state: AbstractState) -> list[int]:
     """The existential symbols that a state mentions, registers first."""
     found: dict[int, None] = {}
     cells = [*state.frames.values(), *state.globals.values()]
@@ -192,16 +200,16 @@ def _symbols(state: State) -> list[int]:
 
 
 def _select(
-    interpreter: Interpreter, path: TransferPath, symbol: int, indices: Sequence[int]
-) -> Selection | None:
+    interpreter: PathInterpreter, path: TransferPath, symbol: int, indices: Sequence[int]
+) -> TargetSelection | None:
     """The target for each value of ``symbol``; None if one of them is not constant."""
     targets: list[int] = []
-    loads: list[list[dict[int, Address]]] = []
+    loads: list[list[dict[int, KnownAddress]]] = []
     for index in indices:
         facts = {**path.state.facts, symbol: ValueSet.of(index)}
         before = path.state
-        chosen = State(before.registers, before.frames, before.globals, before.banks, facts)
-        accesses: list[dict[int, Address]] = []
+        chosen = AbstractState(before.registers, before.frames, before.globals, before.banks, facts)
+        accesses: list[dict[int, KnownAddress]] = []
         leave = interpreter.follow(path, chosen, accesses)
         if leave is None:
             continue
@@ -210,14 +218,14 @@ def _select(
             return None
         targets.append(constant)
         loads.append(accesses)
-    return Selection(tuple(targets), _table(loads)) if targets else None
+    return TargetSelection(tuple(targets), _table(loads)) if targets else None
 
 
-def _table(loads: list[list[dict[int, Address]]]) -> int | None:
+def _table(loads: list[list[dict[int, KnownAddress]]]) -> int | None:
     """The lowest address of the first load whose address depends on the index."""
-    for piece in range(len(loads[0])):
-        for index in loads[0][piece]:
-            addresses = (accesses[piece].get(index) for accesses in loads)
+    for path_block in range(len(loads[0])):
+        for index in loads[0][path_block]:
+            addresses = (accesses[path_block].get(index) for accesses in loads)
             facts = {address.fact for address in addresses if address is not None}
             exact = [f.exact for f in facts if isinstance(f, ValueSet)]
             addrs = [addr for addr in exact if addr is not None]

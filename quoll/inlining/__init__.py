@@ -3,5 +3,5 @@
 Takes a ``Program`` and an entry; which facts cut it; whether to unroll, or share contexts.
 Gives ``Supergraph``: numbered contexts, nodes, edges and loops.
 Source: Martin, Alt, Wilhelm, Ferdinand, CC 1998.
-Names: expand.expand, supergraph.Supergraph, unroll.unrolled, sharing.Sharing.
+Names: expand.expand, supergraph.Supergraph, unroll.unrolled, sharing.SummarySettings.
 """

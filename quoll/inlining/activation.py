@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from quoll.facts.applied import Guidance
+from quoll.facts.applied import AppliedGuidance
 from quoll.inlining.super_loops import super_loops
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperNode
 
 __all__ = ["Activation", "activation"]
 
@@ -56,19 +56,19 @@ def activation(graph: Supergraph, context: int, most: int) -> Activation | None:
 def _piece(
     graph: Supergraph,
     contexts: tuple[Context, ...],
-    nodes: tuple[Node, ...],
+    nodes: tuple[SuperNode, ...],
     members: list[int],
     start: int,
 ) -> Activation:
     """Of nodes of the graph, which are ``nodes`` of ``contexts`` in the piece."""
     number = {node: i for i, node in enumerate(members)}
-    kept = [
+    inner = [
         graph.edges[i]
         for node in members
         for i in graph.successors[node]
         if graph.edges[i].dst in number
     ]
-    edges = tuple(SuperEdge(number[e.src], number[e.dst], e.kind) for e in kept)
+    edges = tuple(SuperEdge(number[e.src], number[e.dst], e.kind) for e in inner)
     successors: list[list[int]] = [[] for _ in members]
     predecessors: list[list[int]] = [[] for _ in members]
     for index, edge in enumerate(edges):
@@ -85,7 +85,7 @@ def _piece(
             number[start],
             tuple(number[n] for n in members if n in graph.exit_nodes),
             loops,
-            guidance=Guidance(replaced=graph.guidance.replaced),
+            guidance=AppliedGuidance(replaced=graph.guidance.replaced),
         ),
         tuple(members),
         tuple(graph.loop_at[members[loop.header]] for loop in loops),

@@ -11,9 +11,9 @@ from quoll.cfg.cfg import Cfg, Program
 from quoll.image.image import Image
 from quoll.inlining.function_shape import shape_of
 from quoll.inlining.unroll import unrolled
-from quoll.inlining.vivu import Vivu
+from quoll.inlining.vivu import VivuSettings
 
-__all__ = ["Counting", "ExpansionSize"]
+__all__ = ["ContextCounter", "ExpansionSize"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +25,13 @@ class ExpansionSize:
     instructions: int
 
 
-class Counting:
+class ContextCounter:
     """Sizes of the expansions of a program, before anything is left out.
 
     Blocks that are copied to make loops reducible count where loops are unrolled only.
     """
 
-    def __init__(self, program: Program, image: Image, vivu: Vivu) -> None:
+    def __init__(self, program: Program, image: Image, vivu: VivuSettings) -> None:
         self._calls: CallGraph = call_graph(program)
         self._functions = program.functions
         self._vivu = vivu

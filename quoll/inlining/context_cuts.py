@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from quoll.cfg.cfg import EdgeKind
 from quoll.extraction.cuts import cut_of, require_branch
-from quoll.facts import Branch, Facts
-from quoll.facts.applied import Removed
-from quoll.facts.places import find_place
+from quoll.facts import BranchFact, Facts
+from quoll.facts.applied import RemovedEdge
+from quoll.facts.fact_places import find_place
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.trim import without_edges
@@ -23,8 +23,8 @@ def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergr
     """
     dead: dict[int, None] = {}
     no_exits: set[int] = set()
-    removed: dict[Removed, None] = {}
-    for fact in facts.of(Branch):
+    removed: dict[RemovedEdge, None] = {}
+    for fact in facts.of(BranchFact):
         if fact.function is None:
             continue
         cut = cut_of(image, fact)
@@ -38,17 +38,17 @@ def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergr
             dead.update(dict.fromkeys(ways))
             for e in ways:
                 target = graph.nodes[graph.edges[e].dst].block.addr
-                removed[Removed(node.block.last.addr, target, cut.stated)] = None
+                removed[RemovedEdge(node.block.last.addr, target, cut.stated)] = None
             if not fact.taken and n in graph.exits:
                 no_exits.add(n)
-                removed[Removed(node.block.last.addr, None, cut.stated)] = None
+                removed[RemovedEdge(node.block.last.addr, None, cut.stated)] = None
     if not dead and not no_exits:
         return graph
     guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))
     return without_edges(graph, dead, image, no_exits=no_exits, guidance=guidance)
 
 
-def _inside(graph: Supergraph, image: Image, fact: Branch) -> list[bool]:
+def _inside(graph: Supergraph, image: Image, fact: BranchFact) -> list[bool]:
     """Per context: whether it belongs to an invocation that the fact is about."""
     assert fact.function is not None
     (function,) = find_place(image, fact.function, fact.source).addresses

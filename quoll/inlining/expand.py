@@ -1,7 +1,7 @@
 """Building supergraphs: every call site gets its own copy of the callee (VIVU).
 
-Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998); loops are unrolled where that
-is asked for (``quoll.inlining.unroll``). Contexts are made depth first, so that a context's number
+Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998); loops are unrolled on request
+(``quoll.inlining.unroll``). Contexts are made depth first, so that a context's number
 is above that of its caller. A recursive function has as many activations as a fact allows, each in
 a context of its own.
 """
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Block, EdgeKind, Program
 from quoll.errors import ControlFlowError
-from quoll.facts.applied import Guidance, Removed
+from quoll.facts.applied import AppliedGuidance, RemovedEdge
 from quoll.graph.closure import closure
 from quoll.image.image import Image
-from quoll.inlining.function_shape import Shape, shape_of
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
-from quoll.inlining.trim import Draft, refuse_stops, trimmed, without_edges
+from quoll.inlining.function_shape import FunctionShape, shape_of
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperNode
+from quoll.inlining.trim import SupergraphDraft, refuse_stops, trimmed, without_edges
 from quoll.inlining.unroll import unrolled
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 
 __all__ = [
     "Expansion",
@@ -45,13 +45,13 @@ class OpenContext:
     """
 
     index: int
-    shape: Shape
+    shape: FunctionShape
     base: int
     returns: tuple[int, ...] | None
     active: tuple[int, ...]
 
 
-def expand(program: Program, entry: int, image: Image, vivu: Vivu = FULL) -> Supergraph:
+def expand(program: Program, entry: int, image: Image, vivu: VivuSettings = FULL) -> Supergraph:
     """The expansion of ``program`` from the function at ``entry``; bit 0 says nothing here.
 
     A path ends where a block exits, and where the entry function returns. Raises ControlFlowError
@@ -61,7 +61,7 @@ def expand(program: Program, entry: int, image: Image, vivu: Vivu = FULL) -> Sup
     entry &= ~1
     reached = reached_from(program, entry)
     refuse_unresolved(program, reached)
-    refuse_recursion(_part(program, reached), image, program.guidance.depths.keys())
+    refuse_recursion(_reached_program(program, reached), image, program.guidance.depths.keys())
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
     if vivu.unroll:
         shapes = {e: unrolled(shape) for e, shape in shapes.items()}
@@ -71,13 +71,13 @@ def expand(program: Program, entry: int, image: Image, vivu: Vivu = FULL) -> Sup
 class Expansion:
     """Places one context after another."""
 
-    def __init__(self, shapes: dict[int, Shape], guidance: Guidance) -> None:
+    def __init__(self, shapes: dict[int, FunctionShape], guidance: AppliedGuidance) -> None:
         self.shapes, self.guidance = shapes, guidance
         self.bounded = sorted(guidance.depths)
-        self.draft = Draft(guidance=guidance)
-        self.removed: dict[Removed, None] = {}
+        self.draft = SupergraphDraft(guidance=guidance)
+        self.removed: dict[RemovedEdge, None] = {}
 
-    def run(self, entry: int) -> Draft:
+    def run(self, entry: int) -> SupergraphDraft:
         active = tuple(int(f == entry) for f in self.bounded)
         work = [self._enter(Context(None, None, entry), None, active)]
         while work:
@@ -109,8 +109,10 @@ class Expansion:
         opened = OpenContext(len(draft.contexts), shape, len(draft.nodes), returns, active)
         draft.contexts.append(replace(context, nest=shape.nest))
         blocks = shape.cfg.blocks
-        placed = zip(shape.blocks, shape.turns, strict=True)
-        draft.nodes.extend(Node(opened.index, blocks[b], turns) for b, turns in placed)
+        placed = zip(shape.blocks, shape.iterations, strict=True)
+        draft.nodes.extend(
+            SuperNode(opened.index, blocks[b], iterations) for b, iterations in placed
+        )
         return opened
 
     def _place(self, here: OpenContext) -> list[tuple[int, int]]:
@@ -134,7 +136,7 @@ class Expansion:
 
     def _may_end(self, block: Block) -> bool:
         """Whether the path may end in a function that something else stands for."""
-        return any(self.guidance.replaced[callee].ends for callee in block.passes)
+        return any(self.guidance.replaced[callee].exits for callee in block.passes)
 
     def _return(self, src: int, returns: tuple[int, ...]) -> None:
         if self._may_end(self.draft.nodes[src].block):
@@ -148,7 +150,7 @@ class Expansion:
         active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
         depth = self.guidance.depths.get(callee)
         if depth is not None and active[self.bounded.index(callee)] > depth.activations:
-            self.removed |= dict.fromkeys(Removed(site, callee, fact) for fact in depth.facts)
+            self.removed |= dict.fromkeys(RemovedEdge(site, callee, fact) for fact in depth.facts)
             self.draft.cut.add(node)
             return None
         after = tuple(here.base + v for v in here.shape.across[vertex])
@@ -163,7 +165,7 @@ def reached_from(program: Program, entry: int) -> set[int]:
     return closure([entry], lambda f: (c for b in program.functions[f].blocks for c in b.calls))
 
 
-def _part(program: Program, reached: set[int]) -> Program:
+def _reached_program(program: Program, reached: set[int]) -> Program:
     functions = {e: f for e, f in program.functions.items() if e in reached}
     return Program(functions, program.entries)
 

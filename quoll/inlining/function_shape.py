@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 from quoll.cfg.cfg import Cfg, EdgeKind
 from quoll.errors import ControlFlowError
-from quoll.graph.loops import find_loops
-from quoll.graph.node_splitting import Split, TooManyCopies, split_nodes
+from quoll.graph.natural_loops import find_loops
+from quoll.graph.node_splitting import SplitGraph, TooManyCopies, split_nodes
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Nested, Turn
+from quoll.inlining.supergraph import NestedBlock, PeeledIteration
 
-__all__ = ["Shape", "shape_of"]
+__all__ = ["FunctionShape", "shape_of"]
 
 COPIES_PER_BLOCK, COPIES = 8, 64  # limit of copies: this many times the blocks, plus
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FunctionShape:
     """Vertex 0 is the entry. ``blocks[v]`` is the index of v's block in the function."""
 
     cfg: Cfg
@@ -29,11 +29,11 @@ class Shape:
     edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function; ACROSS past bounds
     across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
     callers: tuple[int, ...]  # vertices that call
-    turns: tuple[tuple[Turn, ...], ...]  # vertex -> ``Node.turns``
-    nest: tuple[Nested, ...]  # of every vertex before loops are unrolled, each kind once
+    iterations: tuple[tuple[PeeledIteration, ...], ...]  # vertex -> ``SuperNode.iterations``
+    nest: tuple[NestedBlock, ...]  # of every vertex before loops are unrolled, each kind once
 
 
-def shape_of(cfg: Cfg, image: Image) -> Shape:
+def shape_of(cfg: Cfg, image: Image) -> FunctionShape:
     """The reducible graph of ``cfg``.
 
     Raises ControlFlowError naming the blocks when that would need too many copies.
@@ -60,7 +60,7 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
                     across[src].append(dst)
                 if kind is not EdgeKind.ACROSS or block.passes or not block.calls:
                     edges.append((src, dst, kind))
-    return Shape(
+    return FunctionShape(
         cfg,
         split.origin,
         tuple(edges),
@@ -71,14 +71,14 @@ def shape_of(cfg: Cfg, image: Image) -> Shape:
     )
 
 
-def _split(cfg: Cfg) -> Split:
+def _split(cfg: Cfg) -> SplitGraph:
     successors: list[list[int]] = [[] for _ in cfg.blocks]
     for src, dst in dict.fromkeys((edge.src, edge.dst) for edge in cfg.edges):
         successors[src].append(dst)
     return split_nodes(successors, 0, COPIES + COPIES_PER_BLOCK * len(cfg.blocks))
 
 
-def _nest_of_whole(whole: Cfg, cfg: Cfg, split: Split) -> tuple[Nested, ...]:
+def _nest_of_whole(whole: Cfg, cfg: Cfg, split: SplitGraph) -> tuple[NestedBlock, ...]:
     """Of the ``whole`` function; of what facts leave of it, if its loops are too tangled."""
     try:
         return _nest(whole, _split(whole))
@@ -86,11 +86,11 @@ def _nest_of_whole(whole: Cfg, cfg: Cfg, split: Split) -> tuple[Nested, ...]:
         return _nest(cfg, split)
 
 
-def _nest(cfg: Cfg, split: Split) -> tuple[Nested, ...]:
+def _nest(cfg: Cfg, split: SplitGraph) -> tuple[NestedBlock, ...]:
     headers: list[tuple[int, ...]] = [()] * len(split.origin)
     for loop in find_loops(split.successors, 0):  # outer loops come first
         address = cfg.blocks[split.origin[loop.header]].addr
         for vertex in loop.nodes:
             headers[vertex] = (*headers[vertex], address)
     known = zip((cfg.blocks[b] for b in split.origin), headers, strict=True)
-    return tuple(dict.fromkeys(Nested(*pair) for pair in known))
+    return tuple(dict.fromkeys(NestedBlock(*pair) for pair in known))

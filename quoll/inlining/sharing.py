@@ -1,15 +1,15 @@
 """A function summary: one bound for all calls, where full inlining grows too large.
 
-A function is a *module* when it is called from several contexts, its own inlining has a certain
+A function is *summarised* when it is called from several contexts, its own inlining has a certain
 size, and nothing couples it to its callers: it returns to them, it switches neither stack nor mode
-where the path goes on, and no fact from outside speaks of what is inside. Where a path may end in
+where the path goes on, and no outer fact is about its code. Where a path may end in
 it, one may end after each of its calls: the bound covers both. Its bound from unknown
 values, caches and pipeline then takes its place in every caller, as a fact that replaces a function
 does (rule 2): sound, and looser than inlining, because it knows nothing of its callers.
 
 A recursive function of at most n activations is analysed n times: first without its recursive
 calls, then with the bound found last in their place. So each call stands for one activation less
-than its caller, and the last bound is that of n activations.
+than its caller, and the last bound covers n activations.
 """
 
 from __future__ import annotations
@@ -18,30 +18,34 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
-from quoll.facts import Facts, PathStart, RecursionFact
-from quoll.facts.applied import Depth, Replacement
-from quoll.facts.fact import Stage
-from quoll.facts.places import find_place
+from quoll.facts import Facts, PathStartFact, RecursionFact
+from quoll.facts.applied import FunctionReplacement, RecursionDepth
+from quoll.facts.fact import FactStage
+from quoll.facts.fact_places import find_place
 from quoll.image.image import Image
 
-__all__ = ["NEVER", "Modules", "Sharing", "exceeds", "expansion"]
+__all__ = ["NEVER", "SummaryCandidates", "SummarySettings", "exceeds", "expansion"]
 
-LOCAL = (Stage.EXTRACTION, Stage.VALUES, Stage.LOOP_BOUNDS)  # facts about each place by itself
+LOCAL = (
+    FactStage.EXTRACTION,
+    FactStage.VALUES,
+    FactStage.LOOP_BOUNDS,
+)  # facts about each place by itself
 
 
 @dataclass(frozen=True, slots=True)
-class Sharing:
+class SummarySettings:
     """When to share: above ``contexts`` of the full inlining; modules have ``least`` or more."""
 
     contexts: int = 5_000
     least: int = 24
 
 
-NEVER = Sharing(contexts=1 << 62)
+NEVER = SummarySettings(contexts=1 << 62)
 
 
 def expansion(graph: CallGraph, entry: int) -> Counter[int]:
@@ -65,14 +69,14 @@ class _Coupling:
 
 
 @dataclass(slots=True)
-class Modules:
+class SummaryCandidates:
     """Chooses modules, callees before callers, while ``program`` takes them in."""
 
     program: Program
     entry: int
     image: Image
     facts: Facts
-    sharing: Sharing
+    settings: SummarySettings
     sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, modules left out
     inside: dict[int, frozenset[int]] = field(default_factory=dict)  # functions below, itself too
     replaced: list[int] = field(default_factory=list)
@@ -82,10 +86,10 @@ class Modules:
 
         Each is answered with ``replace_by`` before the next one is drawn, or stays inlined.
         """
-        if self.sharing == NEVER:
+        if self.settings == NEVER:
             return
         graph = call_graph(self.program)
-        if not exceeds(graph, self.entry, self.program.guidance.depths, self.sharing.contexts):
+        if not exceeds(graph, self.entry, self.program.guidance.depths, self.settings.contexts):
             return
         instances = expansion(graph, self.entry)
         self.inside = _inside(graph)
@@ -103,7 +107,7 @@ class Modules:
                 if (
                     function != self.entry
                     and (instances[function] > 1 or len(members) > 1)
-                    and self.sizes[function] >= self.sharing.least
+                    and self.sizes[function] >= self.settings.least
                     and self._is_closed(function, coupled)
                 ):
                     yield function, self.program
@@ -121,7 +125,10 @@ class Modules:
                 continue
             activations = depths[function].activations - (function == self.entry)
             for known in range(activations):
-                yield function, self.program if known else _once(before, function)
+                yield (
+                    function,
+                    self.program if known else _without_recursive_calls(before, function),
+                )
                 if len(self.replaced) == first + known:  # its callers decide: it stays inlined
                     self.program = before
                     self.sizes.pop(function, None)
@@ -130,7 +137,7 @@ class Modules:
             else:
                 return
 
-    def replace_by(self, function: int, replacement: Replacement) -> None:
+    def replace_by(self, function: int, replacement: FunctionReplacement) -> None:
         """Put ``replacement`` in the place of ``function`` in all its callers."""
         guidance = self.program.guidance
         self.program = replace(
@@ -161,7 +168,7 @@ class Modules:
             for insn in block.insns
         }
         for fact in self.facts.facts:
-            if fact.stage in LOCAL and not isinstance(fact, PathStart):
+            if fact.stage in LOCAL and not isinstance(fact, PathStartFact):
                 continue
             if isinstance(fact, RecursionFact):
                 continue
@@ -179,7 +186,7 @@ class Modules:
             yield _Coupling(frozenset(scope), frozenset(places))
 
 
-def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, Depth], most: int) -> bool:
+def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, RecursionDepth], most: int) -> bool:
     """Whether the full inlining of ``entry`` has more than ``most`` contexts."""
     bounded = sorted(depths)
     contexts = 0
@@ -200,7 +207,7 @@ def _components(graph: CallGraph) -> list[frozenset[int]]:
     return list(dict.fromkeys(around.get(f, frozenset({f})) for f in graph.order))
 
 
-def _once(program: Program, function: int) -> Program:
+def _without_recursive_calls(program: Program, function: int) -> Program:
     """``program`` without recursive calls of ``function``."""
     depth = replace(program.guidance.depths[function], activations=1)
     depths = {**program.guidance.depths, function: depth}
@@ -231,7 +238,7 @@ def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
 def _leaves(cfg: Cfg) -> bool:
     """Whether the function changes the mode or the stack, and the path goes on."""
     return any(
-        insn.flow is Flow.EXCEPTION_RETURN or (leaves_mode(insn) and not _only_masks(insn))
+        insn.flow is ControlFlow.EXCEPTION_RETURN or (leaves_mode(insn) and not _only_masks(insn))
         for block in cfg.blocks
         for insn in (block.insns[:-1] if block.exits else block.insns)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quoll.graph.loops import find_loops
+from quoll.graph.natural_loops import find_loops
 from quoll.inlining.supergraph import SuperEdge, SuperLoop
 
 __all__ = ["super_loops"]

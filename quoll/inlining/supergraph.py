@@ -13,12 +13,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.facts.applied import NO_GUIDANCE, Guidance, Replacement
+from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance, FunctionReplacement
 
-__all__ = ["Context", "Nested", "Node", "SuperEdge", "SuperLoop", "Supergraph", "Turn"]
+__all__ = [
+    "Context",
+    "NestedBlock",
+    "PeeledIteration",
+    "SuperEdge",
+    "SuperLoop",
+    "SuperNode",
+    "Supergraph",
+]
 
 
-class Nested(NamedTuple):
+class NestedBlock(NamedTuple):
     """A block of a function and the loops around it: addresses of headers, outermost first."""
 
     block: Block
@@ -37,10 +45,10 @@ class Context:
     parent: int | None
     call_site: int | None  # address of the call instruction in the parent's function
     function: int  # entry address
-    nest: tuple[Nested, ...] = field(default=(), compare=False, repr=False)
+    nest: tuple[NestedBlock, ...] = field(default=(), compare=False, repr=False)
 
 
-class Turn(NamedTuple):
+class PeeledIteration(NamedTuple):
     """The first iteration of a loop, or all others, where they are told apart."""
 
     header: int  # address
@@ -48,15 +56,15 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A block in a context; with virtual unrolling in which turns of the loops around it.
+class SuperNode:
+    """A block in a context; with virtual unrolling in which iterations of the loops around it.
 
-    ``turns``: of the loops of its function, outermost first.
+    ``iterations``: of the loops of its function, outermost first.
     """
 
     context: int
     block: Block
-    turns: tuple[Turn, ...] = ()
+    iterations: tuple[PeeledIteration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ class Supergraph:
     """The expansion of one entry. All cross references are indices into the tuples here."""
 
     contexts: tuple[Context, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[SuperNode, ...]
     edges: tuple[SuperEdge, ...]
     successors: tuple[tuple[int, ...], ...]  # node -> outgoing edge indices
     predecessors: tuple[tuple[int, ...], ...]  # node -> incoming edge indices
@@ -99,7 +107,7 @@ class Supergraph:
     stops: tuple[
         int, ...
     ] = ()  # nodes that control gets to, but to no exit from (``quoll.inlining.trim``)
-    guidance: Guidance = NO_GUIDANCE
+    guidance: AppliedGuidance = NO_GUIDANCE
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> where else to
 
     @cached_property
@@ -132,10 +140,10 @@ class Supergraph:
     def apart(self, loop: SuperLoop) -> int:
         """Iterations that an entry of the source's loop makes before ``loop``: 1 if unrolled."""
         header = self.nodes[loop.header]
-        return int(header.turns[-1:] == (Turn(header.block.addr, False),))
+        return int(header.iterations[-1:] == (PeeledIteration(header.block.addr, False),))
 
-    def passed(self, edge: int) -> tuple[Replacement, ...]:
-        """What is executed along ``edge`` in place of functions that are not looked at.
+    def passed(self, edge: int) -> tuple[FunctionReplacement, ...]:
+        """What is executed along ``edge`` in place of functions that are not examined.
 
         One of them runs. Everything that they may change must be forgotten there (rule 2).
         """

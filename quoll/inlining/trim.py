@@ -1,9 +1,9 @@
-"""Supergraphs without what is on no path from the entry to an exit.
+"""Supergraphs reduced to the paths from the entry to an exit.
 
 Control that gets where no exit can be reached has not left the paths: it stays there, for ever, or
 the path ends there and nobody said so. The first block of such a place stays in the graph as one of
 its ``stops``, for facts and values to exclude it; no bound is given beside one (rule 33). There is
-none where a fact excludes the way on. Nor where values do and nothing goes round: an instruction
+none where a fact excludes the way on. Nor where values do and nothing iterates: an instruction
 all of whose successors are excluded is never executed.
 """
 
@@ -13,27 +13,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quoll.cfg.cfg import EdgeKind
-from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, Missing, MissingKind
-from quoll.facts.applied import NO_GUIDANCE, Guidance
+from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, MissingKind, MissingStatement
+from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
 from quoll.image.image import Image
 from quoll.inlining.super_loops import super_loops
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperNode
 
-__all__ = ["Draft", "nodes_kept", "nodes_to_cycles", "refuse_stops", "trimmed", "without_edges"]
+__all__ = [
+    "SupergraphDraft",
+    "nodes_to_cycles",
+    "refuse_stops",
+    "surviving_nodes",
+    "trimmed",
+    "without_edges",
+]
 
 NAMED = 8  # places named in an error
 NO_END = "from here control gets to no end of a path"
 
 
 @dataclass(slots=True)
-class Draft:
+class SupergraphDraft:
     """A supergraph while it grows."""
 
     contexts: list[Context] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[SuperNode] = field(default_factory=list)
     edges: list[SuperEdge] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
-    guidance: Guidance = NO_GUIDANCE
+    guidance: AppliedGuidance = NO_GUIDANCE
     cut: set[int] = field(default_factory=set)  # nodes that a fact took a way on from
     stops: list[int] = field(default_factory=list)
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
@@ -45,7 +52,7 @@ def without_edges(
     image: Image | None = None,
     *,
     no_exits: Iterable[int] = (),
-    guidance: Guidance | None = None,
+    guidance: AppliedGuidance | None = None,
 ) -> Supergraph:
     """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
 
@@ -55,12 +62,12 @@ def without_edges(
     which otherwise values do. Raises ControlFlowError when no exit is left.
     """
     removed = set(dead)
-    kept = [edge for i, edge in enumerate(graph.edges) if i not in removed]
+    remaining = [edge for i, edge in enumerate(graph.edges) if i not in removed]
     exits = [n for n in graph.exits if n not in set(no_exits)]
-    draft = Draft(
+    draft = SupergraphDraft(
         list(graph.contexts),
         list(graph.nodes),
-        kept,
+        remaining,
         exits,
         guidance or graph.guidance,
         stops=list(graph.stops),
@@ -71,21 +78,21 @@ def without_edges(
     return trimmed(draft, graph.entry, image, lambda lost: nodes_to_cycles(lost, _pairs(draft)))
 
 
-def nodes_kept(whole: Supergraph, part: Supergraph) -> tuple[int, ...] | None:
-    """For each node of ``part``, a trimmed ``whole``, its number there.
+def surviving_nodes(whole: Supergraph, trimmed_graph: Supergraph) -> tuple[int, ...] | None:
+    """For each node of ``trimmed_graph``, a trimmed ``whole``, its number there.
 
     None if it has other nodes.
     """
     number = {id(node): n for n, node in enumerate(whole.nodes)}
-    found = [number.get(id(node)) for node in part.nodes]
+    found = [number.get(id(node)) for node in trimmed_graph.nodes]
     if len(number) < len(whole.nodes):
         return None
-    kept = tuple(n for n in found if n is not None)
-    return kept if len(kept) == len(found) else None
+    surviving = tuple(n for n in found if n is not None)
+    return surviving if len(surviving) == len(found) else None
 
 
 def trimmed(
-    draft: Draft,
+    draft: SupergraphDraft,
     entry: int,
     image: Image | None,
     stays: Callable[[set[int]], set[int]] | None = None,
@@ -114,16 +121,16 @@ def trimmed(
     backward = _backward(draft, [*exits, *before])
     found = _stops(draft, forward, backward, stays)
     stops = sorted({*before, *found})
-    keep = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
-    number = {old: new for new, old in enumerate(keep)}
+    surviving = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
+    number = {old: new for new, old in enumerate(surviving)}
     edges = tuple(
         SuperEdge(number[e.src], number[e.dst], e.kind)
         for e in draft.edges
         if e.src in number and e.dst in number and e.src not in found
     )
-    contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in keep)
-    successors: list[list[int]] = [[] for _ in keep]
-    predecessors: list[list[int]] = [[] for _ in keep]
+    contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in surviving)
+    successors: list[list[int]] = [[] for _ in surviving]
+    predecessors: list[list[int]] = [[] for _ in surviving]
     for index, edge in enumerate(edges):
         successors[edge.src].append(index)
         predecessors[edge.dst].append(index)
@@ -151,7 +158,7 @@ def trimmed(
 
 
 def _with_left_out(
-    known: Mapping[int, frozenset[int]], nodes: Sequence[Node], edges: Iterable[SuperEdge]
+    known: Mapping[int, frozenset[int]], nodes: Sequence[SuperNode], edges: Iterable[SuperEdge]
 ) -> dict[int, frozenset[int]]:
     """``known`` with where transfers along ``edges``, which are left out, lead, too."""
     found = dict(known)
@@ -162,7 +169,7 @@ def _with_left_out(
     return found
 
 
-def _forward(draft: Draft, entry: int) -> bytearray:
+def _forward(draft: SupergraphDraft, entry: int) -> bytearray:
     """Which nodes are reached from ``entry``."""
     following: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
@@ -170,7 +177,7 @@ def _forward(draft: Draft, entry: int) -> bytearray:
     return _reached(following, [entry])
 
 
-def _backward(draft: Draft, exits: list[int]) -> bytearray:
+def _backward(draft: SupergraphDraft, exits: list[int]) -> bytearray:
     """Which nodes reach one of ``exits``."""
     before: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
@@ -190,7 +197,7 @@ def _reached(following: Sequence[Sequence[int]], starts: Sequence[int]) -> bytea
 
 
 def _stops(
-    draft: Draft,
+    draft: SupergraphDraft,
     forward: bytearray,
     backward: bytearray,
     stays: Callable[[set[int]], set[int]] | None,
@@ -206,7 +213,7 @@ def _stops(
     return {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
 
 
-def _pairs(draft: Draft) -> Iterator[tuple[int, int]]:
+def _pairs(draft: SupergraphDraft) -> Iterator[tuple[int, int]]:
     return ((edge.src, edge.dst) for edge in draft.edges)
 
 
@@ -245,7 +252,8 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
         "endless loops of one instruction: path must end at every jump to itself; "
         "if control never gets here: ignore PLACE",
         missing=[
-            Missing(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END) for stop in sorted(stops)
+            MissingStatement(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END)
+            for stop in sorted(stops)
         ],
     )
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError
-from quoll.graph.loops import find_loops
-from quoll.inlining.function_shape import Shape
-from quoll.inlining.supergraph import Turn
+from quoll.graph.natural_loops import find_loops
+from quoll.inlining.function_shape import FunctionShape
+from quoll.inlining.supergraph import PeeledIteration
 
 __all__ = ["unrolled"]
 
@@ -23,7 +23,7 @@ COPIES_PER_BLOCK = 64  # six nested loops
 _Step = tuple[int, EdgeKind | None]  # where to; None: it is where a call returns to
 
 
-def unrolled(shape: Shape) -> Shape:
+def unrolled(shape: FunctionShape) -> FunctionShape:
     """``shape`` with the first iterations of its loops apart; ``turns`` says which vertex is what.
 
     Raises ControlFlowError if that takes more than ``COPIES_PER_BLOCK`` vertices per block.
@@ -43,11 +43,11 @@ def unrolled(shape: Shape) -> Shape:
 class _Unroller:
     """The graph while vertices are added to it."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: FunctionShape) -> None:
         self._shape = shape
         self._most = COPIES_PER_BLOCK * len(shape.cfg.blocks)
         self.blocks = list(shape.blocks)
-        self.turns: list[tuple[Turn, ...]] = [() for _ in shape.blocks]
+        self.iterations: list[tuple[PeeledIteration, ...]] = [() for _ in shape.blocks]
         self.steps: list[list[_Step]] = [[(v, None) for v in after] for after in shape.across]
         for src, dst, kind in shape.edges:
             self.steps[src].append((dst, kind))
@@ -67,16 +67,16 @@ class _Unroller:
         address = self._shape.cfg.blocks[self.blocks[header]].addr
         for v in originals:
             self.blocks.append(self.blocks[v])
-            self.turns.append((Turn(address, False), *self.turns[v]))
+            self.iterations.append((PeeledIteration(address, False), *self.iterations[v]))
             self.steps.append([(copy.get(dst, dst), kind) for dst, kind in self.steps[v]])
         for v in originals:
-            self.turns[v] = (Turn(address, True), *self.turns[v])
+            self.iterations[v] = (PeeledIteration(address, True), *self.iterations[v])
             self.steps[v] = [
                 (copy[header] if dst == header else dst, kind) for dst, kind in self.steps[v]
             ]
         return set(copy.values())
 
-    def shape(self) -> Shape:
+    def shape(self) -> FunctionShape:
         """The result."""
         callers = self._shape.cfg.blocks
         return replace(
@@ -90,5 +90,5 @@ class _Unroller:
             ),
             across=tuple(tuple(dst for dst, kind in steps if kind is None) for steps in self.steps),
             callers=tuple(v for v, block in enumerate(self.blocks) if callers[block].calls),
-            turns=tuple(self.turns),
+            iterations=tuple(self.iterations),
         )

@@ -3,5 +3,5 @@
 Takes a ``Program`` and its image.
 Gives text (summary, disassembly, call graph, loops), JSON, networkx graphs, DOT and GraphML.
 Source: the Graphviz DOT language.
-Names: listing.summary, listing.disassembly, export.program_json, export.to_graphml.
+Names: program_text.summary, program_text.disassembly, export.program_json, export.to_graphml.
 """

@@ -14,11 +14,11 @@ import networkx as nx
 from quoll.assumptions import table
 from quoll.cfg.call_graph import Recursion, recursions
 from quoll.cfg.cfg import Cfg, EdgeKind, Program
-from quoll.graph.loops import Loop
+from quoll.graph.natural_loops import NaturalLoop
 from quoll.image.image import Image
-from quoll.inlining.context_count import Counting
-from quoll.inlining.vivu import FULL, Vivu
-from quoll.listing.listing import function_loops
+from quoll.inlining.context_count import ContextCounter
+from quoll.inlining.vivu import FULL, VivuSettings
+from quoll.listing.program_text import function_loops
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -34,7 +34,7 @@ SCHEMA_VERSION = 3  # of what ``program_json`` gives
 Json = dict[str, object]
 
 
-def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
+def program_json(program: Program, image: Image, vivu: VivuSettings = FULL) -> Json:
     """Everything about ``program`` in plain values; addresses are integers, places text.
 
     Contexts are counted as ``vivu`` has them.
@@ -42,7 +42,7 @@ def program_json(program: Program, image: Image, vivu: Vivu = FULL) -> Json:
     cfgs = list(program.functions.values())
     described = [_function_json(program, cfg, image) for cfg in cfgs]
     loops = sum(len(found) for _, found in described)
-    count = Counting(program, image, vivu)
+    count = ContextCounter(program, image, vivu)
     contexts = {
         program.functions[entry].name: size.contexts if (size := count.of(entry)) else None
         for entry in program.entries
@@ -102,7 +102,9 @@ def _recursion_json(program: Program, recursion: Recursion) -> Json:
     }
 
 
-def _function_json(program: Program, cfg: Cfg, image: Image) -> tuple[Json, tuple[Loop, ...]]:
+def _function_json(
+    program: Program, cfg: Cfg, image: Image
+) -> tuple[Json, tuple[NaturalLoop, ...]]:
     loops, irreducible = function_loops(cfg)
     function: Json = {
         "name": cfg.name,

@@ -1,14 +1,14 @@
-"""Why a function is said never to return: what every way through it ends with.
+"""The reason why a function never returns: the last instruction of each of its paths.
 
 The claim is a greatest fixed point (rule 3): a function returns if some transfer in it was found to
 return, or is not understood. What is left has no such transfer, and each of its ways ends in one of
-the manners that are named here, or goes round for ever. None of them rests on a stack pointer, a
-status word or a register that was loaded: who leaves by these is asked about.
+the manners that are named here, or iterates for ever. None of them depends on a stack pointer, a
+status word or a loaded register: such transfers are unresolved.
 """
 
 from __future__ import annotations
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.image.image import Image
 
@@ -33,18 +33,18 @@ def why_never_returns(program: Program, cfg: Cfg, image: Image) -> str:
     going_on = {edge.src for edge in cfg.edges}
     found: dict[str, int] = {}
     for block in cfg.blocks:
-        for what in _ends(program, block, goes_on=block.index in going_on):
+        for what in _last_instructions(program, block, goes_on=block.index in going_on):
             found.setdefault(what, block.last.addr)
     if not found:
         return ENDLESS
     return "; ".join(f"{what} at {image.place(addr)}" for what, addr in found.items())
 
 
-def _ends(program: Program, block: Block, *, goes_on: bool) -> list[str]:
+def _last_instructions(program: Program, block: Block, *, goes_on: bool) -> list[str]:
     """How control may end in ``block``."""
     found = []
     if block.exits:
-        leaving = block.last.flow is Flow.EXCEPTION_RETURN
+        leaving = block.last.flow is ControlFlow.EXCEPTION_RETURN
         found.append("its path ends by an exception return" if leaving else "its path ends")
     names = [program.functions[c].name for c in block.calls if not program.functions[c].returns]
     found += [f"it calls {name}, which never returns," for name in names]

@@ -1,9 +1,9 @@
 """Whether interrupts are masked, at every node of a supergraph (rules 21 and 33).
 
 ``cps``, ``msr`` to the control field of the CPSR, and the entry itself set bit I. The word of an
-msr is a constant; or a word that ``mrs`` has read, wherever it was kept meanwhile, which says what
-held when it was read; or such a word with the bit set or cleared just before. Otherwise it may say
-either. A state is the set of what may hold: MASKED, UNMASKED or both.
+msr is a constant; or a word that ``mrs`` has read, wherever it was retained meanwhile, which says
+what held when it was read; or such a word with the bit set or cleared just before. Otherwise it may
+say either. A state is the set of what may hold: MASKED, UNMASKED or both.
 
     region: from an instruction that may mask where interrupts may be unmasked, or from an entry,
             to an instruction that surely unmasks, or to the end of the path
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from quoll.arm.immediates import immediate_operand
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import (
     INTERRUPT_MASK,
@@ -26,7 +26,7 @@ from quoll.arm.status import (
     state_change,
     status_written,
 )
-from quoll.values.values import Values
+from quoll.value_analysis.value_results import ValueResults
 
 __all__ = [
     "EITHER",
@@ -41,13 +41,13 @@ __all__ = [
 
 MASKED, UNMASKED = 1, 2
 EITHER = MASKED | UNMASKED
-FEW = 64  # members of a set of words that are looked at one by one
+FEW = 64  # members of a set of words that are analysed one by one
 OFFSET = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class MaskState:
-    """What may hold, and what status words that are kept say, by symbol of the values."""
+    """What may hold, and what status words that are retained say, by symbol of the values."""
 
     may: int
     saved: Mapping[int, int]
@@ -70,7 +70,7 @@ class RegionStart:
     goes_on: bool
 
 
-def mask_states(values: Values, at_entry: int) -> list[MaskState | None]:
+def mask_states(values: ValueResults, at_entry: int) -> list[MaskState | None]:
     """The state at the start of each node; None where control does not get."""
     graph = values.graph
     states: list[MaskState | None] = [None] * len(graph.nodes)
@@ -93,12 +93,12 @@ def mask_states(values: Values, at_entry: int) -> list[MaskState | None]:
 
 
 def regions(
-    values: Values, states: list[MaskState | None], at_entry: int
+    values: ValueResults, states: list[MaskState | None], at_entry: int
 ) -> tuple[list[RegionStart], frozenset[int]]:
     """Where regions start, and the nodes in which one that is under way surely ends."""
     graph = values.graph
     starts: list[RegionStart] = []
-    ends: set[int] = set()
+    exits: set[int] = set()
     for node, state in enumerate(states):
         if state is None:
             continue
@@ -111,17 +111,17 @@ def regions(
             starts.append(RegionStart(node, first, bool(before & MASKED)))
         inside = MaskState(MASKED, state.saved)
         if any(after.may == UNMASKED for insn, after in _through(values, node, inside) if insn):
-            ends.add(node)
+            exits.add(node)
     if at_entry & MASKED:
         state = states[graph.entry]
         assert state is not None
-        goes_on = graph.entry not in ends
+        goes_on = graph.entry not in exits
         starts = [start for start in starts if start.node != graph.entry or not goes_on]
         starts.insert(0, RegionStart(graph.entry, None, goes_on))
-    return starts, frozenset(ends)
+    return starts, frozenset(exits)
 
 
-def left_at_exits(values: Values, states: list[MaskState | None]) -> int:
+def left_at_exits(values: ValueResults, states: list[MaskState | None]) -> int:
     """What may hold where paths end."""
     found = 0
     for node in values.graph.exits:
@@ -134,11 +134,11 @@ def left_at_exits(values: Values, states: list[MaskState | None]) -> int:
 
 def _writes_masks(insn: Insn) -> bool:
     operations = (Operation.CHANGE_STATE, Operation.WRITE_STATUS)
-    return insn.operation in operations or insn.flow is Flow.EXCEPTION_RETURN
+    return insn.operation in operations or insn.flow is ControlFlow.EXCEPTION_RETURN
 
 
 def _through(
-    values: Values, node: int, state: MaskState
+    values: ValueResults, node: int, state: MaskState
 ) -> Iterator[tuple[Insn | None, MaskState]]:
     """The state after each instruction that reads or writes the masks; first that at the start."""
     yield None, state
@@ -167,7 +167,7 @@ def _through(
 
 
 def _written(
-    values: Values,
+    values: ValueResults,
     node: int,
     index: int,
     insn: Insn,
@@ -175,7 +175,7 @@ def _written(
     made: Mapping[int, int],
 ) -> int | None:
     """What may hold after ``insn`` if its condition does; None if it leaves the masks."""
-    if insn.flow is Flow.EXCEPTION_RETURN:  # one that is followed restores bit I (rule 49)
+    if insn.flow is ControlFlow.EXCEPTION_RETURN:  # one that is followed restores bit I (rule 49)
         return None if values.graph.nodes[node].block.exits else MASKED
     change = state_change(insn)
     if change is not None:
@@ -222,12 +222,12 @@ def _union(bits: Iterator[int]) -> int:
     return found or EITHER
 
 
-def _along(values: Values, edge: int, state: MaskState) -> MaskState:
+def _along(values: ValueResults, edge: int, state: MaskState) -> MaskState:
     """After ``edge``, along which symbols change."""
     if not state.saved:
         return state
     found = {}
-    for symbol, term in values.images(edge).items():
+    for symbol, term in values.aliases(edge).items():
         if not term & OFFSET and term >> 32 in state.saved:
             found[symbol] = state.saved[term >> 32]
     return MaskState(state.may, found)

@@ -78,7 +78,7 @@ def may_mask(insn: Insn) -> bool:
 
 def _code(image: Image) -> Iterator[tuple[int, Insn]]:
     """Every executable word, as the instruction set there reads it."""
-    for start, code in _parts(image):
+    for start, code in _code_ranges(image):
         at = 0
         while at < len(code):
             addr = start + at
@@ -100,7 +100,7 @@ def _thumb(image: Image, addr: int) -> bool:
     return function.thumb if function is not None else known is True
 
 
-def _parts(image: Image) -> Iterator[tuple[int, bytes]]:
+def _code_ranges(image: Image) -> Iterator[tuple[int, bytes]]:
     """The executable sections, or segments where there are none, with what the file has of them."""
     for segment in image.segments:
         addr, end = segment.addr, segment.addr + len(segment.data)

@@ -11,7 +11,7 @@ assumption, because most exceptions leave them as they were.
 from __future__ import annotations
 
 from quoll.arm.immediates import immediate_operand
-from quoll.arm.insn import PC, Insn, Shift
+from quoll.arm.insn import PC, Insn, ShiftKind
 from quoll.arm.operation import Operation
 from quoll.arm.status import (
     INTERRUPT_MASK,
@@ -21,22 +21,22 @@ from quoll.arm.status import (
     status_written,
 )
 from quoll.inlining.supergraph import Supergraph
-from quoll.values.values import Values
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.value_results import ValueResults
 
 __all__ = ["may_unmask"]
 
-FEW = 64  # members of a set of words that are looked at one by one
+FEW = 64  # members of a set of words that are analysed one by one
 
 
-def may_unmask(values: Values) -> tuple[int, ...]:
+def may_unmask(values: ValueResults) -> tuple[int, ...]:
     """The instructions after which interrupts may be unmasked and the path goes on, in order."""
     graph = values.graph
     found: set[int] = set()
     words: list[tuple[int, int]] = []  # msr with a word: node and number in its block
     for n, node in enumerate(graph.nodes):
-        ends = n in graph.exits and not graph.successors[n]
-        insns = node.block.insns[:-1] if ends else node.block.insns
+        exits = n in graph.exits and not graph.successors[n]
+        insns = node.block.insns[:-1] if exits else node.block.insns
         for i, insn in enumerate(insns):
             if _enables(insn):
                 found.add(insn.addr)
@@ -65,7 +65,7 @@ def _immediate_masks(insn: Insn) -> bool:
     return value is not None and bool(value & INTERRUPT_MASK)
 
 
-def _known_masked(values: Values, node: int, index: int) -> bool:
+def _known_masked(values: ValueResults, node: int, index: int) -> bool:
     insn = values.graph.nodes[node].block.insns[index]
     if not insn.sources:
         return False
@@ -113,7 +113,7 @@ def _makes(insn: Insn, held: int) -> bool:
     first = bool(insn.sources) and bool(held >> insn.sources[0] & 1)
     value = immediate_operand(insn)
     masks = value is not None and bool(value & INTERRUPT_MASK)
-    plain = insn.shift is Shift.NONE and value is None
+    plain = insn.shift is ShiftKind.NONE and value is None
     match insn.operation:
         case Operation.READ_STATUS:
             return reads_current_status(insn)

@@ -1,12 +1,12 @@
-"""What an interrupt that is pending decides (rule 21).
+"""Branches that a pending interrupt decides (rule 21).
 
 A preemption point reads a device to learn whether an interrupt is pending. While one is, at least
 one of the registers that the platform names reads as non-zero, until the interrupt is taken. Value
 analysis under that assumption tells which branches are then decided; nothing is recognised by the
 form of the code.
 
-The assumption holds from the arrival of the interrupt on. Of a path on which the interrupt has
-arrived, the part that matters begins at the entry, or with the last test that did not see it: the
+The assumption holds from the arrival of the interrupt on. The relevant suffix of a path after the
+arrival begins at the entry, or with the last test that did not see it: the
 *negative* test, which read the device just before.
 """
 
@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from quoll.arm.insn import Access, MemoryAccess
+from quoll.arm.insn import AccessKind, MemoryAccess
 from quoll.errors import ControlFlowError
 from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ValueSet, meet
 from quoll.processes.worker import worker
-from quoll.values.values import Resumed, Values
-from quoll.words.strided_interval import ValueSet, meet
+from quoll.value_analysis.value_results import ResumedValues, ValueResults
 
 __all__ = ["PendingTests", "find_pending_tests"]
 
@@ -43,7 +43,7 @@ class PendingTests:
 
 
 def find_pending_tests(
-    values: Values, registers: Sequence[int], *, parallel: bool = False
+    values: ValueResults, registers: Sequence[int], *, parallel: bool = False
 ) -> PendingTests | None:
     """The tests of ``values.graph``; None if nothing in it reads a register.
 
@@ -100,11 +100,15 @@ class _Case:
     """One of ``registers`` is not 0. ``like``: another such case, done before."""
 
     def __init__(
-        self, values: Values, registers: Sequence[int], register: int, like: _Case | None = None
+        self,
+        values: ValueResults,
+        registers: Sequence[int],
+        register: int,
+        like: _Case | None = None,
     ) -> None:
         self._values, self._registers = values, registers
         known = None if like is None else like.resumed
-        self.resumed: Resumed = values.resumed({register: NON_ZERO}, like=known)
+        self.resumed: ResumedValues = values.resumed({register: NON_ZERO}, like=known)
 
     def start(self, nodes: Sequence[int]) -> _Found:
         """What holds when control may also start at ``nodes``."""
@@ -117,7 +121,7 @@ class _Case:
 class _Cases:
     """The cases of all registers but the first, of which ``first`` is done before, if it is."""
 
-    def __init__(self, values: Values, registers: Sequence[int], first: _Case | None) -> None:
+    def __init__(self, values: ValueResults, registers: Sequence[int], first: _Case | None) -> None:
         self._cases: list[_Case] = []
         for register in registers[1:]:
             like = self._cases[-1] if self._cases else first
@@ -148,11 +152,11 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
     return frozenset(found), seen & reads
 
 
-def _acknowledges(values: Values, registers: Sequence[int]) -> bool:
+def _acknowledges(values: ValueResults, registers: Sequence[int]) -> bool:
     """Whether a store may hit one of ``registers``, of those to known addresses or arrays there."""
     return any(
         insn.memory is not None
-        and insn.memory.access in (Access.STORE, Access.SWAP)
+        and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)
         and _may_hit(values.access(index, i), insn.memory, registers)
         for index, node in enumerate(values.graph.nodes)
         if values.reached(index)

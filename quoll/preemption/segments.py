@@ -8,7 +8,7 @@ takes negative edges only, in the rest none.
     read (copy) -> ... -> negative edge -> rest of the graph, where tests are positive
 
 A segment may start inside a loop. Loops keep their headers, so that a bound of the loop in the
-whole graph (header executions per entry from outside) also bounds what is left of it.
+whole graph (header executions per entry from outside) also bounds the loop in the segment.
 """
 
 from __future__ import annotations
@@ -17,22 +17,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
-from quoll.facts import Facts, PathStart
-from quoll.facts.places import find_place
+from quoll.facts import Facts, PathStartFact
+from quoll.facts.fact_places import find_place
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
+from quoll.intervals.strided_interval import ValueSet
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
-from quoll.values.values import SymbolicAddress, Values
-from quoll.words.strided_interval import ValueSet
+from quoll.value_analysis.value_results import SymbolicAddress, ValueResults
 
-__all__ = ["Segment", "SegmentValues", "from_place", "masked_region", "segments", "undivided"]
+__all__ = [
+    "PendingSegment",
+    "SegmentValues",
+    "from_place",
+    "masked_region",
+    "segments",
+    "undivided",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class PendingSegment:
     """``nodes`` and ``loops`` give the numbers that those of ``graph`` had in the whole graph."""
 
     start: int | None  # address of the block that reads the device; None: the entry
@@ -43,10 +50,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentValues:
-    """What values say of a segment: what they say of the whole graph."""
+    """The values of a segment: the values of the whole graph."""
 
-    values: Values
-    segment: Segment
+    values: ValueResults
+    segment: PendingSegment
 
     def register(self, node: int, register: int) -> ValueSet:
         """What r0 to lr may hold at the start of ``node``."""
@@ -60,7 +67,7 @@ class SegmentValues:
         """The same address relative to a symbol."""
         return self.values.origin(self.segment.nodes[node], insn)
 
-    def images(self, edge: int) -> Mapping[int, int]:
+    def aliases(self, edge: int) -> Mapping[int, int]:
         """How symbols change along an edge; nothing is known where the whole graph has two."""
         taken, whole = self.segment.graph.edges[edge], self.values.graph
         source, target = self.segment.nodes[taken.src], self.segment.nodes[taken.dst]
@@ -69,44 +76,44 @@ class SegmentValues:
             for e in whole.successors[source]
             if whole.edges[e].dst == target and whole.edges[e].kind is taken.kind
         ]
-        return self.values.images(same[0]) if len(same) == 1 else {}
+        return self.values.aliases(same[0]) if len(same) == 1 else {}
 
 
-def undivided(graph: Supergraph) -> Segment:
+def undivided(graph: Supergraph) -> PendingSegment:
     """All of ``graph``: no interrupt is assumed."""
     nodes, loops = range(len(graph.nodes)), range(len(graph.loops))
-    return Segment(None, graph, tuple(nodes), tuple(loops))
+    return PendingSegment(None, graph, tuple(nodes), tuple(loops))
 
 
-def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[Segment, ...]:
+def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[PendingSegment, ...]:
     """The rest of the paths from each place where facts let them start, in every context."""
-    places = [find_place(image, f.place, f.source) for f in facts.of(PathStart)]
+    places = [find_place(image, f.place, f.source) for f in facts.of(PathStartFact)]
     found = []
     for number, node in enumerate(graph.nodes):
         if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
-            builder = _Builder(graph, graph.successors)
+            builder = _SegmentBuilder(graph, graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)
 
 
 def masked_region(
-    graph: Supergraph, start: RegionStart, ends: frozenset[int], image: Image
-) -> Segment:
-    """The paths from ``start`` on that end in a node of ``ends``, or where paths end.
+    graph: Supergraph, start: RegionStart, exits: frozenset[int], image: Image
+) -> PendingSegment:
+    """The paths from ``start`` on that end in a node of ``exits``, or where paths end.
 
     The start is a copy, as it may come again: then the region ends in it, or goes on. It counts
     whole, as do the nodes in which the region ends. Raises ControlFlowError if it never ends.
     """
-    rest = [() if n in ends else edges for n, edges in enumerate(graph.successors)]
-    builder = _Builder(graph, rest)
+    rest = [() if n in exits else edges for n, edges in enumerate(graph.successors)]
+    builder = _SegmentBuilder(graph, rest)
     first = builder.begin(start.node, goes_on=start.goes_on)
-    at_once = not start.goes_on or start.node in graph.exits
-    also = {(n, False) for n in ends} | ({(start.node, True)} if at_once else set())
+    exits_at_start = not start.goes_on or start.node in graph.exits
+    also = {(n, False) for n in exits} | ({(start.node, True)} if exits_at_start else set())
     address = None if start.insn is None else graph.nodes[start.node].block.addr
     return builder.finish(first, address, image, frozenset(also))
 
 
-def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segment]:
+def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterator[PendingSegment]:
     """The segment of the entry, then those of the reads.
 
     A read that no negative edge follows starts none: all that depends on it ends the path.
@@ -115,19 +122,19 @@ def segments(values: Values, tests: PendingTests, image: Image) -> Iterator[Segm
     """
     graph = values.graph
     rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
-    entry = _Builder(graph, rest)
+    entry = _SegmentBuilder(graph, rest)
     yield entry.finish(entry.place(graph.entry), None, image)
     for read in tests.reads:
         test = _test_of(values, tests.negative, read)
         if not test.nodes:
             continue
         _refuse_cycle(graph, test, image)
-        builder = _Builder(graph, rest)
+        builder = _SegmentBuilder(graph, rest)
         yield builder.finish(builder.copy(test, read), graph.nodes[read].block.addr, image)
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
+class _PendingTest:
     """What runs between a read and the negative edges that control comes to first."""
 
     nodes: frozenset[int]
@@ -135,7 +142,7 @@ class _Test:
     negative: frozenset[int]  # edges out of them
 
 
-def _test_of(values: Values, negative: frozenset[int], read: int) -> _Test:
+def _test_of(values: ValueResults, negative: frozenset[int], read: int) -> _PendingTest:
     graph = values.graph
     found = values.resumed({}, negative).start([read])
     live = frozenset(range(len(graph.edges))) - found.dead - negative
@@ -145,10 +152,10 @@ def _test_of(values: Values, negative: frozenset[int], read: int) -> _Test:
         lambda n: (graph.edges[e].src for e in graph.predecessors[n] if e in live),
     )
     inside = (e for n in nodes for e in graph.successors[n] if graph.edges[e].dst in nodes)
-    return _Test(frozenset(nodes), live.intersection(inside), frozenset(taken))
+    return _PendingTest(frozenset(nodes), live.intersection(inside), frozenset(taken))
 
 
-def _refuse_cycle(graph: Supergraph, test: _Test, image: Image) -> None:
+def _refuse_cycle(graph: Supergraph, test: _PendingTest, image: Image) -> None:
     waiting = dict.fromkeys(test.nodes, 0)
     for edge in test.inside:
         waiting[graph.edges[edge].dst] += 1
@@ -169,7 +176,7 @@ def _refuse_cycle(graph: Supergraph, test: _Test, image: Image) -> None:
         )
 
 
-class _Builder:
+class _SegmentBuilder:
     """A segment while it grows: nodes are (number in the whole graph, whether copied)."""
 
     def __init__(self, graph: Supergraph, rest: Sequence[Sequence[int]]) -> None:
@@ -198,7 +205,7 @@ class _Builder:
             self._edge(node, True, edge, False)
         return self.numbers[node, True]
 
-    def copy(self, test: _Test, read: int) -> int:
+    def copy(self, test: _PendingTest, read: int) -> int:
         """Add a copy of ``test`` and what its negative edges lead to; the number of ``read``."""
         for node in sorted(test.nodes):
             self._number(node, True)
@@ -224,7 +231,7 @@ class _Builder:
         start: int | None,
         image: Image,
         also: frozenset[tuple[int, bool]] = frozenset(),
-    ) -> Segment:
+    ) -> PendingSegment:
         """The segment from ``entry``: all that control comes to, and the loops that remain.
 
         Its paths end in the nodes ``also``, too.
@@ -234,25 +241,25 @@ class _Builder:
                 for e in self.rest[node]:
                     self._edge(node, False, self.graph.edges[e], False)
         origin = [node for node, _ in self.numbers]
-        ends = set(self.graph.exits)
+        exit_nodes = set(self.graph.exits)
         exits = [
             n
             for (node, copy), n in self.numbers.items()
-            if (node in ends and not copy) or (node, copy) in also
+            if (node in exit_nodes and not copy) or (node, copy) in also
         ]
-        keep = self._reached(entry, exits, image)
-        number = {old: new for new, old in enumerate(keep)}
+        surviving = self._reached(entry, exits, image)
+        number = {old: new for new, old in enumerate(surviving)}
         edges = tuple(
             SuperEdge(number[e.src], number[e.dst], e.kind)
             for e in self.edges
             if e.src in number and e.dst in number
         )
-        successors: list[list[int]] = [[] for _ in keep]
-        predecessors: list[list[int]] = [[] for _ in keep]
+        successors: list[list[int]] = [[] for _ in surviving]
+        predecessors: list[list[int]] = [[] for _ in surviving]
         for index, edge in enumerate(edges):
             successors[edge.src].append(index)
             predecessors[edge.dst].append(index)
-        nodes = tuple(origin[old] for old in keep)
+        nodes = tuple(origin[old] for old in surviving)
         loops = _loops(self.graph, nodes, edges, predecessors, self._headers(number))
         graph = Supergraph(
             self.graph.contexts,
@@ -266,27 +273,28 @@ class _Builder:
             (),
             self.graph.guidance,
         )
-        return Segment(start, graph, nodes, tuple(index for index, _ in loops))
+        return PendingSegment(start, graph, nodes, tuple(index for index, _ in loops))
 
     def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
-        """What control passes from ``entry`` to an end. None goes round for ever (rule 33).
+        """What control passes from ``entry`` to an end. None iterates for ever (rule 33).
 
         A node that leads to no end and to no cycle is on no path: every way on from it is dead
         while an interrupt is pending.
         """
         pairs = [(e.src, e.dst) for e in self.edges]
         forward = _closed([entry], pairs)
-        kept = forward & _closed(exits, [(dst, src) for src, dst in pairs])
-        stays = nodes_to_cycles(forward - kept, pairs)
-        if stays or entry not in kept:
+        both_ways = forward & _closed(exits, [(dst, src) for src, dst in pairs])
+        stays = nodes_to_cycles(forward - both_ways, pairs)
+        if stays or entry not in both_ways:
             origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
             raise ControlFlowError(
                 "no end of a path is reachable while an interrupt is pending (rule 33)",
                 where=image.place(min(origin[n] for n in stays or {entry})),
-                hint="what waits there until none is pending waits for ever, as interrupts are "
-                "masked; if it is the end of the path, name it with 'path must end at' or --end",
+                hint="a loop that waits there until no interrupt is pending never ends, as "
+                "interrupts are masked; if the path ends there, state it with 'path must end at' "
+                "or --end",
             )
-        return sorted(kept)
+        return sorted(both_ways)
 
     def _headers(self, number: dict[int, int]) -> dict[int, int]:
         """The node of each loop header that is not a copy."""
@@ -312,11 +320,11 @@ def _loops(
     predecessors: list[list[int]],
     headers: dict[int, int],
 ) -> list[tuple[int, SuperLoop]]:
-    """The loops of the whole graph that still go round, with their old numbers.
+    """The loops of the whole graph that still iterate, with their old numbers.
 
-    The copies of nodes of a loop belong to it: they are part of its first turn.
+    The copies of nodes of a loop belong to it: they are part of its first iteration.
     """
-    kept: list[tuple[int, SuperLoop]] = []
+    inside_loops: list[tuple[int, SuperLoop]] = []
     copies: dict[int, list[int]] = {}
     for n, old in enumerate(nodes):
         copies.setdefault(old, []).append(n)
@@ -334,7 +342,7 @@ def _loops(
         if not any(edges[e].src in goes_round for e in backs):
             continue
         entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)
-        new[loop.index] = len(kept)
-        made = SuperLoop(len(kept), header, entries, backs, inside, parent)
-        kept.append((loop.index, made))
-    return kept
+        new[loop.index] = len(inside_loops)
+        made = SuperLoop(len(inside_loops), header, entries, backs, inside, parent)
+        inside_loops.append((loop.index, made))
+    return inside_loops

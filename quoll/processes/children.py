@@ -62,7 +62,7 @@ class TimedOut(Exception):
 
 
 class Died(Exception):
-    """What was run ended without an answer."""
+    """What was run ended without a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _text(handle: int) -> str:
 def apart(work: Callable[[], T], seconds: float | None) -> T:
     """``work()`` in a process of its own; its result is pickled.
 
-    Raises what ``work`` raises, TimedOut after ``seconds``, Died if there is no answer.
+    Raises what ``work`` raises, TimedOut after ``seconds``, Died if there is no result.
     """
     here = os.getpid()
     reader, writer = os.pipe()

@@ -52,7 +52,7 @@ class ForkedCall(Generic[T]):
         os._exit(status)
 
     def result(self) -> T | None:
-        """Wait for the result, which may be asked for once."""
+        """Wait for the result, which may be requested once."""
         child, self._child = self._child, 0
         if not child:
             return None
@@ -81,7 +81,7 @@ class Future(Generic[T]):
         self._call = ForkedCall(lambda: [function()]) if forks else None
 
     def result(self) -> T:
-        """Wait for the result, which may be asked for once.
+        """Wait for the result, which may be requested once.
 
         A process that was forked after ``submit`` makes the call itself.
         """

@@ -33,7 +33,7 @@ class ForkedWorker(Generic[A, B]):
                 self._lines[0].send(argument)
 
     def result(self) -> B:
-        """The result of the last call, which may be asked for once."""
+        """The result of the last call, which may be requested once."""
         if self._lines is not None:
             with suppress(OSError, EOFError):
                 found: B = self._lines[1].recv()
@@ -48,7 +48,7 @@ class ForkedWorker(Generic[A, B]):
 def worker(function: Callable[[A], B], *, worth: bool) -> Iterator[ForkedWorker[A, B]]:
     """Another process that calls ``function``, if it is ``worth`` one and has a processor.
 
-    Inside, each argument is submitted, and then its result is asked for. Arguments and results are
+    Inside, each argument is submitted, and then its result is requested. Arguments and results are
     pickled. Without that process, or when it fails, this process calls ``function`` with all
     arguments, in their order.
     """

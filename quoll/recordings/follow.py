@@ -1,8 +1,8 @@
 """Following a trace: the path of a recorded execution in a supergraph, or an error.
 
-This is the first independent check that no edge is missing: what really ran is looked up in the
-graph, instruction by instruction. A path found here is also what facts and costs are tested on.
-An execution that does what the user's guidance excludes refutes it (rule 2).
+This is the first independent check that no edge is missing: a recorded execution is followed in
+the graph, instruction by instruction. Facts and costs are tested on the paths found here. An
+execution on an excluded path refutes the user's guidance (rule 2).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption
 from quoll.errors import FactsError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["MissingEdge", "RefutedFact", "Visit", "follow", "follow_prefix"]
+__all__ = ["MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
 
 
 class MissingEdge(WcetError):
@@ -44,7 +44,7 @@ def refuted(fact: Assumption | None, but: str, *, where: str, hint: str) -> Refu
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class NodeVisit:
     """A node that was executed, and the edge by which it was left (None: the path ended).
 
     ``start`` is the position of its first instruction in the execution.
@@ -55,15 +55,16 @@ class Visit:
     start: int = 0
 
 
-def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
+def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
     """The path of ``graph`` that executes the instructions at ``pcs``, from entry to an exit.
 
     The path ends at the first exit after which nothing in the graph runs; what the recorder saw
     after that (an idle thread in a privileged mode) is no part of it: the blocks of the path have
     fewer instructions than ``pcs`` then. What runs in a function that a fact replaces is passed
     over, up to where its call returns. Contexts make successors with equal addresses rare;
-    where several nodes fit, all are kept until the execution tells them apart. Raises MissingEdge
-    at the first instruction or edge that the graph does not have, RefutedFact if a fact took it.
+    where several nodes fit, all are retained until the execution tells them apart. Raises
+    MissingEdge at the first instruction or edge that the graph does not have, RefutedFact if a fact
+    took it.
     """
     path = _Follower(graph, image, pcs).run()
     for required in graph.guidance.required:
@@ -79,7 +80,7 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, 
     return path
 
 
-def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[Visit, ...]:
+def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
     """As ``follow``, but as far as the graph has edges for it.
 
     The last visit has no edge, whether the path may end there or the execution goes on elsewhere.
@@ -106,7 +107,7 @@ class _Follower:
         # Per step: node -> (predecessor, edge), and where in the execution the step starts.
         self.trail: list[tuple[dict[int, tuple[int, int]], int]] = []
 
-    def run(self) -> tuple[Visit, ...]:
+    def run(self) -> tuple[NodeVisit, ...]:
         graph, pcs = self.graph, self.pcs
         current: dict[int, tuple[int, int]] = {graph.entry: (-1, -1)}
         at = 0
@@ -114,10 +115,10 @@ class _Follower:
             current = self._executed(current, at)
             self.trail.append((current, at))
             at += len(graph.nodes[next(iter(current))].block.insns)
-            ends = [node for node in current if node in self.exits]
+            exits = [node for node in current if node in self.exits]
             current, after = self._following(current, at)
-            if ends and not current:
-                return self._path(min(ends))
+            if exits and not current:
+                return self._path(min(exits))
             if at == len(pcs):
                 raise self._missing(at, "the execution ends here, where no path may end")
             if not current:
@@ -126,7 +127,7 @@ class _Follower:
                 raise self._missing(at, message)
             at = after
 
-    def so_far(self) -> tuple[Visit, ...]:
+    def so_far(self) -> tuple[NodeVisit, ...]:
         """The path up to where it was lost; empty if it never was in the graph."""
         return self._path(min(self.trail[-1][0])) if self.trail else ()
 
@@ -179,7 +180,7 @@ class _Follower:
         code = self.image.read(pc, 4) or self.image.read(pc, 2)
         if code is None:
             return False
-        return decode(code, pc, self.image.thumb_at(pc) is True).flow is Flow.NEXT
+        return decode(code, pc, self.image.thumb_at(pc) is True).flow is ControlFlow.NEXT
 
     def _executed(
         self, candidates: dict[int, tuple[int, int]], at: int
@@ -224,12 +225,12 @@ class _Follower:
         yield from pairwise(self.pcs[start:])
         yield self.pcs[-1], None
 
-    def _path(self, end: int) -> tuple[Visit, ...]:
+    def _path(self, end: int) -> tuple[NodeVisit, ...]:
         """Walk back from the exit ``end`` in the last step."""
-        node, visits = end, [Visit(end, None, self.trail[-1][1])]
+        node, visits = end, [NodeVisit(end, None, self.trail[-1][1])]
         for (step, _), (_, start) in zip(
             reversed(self.trail[1:]), reversed(self.trail[:-1]), strict=True
         ):
             node, edge = step[node]
-            visits.append(Visit(node, edge, start))
+            visits.append(NodeVisit(node, edge, start))
         return tuple(reversed(visits))

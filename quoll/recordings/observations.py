@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.facts import Fact, RegionFact, UnknownPointsInto
-from quoll.facts.regions import Pointer, Regions
+from quoll.facts import Fact, RegionFact, UnknownPointsIntoFact
+from quoll.facts.regions import MemoryRegions, PointerBounds
 from quoll.image.image import Image
 from quoll.recordings.trace import Execution
 
@@ -34,7 +34,7 @@ class Observation:
 
 
 def observations(
-    regions: Regions,
+    regions: MemoryRegions,
     image: Image,
     execution: Execution,
     unknown: frozenset[int] = frozenset(),
@@ -44,7 +44,7 @@ def observations(
     Stores show read-only regions. A pointer fact is seen where the instruction of its place
     accesses memory through the register with a constant offset; elsewhere a recording does not
     show registers. ``unknown`` are the instructions of accesses that the analysis takes for
-    unknown (``Values.unknown``). Whether memory is cached no recording shows.
+    unknown (``ValueResults.unknown``). Whether memory is cached no recording shows.
     """
     position, low, info = execution.access_words.T
     last, store = low.astype(np.int64) + (info & SIZE) - 1, info > SIZE
@@ -70,7 +70,7 @@ def observations(
 
 
 def _first(
-    fact: RegionFact | UnknownPointsInto,
+    fact: RegionFact | UnknownPointsIntoFact,
     position: Words,
     address: Words,
     about: Flags,
@@ -83,7 +83,9 @@ def _first(
         yield Observation(fact, int(position[row]), int(address[row]), holds)
 
 
-def _pointed(pointer: Pointer, insn: Insn, lowest: Mapping[int, int]) -> Iterator[Observation]:
+def _pointed(
+    pointer: PointerBounds, insn: Insn, lowest: Mapping[int, int]
+) -> Iterator[Observation]:
     """The same of a register, or an address, in executions of one instruction."""
     found: Observation | None = None
     for position, address in lowest.items():

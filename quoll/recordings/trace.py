@@ -1,7 +1,7 @@
 """Recorded executions of a kernel in QEMU: the reader of the recorder's files.
 
-The recorder is ``kernels/recorder/recorder.c``; its opening comment defines the
-file and says exactly what counts as an execution.
+The recorder is ``kernels/recorder/recorder.c``; its opening comment defines the file and the exact
+extent of an execution.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class Trace:
     def without(self, places: Collection[int]) -> Trace:
         """The same, less every execution that ran one of the instructions at ``places``."""
         avoided = np.array(sorted(places), np.uint32)
-        kept = tuple(
+        executions = tuple(
             execution
             for execution in self.executions
             if not np.isin(avoided, np.frombuffer(execution.pcs, np.uint32)).any()
         )
-        return Trace(self.low, self.high, self.vectors, kept)
+        return Trace(self.low, self.high, self.vectors, executions)
 
     @staticmethod
     def read(path: Path) -> Trace:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from quoll.arm.addressing import list_change
-from quoll.arm.insn import PC, Access, Cond, Insn, MemoryAccess, Shift
+from quoll.arm.insn import PC, AccessKind, Condition, Insn, MemoryAccess, ShiftKind
 from quoll.semantics.ops import FLAGS, C, N, Op, OpCode, Space, V, Var, Z, const, general, temp
 
-__all__ = ["Builder"]
+__all__ = ["OpsBuilder"]
 
 
-class Builder:
+class OpsBuilder:
     """Appends ops; temporaries are numbered from ``first`` on."""
 
     def __init__(self, first: int = 0) -> None:
@@ -49,9 +49,9 @@ class Builder:
                     self._count = var.offset + first + 1
             self.ops.append(_shifted(op, first, start) if first or start else op)
 
-    def guard(self, cond: Cond) -> int | None:
+    def guard(self, cond: Condition) -> int | None:
         """Skip to a label still to be set when ``cond`` (A8.3) fails; the op to set it in."""
-        if cond is Cond.AL:
+        if cond is Condition.AL:
             return None
         self.emit(OpCode.CBRANCH, None, const(0), self._failed(cond))
         return len(self.ops) - 1
@@ -62,21 +62,21 @@ class Builder:
             op = self.ops[guard]
             self.ops[guard] = Op(op.code, None, (const(len(self.ops)), *op.ins[1:]))
 
-    def _failed(self, cond: Cond) -> Var:
-        opposite = Cond(cond ^ 1)
+    def _failed(self, cond: Condition) -> Var:
+        opposite = Condition(cond ^ 1)
         if opposite in _FLAG:
             return _FLAG[opposite]
         if cond in _FLAG:
             return self.value(OpCode.BOOL_NEGATE, _FLAG[cond], size=1)
-        if cond in (Cond.HI, Cond.LS):
+        if cond in (Condition.HI, Condition.LS):
             clear = self.value(OpCode.BOOL_NEGATE, C, size=1)
             lower = self.value(OpCode.BOOL_OR, clear, Z, size=1)
-            return self._unless(cond is Cond.LS, lower)
+            return self._unless(cond is Condition.LS, lower)
         less = self.value(OpCode.BOOL_XOR, N, V, size=1)
-        if cond in (Cond.GE, Cond.LT):
-            return self._unless(cond is Cond.LT, less)
+        if cond in (Condition.GE, Condition.LT):
+            return self._unless(cond is Condition.LT, less)
         less = self.value(OpCode.BOOL_OR, less, Z, size=1)
-        return self._unless(cond is Cond.LE, less)
+        return self._unless(cond is Condition.LE, less)
 
     def _unless(self, negate: bool, flag: Var) -> Var:
         return self.value(OpCode.BOOL_NEGATE, flag, size=1) if negate else flag
@@ -101,7 +101,7 @@ class Builder:
         if memory.index is None:
             return const(memory.displacement)
         index = self.register(memory.index, insn)
-        if memory.shift is Shift.NONE:
+        if memory.shift is ShiftKind.NONE:
             return index
         if memory.lsl:
             return self.value(OpCode.INT_LEFT, index, const(memory.scale_shift))
@@ -118,16 +118,16 @@ class Builder:
         loaded = []
         for number in range(memory.count):
             place = self.value(OpCode.INT_ADD, lowest, const(number * memory.size))
-            if memory.access is Access.LOAD:
+            if memory.access is AccessKind.LOAD:
                 loaded.append(self.value(OpCode.LOAD, place, size=memory.size))
-            elif memory.access is Access.STORE:
+            elif memory.access is AccessKind.STORE:
                 value = self.fresh(memory.size)
                 self.unknown(value)
                 self.emit(OpCode.STORE, None, place, value)
         return loaded
 
 
-_FLAG = {Cond.EQ: Z, Cond.CS: C, Cond.MI: N, Cond.VS: V}
+_FLAG = {Condition.EQ: Z, Condition.CS: C, Condition.MI: N, Condition.VS: V}
 
 
 def _shifted(op: Op, first: int, start: int) -> Op:

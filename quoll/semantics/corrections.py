@@ -1,4 +1,4 @@
-"""Where the SLEIGH specification is wrong, and what is used instead. Each row has its test."""
+"""Corrections of mistakes in the SLEIGH specification. Each row has its test."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from quoll.arm.addressing import is_block_transfer
 from quoll.arm.architecture import computes_pc
-from quoll.arm.insn import LR, PC, Access, Cond, Flow, Insn, MemoryAccess
-from quoll.semantics.build import Builder
+from quoll.arm.insn import LR, PC, AccessKind, Condition, ControlFlow, Insn, MemoryAccess
+from quoll.semantics.build import OpsBuilder
 from quoll.semantics.ops import C, N, Op, OpCode, Q, Var, Z, const, general
 from quoll.semantics.pcode import translate
 from quoll.semantics.system import unknown_results
@@ -31,19 +31,19 @@ class Correction:
 
 def unconditional(insn: Insn) -> bytes:
     """The encoding of ``insn`` with the condition AL; IT conditions are in no encoding."""
-    if insn.thumb or insn.cond is Cond.AL:
+    if insn.thumb or insn.cond is Condition.AL:
         return insn.raw
     return insn.raw[:3] + bytes([insn.raw[3] & 15 | ARM_ALWAYS])
 
 
 def _returns_to_link(insn: Insn) -> bool:
-    is_thumb_form = insn.thumb and insn.size == 4 and insn.flow is Flow.EXCEPTION_RETURN
+    is_thumb_form = insn.thumb and insn.size == 4 and insn.flow is ControlFlow.EXCEPTION_RETURN
     return (is_thumb_form and insn.memory is None) or insn.text.startswith("eret")
 
 
 def _to_link(insn: Insn) -> list[Op]:
     amount = insn.raw[2] if insn.thumb else 0
-    build = Builder()
+    build = OpsBuilder()
     target = build.value(OpCode.INT_SUB, general(LR), const(amount))
     build.emit(OpCode.GOTO, None, target, const(0, 1))
     return build.ops
@@ -56,7 +56,7 @@ def _by_way_of_register(insn: Insn) -> list[Op]:
     ops = translate(word.to_bytes(4, "little"), False, insn.addr)
     if ops is None:
         return unknown_results(insn)
-    build = Builder()
+    build = OpsBuilder()
     target = build.fresh()
     build.append(ops)
     found = {general(free): target}
@@ -103,7 +103,7 @@ def _with_shifter_carry(insn: Insn) -> list[Op]:
     ops = translate(insn.raw, True, insn.addr)
     if ops is None or PC in insn.sources:  # UNPREDICTABLE with the pc (A8.8.9 and others)
         return unknown_results(insn)
-    build = Builder()
+    build = OpsBuilder()
     carry = _shifter_carry(build, insn)
     build.append([op for op in ops if op.out != C])
     if carry is not None:
@@ -111,7 +111,7 @@ def _with_shifter_carry(insn: Insn) -> list[Op]:
     return build.ops
 
 
-def _shifter_carry(build: Builder, insn: Insn) -> Var | None:
+def _shifter_carry(build: OpsBuilder, insn: Insn) -> Var | None:
     """The carry out of the shifter (A8.4.1, A6.3.2), None if it is C itself."""
     first, second = (int.from_bytes(insn.raw[n : n + 2], "little") for n in (0, 2))
     amount = second >> 10 & 0x1C | second >> 6 & 3
@@ -143,7 +143,7 @@ def _thumb_shift_by_word(insn: Insn) -> bool:
 def _shifted_out(insn: Insn) -> list[Op]:
     if PC in insn.sources or PC in insn.writes:  # UNPREDICTABLE (A8.8.96)
         return unknown_results(insn)
-    build = Builder()
+    build = OpsBuilder()
     carry = _shifter_carry(build, insn)
     (destination,) = insn.writes
     build.emit(OpCode.COPY, general(destination), const(0))
@@ -170,7 +170,7 @@ def _arm_sum_of_products(insn: Insn) -> bool:
 
 def _sum_of_products(insn: Insn) -> list[Op]:
     """Products of the signed halves, crosswise for smuadx (A8.8.180)."""
-    build = Builder()
+    build = OpsBuilder()
     first, second = (build.value(OpCode.COPY, general(r)) for r in insn.sources)
     halves = [_signed_halves(build, word) for word in (first, second)]
     if insn.mnemonic == "smuadx":
@@ -183,7 +183,7 @@ def _sum_of_products(insn: Insn) -> list[Op]:
     return build.ops
 
 
-def _signed_halves(build: Builder, word: Var) -> list[Var]:
+def _signed_halves(build: OpsBuilder, word: Var) -> list[Var]:
     low = build.value(OpCode.SUBPIECE, word, const(0), size=2)
     return [build.value(OpCode.INT_SEXT, low), build.value(OpCode.INT_SRIGHT, word, const(16))]
 
@@ -197,12 +197,12 @@ def access_ops(insn: Insn) -> list[Op]:
     memory = insn.memory
     if memory is None or memory.base is None:
         raise ValueError(f"{insn.text} is no plain access")
-    build = Builder()
+    build = OpsBuilder()
     lowest, moved = build.address(insn, memory)
     loaded = []
     for number, register in enumerate(insn.transfers):
         place = build.value(OpCode.INT_ADD, lowest, const(number * memory.size))
-        if memory.access is Access.LOAD:
+        if memory.access is AccessKind.LOAD:
             loaded.append((register, _load(build, insn, memory, place)))
         else:
             _store(build, insn, memory, place, register)
@@ -220,7 +220,7 @@ def access_ops(insn: Insn) -> list[Op]:
     return build.ops
 
 
-def _load(build: Builder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
+def _load(build: OpsBuilder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
     value = build.value(OpCode.LOAD, place, size=memory.size)
     if memory.size == 4:
         return value
@@ -228,7 +228,7 @@ def _load(build: Builder, insn: Insn, memory: MemoryAccess, place: Var) -> Var:
     return build.value(OpCode.INT_SEXT if signed else OpCode.INT_ZEXT, value)
 
 
-def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, register: int) -> None:
+def _store(build: OpsBuilder, insn: Insn, memory: MemoryAccess, place: Var, register: int) -> None:
     unknown = register == memory.base and _stores_unknown_base(insn)
     value = build.value(OpCode.UNKNOWN) if unknown else build.register(register, insn)
     if memory.size < 4:
@@ -236,7 +236,7 @@ def _store(build: Builder, insn: Insn, memory: MemoryAccess, place: Var, registe
     build.emit(OpCode.STORE, None, place, value)
 
 
-def _write_back(build: Builder, insn: Insn, memory: MemoryAccess, base: int, moved: Var) -> None:
+def _write_back(build: OpsBuilder, insn: Insn, memory: MemoryAccess, base: int, moved: Var) -> None:
     if is_block_transfer(insn):
         build.past_list(insn, memory, base)
     elif base != PC:
@@ -275,7 +275,7 @@ CORRECTIONS: tuple[Correction, ...] = (
         access_ops,
     ),
     Correction(
-        "stm with write-back whose base is in the list, not first: what is stored is UNKNOWN",
+        "stm with write-back whose base is in the list, not first: it stores an UNKNOWN word",
         _stores_unknown_base,
         access_ops,
     ),

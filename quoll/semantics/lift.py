@@ -1,8 +1,8 @@
 """Instruction semantics: ops on registers, flags and memory.
 
 ``lift`` joins three sources. Data processing, accesses and multiplications come from Ghidra's
-specification (``pcode.py``); its mistakes are replaced as ``CORRECTIONS`` says. What involves
-processor modes, coprocessors or no data at all is in ``system.py``. Conditions and direct
+specification (``pcode.py``); its mistakes are replaced as ``CORRECTIONS`` says. Instructions on
+processor modes, coprocessors or no data at all are in ``system.py``. Conditions and direct
 branches are made here from the decoded fields, for ARM and IT blocks alike, so that an
 instruction is always: skip to the end unless the condition holds, then the effect.
 
@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 from quoll.arm.decode import decode
 from quoll.arm.forms import number_named, registers_named
-from quoll.arm.insn import LR, PC, SP, Flow, Insn
+from quoll.arm.insn import LR, PC, SP, ControlFlow, Insn
 from quoll.arm.unpredictable import unpredictable_form
-from quoll.semantics.build import Builder
+from quoll.semantics.build import OpsBuilder
 from quoll.semantics.corrections import CORRECTIONS, unconditional
 from quoll.semantics.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Space, Var, const, general
 from quoll.semantics.pcode import translate
-from quoll.semantics.simplify import simplify
+from quoll.semantics.simplify_ops import simplify
 from quoll.semantics.system import is_system, system_ops, unknown_results
 
 __all__ = [
@@ -41,7 +41,11 @@ __all__ = [
 ]
 
 CACHED = 1 << 17
-ADDRESSED = (Flow.JUMP, Flow.CALL, Flow.INDIRECT_CALL)  # use their address without reading pc
+ADDRESSED = (
+    ControlFlow.JUMP,
+    ControlFlow.CALL,
+    ControlFlow.INDIRECT_CALL,
+)  # use their address without reading pc
 TABLE_BRANCHES = ("tbb", "tbh")  # A8.8.236: their targets are relative to themselves
 DIRECT = ("b", "bl", "blx")
 LITERAL = 0xE59F0000  # ldr r0, [pc]
@@ -95,7 +99,7 @@ def _of_form(insn: Insn) -> Lifted:
     if insn.target is not None and insn.mnemonic in DIRECT:
         return _direct_form(insn, insn.target)
     word = insn.encoding
-    plain = not insn.thumb and insn.flow is Flow.NEXT
+    plain = not insn.thumb and insn.flow is ControlFlow.NEXT
     if plain and PC in insn.reads:
         found = _literal_form(insn)
         return found or Lifted(OpsForm(lift_afresh(insn)), {})
@@ -161,7 +165,7 @@ def lift_afresh(insn: Insn) -> tuple[Op, ...]:
 
 
 def _with_condition(insn: Insn, effect: list[Op]) -> tuple[Op, ...]:
-    build = Builder()
+    build = OpsBuilder()
     guard = build.guard(insn.cond)
     build.append(effect)
     build.close(guard)
@@ -180,7 +184,7 @@ def _effect(insn: Insn) -> list[Op]:
     if is_system(insn):
         return system_ops(insn)
     ops = _specified(insn)
-    if insn.flow is Flow.EXCEPTION_RETURN:
+    if insn.flow is ControlFlow.EXCEPTION_RETURN:
         return _exception_return(ops)
     return ops if insn.sets_flags else [op for op in ops if op.out not in FLAGS]
 
@@ -197,8 +201,8 @@ def _specified(insn: Insn) -> list[Op]:
 
 
 def _direct(insn: Insn, target: Var, after: Var) -> list[Op]:
-    build = Builder()
-    if insn.flow is Flow.CALL:
+    build = OpsBuilder()
+    if insn.flow is ControlFlow.CALL:
         build.emit(OpCode.COPY, general(LR), after)
     build.emit(OpCode.GOTO, None, target, const(insn.target_thumb, 1))
     return build.ops
@@ -206,7 +210,7 @@ def _direct(insn: Insn, target: Var, after: Var) -> list[Op]:
 
 def _exception_return(ops: list[Op]) -> list[Op]:
     """B9.3.20: as without the restore, but status and mode come from the SPSR, unknown."""
-    build = Builder()
+    build = OpsBuilder()
     build.append([op for op in ops if op.out not in FLAGS and op.code is not OpCode.GOTO])
     (leave,) = [op for op in ops if op.code is OpCode.GOTO]
     build.unknown(*FLAGS, Q, *GE)

@@ -15,10 +15,10 @@ from enum import Enum
 from functools import cache
 from typing import NamedTuple
 
+from quoll.intervals import interval_arithmetic
+from quoll.intervals.interval_comparison import ComparisonOperator, holds
+from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.ops import OpCode
-from quoll.words import arithmetic
-from quoll.words.comparison import Compare, holds
-from quoll.words.strided_interval import ValueSet
 
 __all__ = [
     "NAMESPACE",
@@ -51,7 +51,7 @@ class PureOperation(NamedTuple):
     result: ResultSize
     expression: str
     intervals: Intervals
-    relation: Compare | None = None
+    relation: ComparisonOperator | None = None
     on_truths: bool = False
 
 
@@ -67,7 +67,7 @@ def _word(inputs: int, expression: str, intervals: Intervals) -> PureOperation:
     return PureOperation(inputs, ResultSize.SAME, expression, intervals)
 
 
-def _comparison(relation: Compare, expression: str) -> PureOperation:
+def _comparison(relation: ComparisonOperator, expression: str) -> PureOperation:
     def intervals(a: ValueSet, b: ValueSet, bits: int, out: int) -> ValueSet:
         known = holds(relation, a, b, bits)
         return TRUTHS if known is None else ValueSet.of(int(known))
@@ -88,64 +88,70 @@ def _resized(inputs: int, expression: str, intervals: Intervals) -> PureOperatio
 
 
 def _concatenated(a: ValueSet, b: ValueSet, bits: int, out: int) -> ValueSet:
-    high = arithmetic.shift_left(a, ValueSet.of(out - bits), out)
-    return arithmetic.add(high, b, out)
+    high = interval_arithmetic.shift_left(a, ValueSet.of(out - bits), out)
+    return interval_arithmetic.add(high, b, out)
 
 
 def _low_part(a: ValueSet, b: ValueSet, bits: int, out: int) -> ValueSet:
     start = b.exact
-    return arithmetic.any_word(out) if start is None else arithmetic.subpiece(a, 8 * start, out)
+    return (
+        interval_arithmetic.any_word(out)
+        if start is None
+        else interval_arithmetic.subpiece(a, 8 * start, out)
+    )
 
 
 TRUTHS = ValueSet(0, 1, 1)
 OPERATIONS = {
     OpCode.COPY: _word(1, "a", lambda a, b, bits, out: a),
-    OpCode.INT_EQUAL: _comparison(Compare.EQ, "int(a == b)"),
-    OpCode.INT_NOTEQUAL: _comparison(Compare.NE, "int(a != b)"),
-    OpCode.INT_LESS: _comparison(Compare.ULT, "int(a < b)"),
-    OpCode.INT_LESSEQUAL: _comparison(Compare.ULE, "int(a <= b)"),
-    OpCode.INT_SLESS: _comparison(Compare.SLT, "int((a ^ S) < (b ^ S))"),
-    OpCode.INT_SLESSEQUAL: _comparison(Compare.SLE, "int((a ^ S) <= (b ^ S))"),
+    OpCode.INT_EQUAL: _comparison(ComparisonOperator.EQ, "int(a == b)"),
+    OpCode.INT_NOTEQUAL: _comparison(ComparisonOperator.NE, "int(a != b)"),
+    OpCode.INT_LESS: _comparison(ComparisonOperator.ULT, "int(a < b)"),
+    OpCode.INT_LESSEQUAL: _comparison(ComparisonOperator.ULE, "int(a <= b)"),
+    OpCode.INT_SLESS: _comparison(ComparisonOperator.SLT, "int((a ^ S) < (b ^ S))"),
+    OpCode.INT_SLESSEQUAL: _comparison(ComparisonOperator.SLE, "int((a ^ S) <= (b ^ S))"),
     OpCode.INT_ZEXT: _resized(1, "a", lambda a, b, bits, out: a),
     OpCode.INT_SEXT: _resized(
         1,
         "((a ^ S) - S) & M",
-        lambda a, b, bits, out: arithmetic.sign_extend(a, bits, out),
+        lambda a, b, bits, out: interval_arithmetic.sign_extend(a, bits, out),
     ),
-    OpCode.INT_ADD: _word(2, "(a + b) & M", _two(arithmetic.add)),
-    OpCode.INT_SUB: _word(2, "(a - b) & M", _two(arithmetic.subtract)),
+    OpCode.INT_ADD: _word(2, "(a + b) & M", _two(interval_arithmetic.add)),
+    OpCode.INT_SUB: _word(2, "(a - b) & M", _two(interval_arithmetic.subtract)),
     OpCode.INT_CARRY: _overflow("(a + b) >> A"),
     OpCode.INT_SCARRY: _overflow("((a ^ (a + b)) & (b ^ (a + b)) & S) >> (A - 1)"),
     OpCode.INT_SBORROW: _overflow("((a ^ b) & (a ^ (a - b)) & S) >> (A - 1)"),
-    OpCode.INT_2COMP: _word(1, "-a & M", _one(arithmetic.negate)),
-    OpCode.INT_NEGATE: _word(1, "a ^ M", _one(arithmetic.bit_not)),
-    OpCode.INT_XOR: _word(2, "a ^ b", _two(arithmetic.bit_xor)),
-    OpCode.INT_AND: _word(2, "a & b", _two(arithmetic.bit_and)),
-    OpCode.INT_OR: _word(2, "a | b", _two(arithmetic.bit_or)),
-    OpCode.INT_LEFT: _word(2, "(a << b) & M if b < A else 0", _two(arithmetic.some_left)),
-    OpCode.INT_RIGHT: _word(2, "a >> b", _two(arithmetic.some_right)),
-    OpCode.INT_SRIGHT: _word(2, "(((a ^ S) - S) >> b) & M", _two(arithmetic.some_right_signed)),
-    OpCode.INT_MULT: _word(2, "(a * b) & M", _two(arithmetic.multiply)),
-    OpCode.INT_DIV: _word(2, "a // b if b else 0", _two(arithmetic.divide)),
-    OpCode.INT_SDIV: _word(
-        2, "_quotient(a, b, S) & M", lambda a, b, bits, out: arithmetic.any_word(bits)
+    OpCode.INT_2COMP: _word(1, "-a & M", _one(interval_arithmetic.negate)),
+    OpCode.INT_NEGATE: _word(1, "a ^ M", _one(interval_arithmetic.bit_not)),
+    OpCode.INT_XOR: _word(2, "a ^ b", _two(interval_arithmetic.bit_xor)),
+    OpCode.INT_AND: _word(2, "a & b", _two(interval_arithmetic.bit_and)),
+    OpCode.INT_OR: _word(2, "a | b", _two(interval_arithmetic.bit_or)),
+    OpCode.INT_LEFT: _word(2, "(a << b) & M if b < A else 0", _two(interval_arithmetic.some_left)),
+    OpCode.INT_RIGHT: _word(2, "a >> b", _two(interval_arithmetic.some_right)),
+    OpCode.INT_SRIGHT: _word(
+        2, "(((a ^ S) - S) >> b) & M", _two(interval_arithmetic.some_right_signed)
     ),
-    OpCode.INT_REM: _word(2, "a % b if b else a", _two(arithmetic.remainder)),
+    OpCode.INT_MULT: _word(2, "(a * b) & M", _two(interval_arithmetic.multiply)),
+    OpCode.INT_DIV: _word(2, "a // b if b else 0", _two(interval_arithmetic.divide)),
+    OpCode.INT_SDIV: _word(
+        2, "_quotient(a, b, S) & M", lambda a, b, bits, out: interval_arithmetic.any_word(bits)
+    ),
+    OpCode.INT_REM: _word(2, "a % b if b else a", _two(interval_arithmetic.remainder)),
     OpCode.INT_SREM: _word(
         2,
         "(((a ^ S) - S) - _quotient(a, b, S) * ((b ^ S) - S)) & M",
-        lambda a, b, bits, out: arithmetic.any_word(bits),
+        lambda a, b, bits, out: interval_arithmetic.any_word(bits),
     ),
     OpCode.BOOL_NEGATE: _logical(
-        1, "a ^ 1", lambda a, b, bits, out: arithmetic.bit_xor(a, ValueSet.of(1), bits)
+        1, "a ^ 1", lambda a, b, bits, out: interval_arithmetic.bit_xor(a, ValueSet.of(1), bits)
     ),
-    OpCode.BOOL_XOR: _logical(2, "a ^ b", _two(arithmetic.bit_xor)),
-    OpCode.BOOL_AND: _logical(2, "a & b", _two(arithmetic.bit_and)),
-    OpCode.BOOL_OR: _logical(2, "a | b", _two(arithmetic.bit_or)),
+    OpCode.BOOL_XOR: _logical(2, "a ^ b", _two(interval_arithmetic.bit_xor)),
+    OpCode.BOOL_AND: _logical(2, "a & b", _two(interval_arithmetic.bit_and)),
+    OpCode.BOOL_OR: _logical(2, "a | b", _two(interval_arithmetic.bit_or)),
     OpCode.PIECE: _resized(2, "a << B | b", _concatenated),
     OpCode.SUBPIECE: _resized(2, "a >> 8 * b & M", _low_part),
-    OpCode.POPCOUNT: _resized(1, "a.bit_count()", _one(arithmetic.count_ones)),
-    OpCode.LZCOUNT: _resized(1, "A - a.bit_length()", _one(arithmetic.leading_zeros)),
+    OpCode.POPCOUNT: _resized(1, "a.bit_count()", _one(interval_arithmetic.count_ones)),
+    OpCode.LZCOUNT: _resized(1, "A - a.bit_length()", _one(interval_arithmetic.leading_zeros)),
 }
 
 

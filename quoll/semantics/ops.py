@@ -58,7 +58,7 @@ class Var(NamedTuple):
 
 
 class OpCode(IntEnum):
-    """What an op computes. ``a``, ``b`` are its inputs; sizes are those of the variables."""
+    """The operation of an op. ``a``, ``b`` are its inputs; sizes are those of the variables."""
 
     COPY = auto()
     LOAD = auto()  # out = memory at a, little-endian

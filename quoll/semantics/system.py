@@ -1,7 +1,7 @@
 """Ops of instructions whose effect the SLEIGH specification leaves out or gets wrong.
 
-The specification describes user-level integer code. It has no processor modes: a write to the
-CPSR, a user-bank list or an exception return does to it what its user-level look-alike does. And
+The specification describes user-level integer code. It has no processor modes: it treats a write
+to the CPSR, a user-bank list or an exception return like the similar user-level instruction. And
 coprocessor, VFP and NEON results are of no use to an analysis of addresses and loops, so they
 are unknown here (their accesses, and the registers they write, are not).
 
@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from quoll.arm.addressing import is_block_transfer
 from quoll.arm.immediates import immediate_operand
-from quoll.arm.insn import LR, PC, SP, Access, Insn, MemoryAccess
+from quoll.arm.insn import LR, PC, SP, AccessKind, Insn, MemoryAccess
 from quoll.arm.status import StatusField, state_change, status_written, writes_saved_status
 from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.errors import ControlFlowError
-from quoll.semantics.build import Builder
+from quoll.semantics.build import OpsBuilder
 from quoll.semantics.ops import BANKED, FLAGS, GE, Op, OpCode, Q, Var, const, general
 
 __all__ = ["COPROCESSOR", "is_system", "is_unknown", "system_ops", "unknown_results"]
@@ -46,7 +46,7 @@ def is_unknown(insn: Insn) -> bool:
 
 def system_ops(insn: Insn) -> list[Op]:
     """Ops of an instruction for which ``is_system`` holds."""
-    build = Builder()
+    build = OpsBuilder()
     if insn.memory is not None and insn.memory.user:
         _user_bank(build, insn, insn.memory)
     elif is_unknown(insn):
@@ -59,16 +59,16 @@ def system_ops(insn: Insn) -> list[Op]:
 
 def unknown_results(insn: Insn) -> list[Op]:
     """``insn`` with all its results unknown, its data accesses exact."""
-    build = Builder()
+    build = OpsBuilder()
     _unknown(build, insn)
     return build.ops
 
 
-def _unknown(build: Builder, insn: Insn) -> None:
+def _unknown(build: OpsBuilder, insn: Insn) -> None:
     """Registers, flags and stored values unknown; addresses and the written-back base exact."""
     memory = insn.memory
     base = None
-    if memory is not None and memory.access is not Access.PRELOAD:
+    if memory is not None and memory.access is not AccessKind.PRELOAD:
         lowest, indexed = build.address(insn, memory)
         build.accesses(memory, lowest)
         if memory.writeback and memory.base is not None:
@@ -84,7 +84,7 @@ def _unknown(build: Builder, insn: Insn) -> None:
         _unknown_goto(build)
 
 
-def _maintain(build: Builder, insn: Insn) -> None:
+def _maintain(build: OpsBuilder, insn: Insn) -> None:
     """What a write of a system register does to memory as instructions see it."""
     register = insn.encoding >> 12 & 15
     if discards_any_line(insn):
@@ -95,17 +95,17 @@ def _maintain(build: Builder, insn: Insn) -> None:
         build.emit(OpCode.RETRANSLATE, None)
 
 
-def _unknown_goto(build: Builder) -> None:
+def _unknown_goto(build: OpsBuilder) -> None:
     target = build.value(OpCode.UNKNOWN)
     build.emit(OpCode.GOTO, None, target, build.value(OpCode.UNKNOWN, size=1))
 
 
-def _user_bank(build: Builder, insn: Insn, memory: MemoryAccess) -> None:
+def _user_bank(build: OpsBuilder, insn: Insn, memory: MemoryAccess) -> None:
     """ldm and stm of user registers (B9.3.5, B9.3.17): r8 to r14 may be banked."""
     lowest, _ = build.address(insn, memory)
     for number, register in enumerate(insn.transfers):
         place = build.value(OpCode.INT_ADD, lowest, const(4 * number))
-        if memory.access is Access.LOAD:
+        if memory.access is AccessKind.LOAD:
             value = build.value(OpCode.LOAD, place)
             if register in UNSHARED:
                 build.emit(OpCode.COPY, general(register), value)
@@ -113,7 +113,7 @@ def _user_bank(build: Builder, insn: Insn, memory: MemoryAccess) -> None:
             build.emit(OpCode.STORE, None, place, general(register))
         else:
             build.emit(OpCode.STORE, None, place, build.value(OpCode.UNKNOWN))
-    if memory.access is Access.LOAD:
+    if memory.access is AccessKind.LOAD:
         build.unknown(*(general(r) for r in insn.transfers if r not in UNSHARED and r < SP))
     if memory.writeback and memory.base == PC:  # UNPREDICTABLE, and so is the next case
         _unknown_goto(build)
@@ -121,18 +121,18 @@ def _user_bank(build: Builder, insn: Insn, memory: MemoryAccess) -> None:
         build.unknown(general(memory.base))
 
 
-def _enter_mode(build: Builder, mode: Var) -> None:
+def _enter_mode(build: OpsBuilder, mode: Var) -> None:
     for number in BANKED:
         build.emit(OpCode.BANK, general(number), general(number), mode)
 
 
-def _bit(build: Builder, word: Var, bit: int) -> Var:
+def _bit(build: OpsBuilder, word: Var, bit: int) -> Var:
     shifted = build.value(OpCode.INT_RIGHT, word, const(bit))
     masked = build.value(OpCode.INT_AND, shifted, const(1))
     return build.value(OpCode.SUBPIECE, masked, const(0), size=1)
 
 
-def _set_status(build: Builder, word: Var, fields: StatusField) -> None:
+def _set_status(build: OpsBuilder, word: Var, fields: StatusField) -> None:
     """Write ``word`` to ``fields`` of the CPSR."""
     flags = STATUS_BITS if StatusField.FLAGS in fields else ()
     greater = GE_BITS if StatusField.STATUS in fields else ()
@@ -143,7 +143,7 @@ def _set_status(build: Builder, word: Var, fields: StatusField) -> None:
         _enter_mode(build, word)
 
 
-def _msr(build: Builder, insn: Insn) -> None:
+def _msr(build: OpsBuilder, insn: Insn) -> None:
     """Write the CPSR; the SPSR and the registers of other modes are not tracked (B9.3.10)."""
     fields = status_written(insn)
     if fields:
@@ -160,19 +160,19 @@ def _msr_operand(insn: Insn) -> Var:
     return const(value)
 
 
-def _mrs(build: Builder, insn: Insn) -> None:
+def _mrs(build: OpsBuilder, insn: Insn) -> None:
     """Mode, masks and state bits are not tracked, so the word read is unknown."""
     build.unknown(*(general(r) for r in insn.writes))
 
 
-def _cps(build: Builder, insn: Insn) -> None:
+def _cps(build: OpsBuilder, insn: Insn) -> None:
     """Only a change of mode has an effect on registers (B9.3.2)."""
     change = state_change(insn)
     if change is not None and change.mode is not None:
         _enter_mode(build, const(change.mode))
 
 
-def _srs(build: Builder, insn: Insn) -> None:
+def _srs(build: OpsBuilder, insn: Insn) -> None:
     """Store r14 and SPSR on the stack of another mode (B9.3.16)."""
     memory = insn.memory
     if memory is None:
@@ -188,7 +188,7 @@ def _srs(build: Builder, insn: Insn) -> None:
         build.emit(OpCode.UNKNOWN, general(SP), general(SP), stack)
 
 
-def _rfe(build: Builder, insn: Insn) -> None:
+def _rfe(build: OpsBuilder, insn: Insn) -> None:
     """Load pc and CPSR (B9.3.13)."""
     memory = insn.memory
     if memory is None or memory.base is None:
@@ -203,7 +203,7 @@ def _rfe(build: Builder, insn: Insn) -> None:
     build.emit(OpCode.GOTO, None, target, _bit(build, status, STATE_BIT))
 
 
-def _setend(build: Builder, insn: Insn) -> None:
+def _setend(build: OpsBuilder, insn: Insn) -> None:
     big = insn.raw[0] >> 3 & 1 if insn.thumb else insn.raw[1] >> 1 & 1
     if big:
         raise ControlFlowError(
@@ -213,11 +213,11 @@ def _setend(build: Builder, insn: Insn) -> None:
         )
 
 
-def _nothing(build: Builder, insn: Insn) -> None:
+def _nothing(build: OpsBuilder, insn: Insn) -> None:
     """Hints, barriers and ``it``: no effect on registers, flags or memory."""
 
 
-def _trap(build: Builder, insn: Insn) -> None:
+def _trap(build: OpsBuilder, insn: Insn) -> None:
     build.emit(OpCode.TRAP, None)
 
 
@@ -227,7 +227,7 @@ NO_EFFECT = (
 )
 TRAPS = ("bkpt", "hlt", "hvc", "smc", "svc", "udf", "undefined")
 
-_LIFTERS: dict[str, Callable[[Builder, Insn], None]] = {
+_LIFTERS: dict[str, Callable[[OpsBuilder, Insn], None]] = {
     "cps": _cps,
     "mrs": _mrs,
     "msr": _msr,

@@ -1,9 +1,9 @@
-"""What every stage does with instructions that change more than registers, flags and memory.
+"""The treatment, by every stage, of instructions that change more than registers, flags and memory.
 
 One row for each kind of instruction, and for each register of coprocessor 15 that
 ``quoll.arm.system_registers`` lists; docs/system-effects.md is made from them. A test decodes the
-whole space of encodings: what is neither in a row nor computes only fails it, and so does a row
-whose treatment names code that is not there.
+whole space of encodings: an instruction that is neither in a row nor pure computation fails it, and
+so does a row whose treatment names code that is not there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quoll.arm.coprocessor import (
     CoprocessorRegister,
     coprocessor_operation,
 )
-from quoll.arm.insn import PC, Access, Flow, Insn
+from quoll.arm.insn import PC, AccessKind, ControlFlow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import (
     StatusField,
@@ -84,14 +84,16 @@ NO_OPS = Treatment("no effect on registers, flags or memory", "quoll.semantics.s
 TIMED = Treatment("cycles of its row", "pipeline.classes:classify_insn")
 OPS_TO_SLICES = Treatment("by its ops", "loopbounds.slicing.effects:block_effect")
 OPS_TO_MACHINE = Treatment("by its ops", "loopbounds.execution.machine:ConcreteMachine")
-ENDS = Treatment("the path ends, or goes on at a known place", "quoll.cfg.discover:FunctionBuilder")
+EXITS = Treatment(
+    "the path ends, or goes on at a known place", "quoll.cfg.discover:FunctionBuilder"
+)
 UNRESOLVED = Treatment("refused unless a fact says more", "quoll.cfg.discover:FunctionBuilder")
 REFUSED_WRITE = Treatment("refused by name", "wcet.analysis.refusals:refuse_control_writes")
 STATUS_WORD = Treatment(
     "User mode, bit E and bit T are refused; unknown words are listed",
-    "quoll.values.status_words:check_status_words",
+    "quoll.value_analysis.status_words:check_status_words",
 )
-SWITCHED = Treatment("r8 to r14 of the mode", "quoll.domain.banked_registers:switch_mode")
+SWITCHED = Treatment("r8 to r14 of the mode", "quoll.abstract_domain.banked_registers:switch_mode")
 FOLLOWED_MASKS = Treatment("masks are followed", "quoll.preemption.mask_states:mask_states")
 
 
@@ -115,7 +117,7 @@ def _flags_only(insn: Insn) -> bool:
 def _user_list(insn: Insn) -> bool:
     memory = insn.memory
     listed = insn.mnemonic in ("ldm", "stm") and memory is not None and memory.user
-    return listed and insn.flow is Flow.NEXT
+    return listed and insn.flow is ControlFlow.NEXT
 
 
 def _unprivileged(insn: Insn) -> bool:
@@ -128,11 +130,11 @@ def _exclusive(insn: Insn) -> bool:
 
 
 def _swaps(insn: Insn) -> bool:
-    return insn.memory is not None and insn.memory.access is Access.SWAP
+    return insn.memory is not None and insn.memory.access is AccessKind.SWAP
 
 
 def _preloads(insn: Insn) -> bool:
-    accesses = insn.memory is not None and insn.memory.access is Access.PRELOAD
+    accesses = insn.memory is not None and insn.memory.access is AccessKind.PRELOAD
     return accesses or insn.mnemonic in ("pld", "pldw", "pli")
 
 
@@ -157,7 +159,7 @@ def _interworks(insn: Insn) -> bool:
 
 
 def _computed_transfer(insn: Insn) -> bool:
-    return insn.flow is Flow.INDIRECT and PC in insn.writes and not _interworks(insn)
+    return insn.flow is ControlFlow.INDIRECT and PC in insn.writes and not _interworks(insn)
 
 
 ROWS: tuple[SystemInstruction, ...] = (
@@ -208,7 +210,8 @@ ROWS: tuple[SystemInstruction, ...] = (
         {
             Column.VALUES: UNKNOWN_OPS,
             Column.BANKS: Treatment(
-                "registers of every mode are unknown", "quoll.domain.banked_registers:forget_banks"
+                "registers of every mode are unknown",
+                "quoll.abstract_domain.banked_registers:forget_banks",
             ),
             Column.PIPELINE: Treatment(
                 "refused: no core here has it", "wcet.analysis.refusals:refuse_lacking"
@@ -226,7 +229,7 @@ ROWS: tuple[SystemInstruction, ...] = (
         {
             Column.VALUES: STATUS_WORD,
             Column.BANKS: Treatment(
-                "the SPSR of the mode", "quoll.domain.banked_registers:save_status"
+                "the SPSR of the mode", "quoll.abstract_domain.banked_registers:save_status"
             ),
             Column.PIPELINE: TIMED,
         },
@@ -278,8 +281,10 @@ ROWS: tuple[SystemInstruction, ...] = (
             Column.VALUES: Treatment(
                 "lr and the SPSR are stored", "quoll.semantics.system:system_ops"
             ),
-            Column.BANKS: Treatment("sp of the mode", "quoll.domain.banked_registers:write_bank"),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.BANKS: Treatment(
+                "sp of the mode", "quoll.abstract_domain.banked_registers:write_bank"
+            ),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,
@@ -293,9 +298,10 @@ ROWS: tuple[SystemInstruction, ...] = (
         {
             Column.VALUES: Treatment("r8 to r14 unknown", "quoll.semantics.system:system_ops"),
             Column.BANKS: Treatment(
-                "the bank of User and System mode", "quoll.domain.banked_registers:write_user_bank"
+                "the bank of User and System mode",
+                "quoll.abstract_domain.banked_registers:write_user_bank",
             ),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,
@@ -308,7 +314,7 @@ ROWS: tuple[SystemInstruction, ...] = (
         0xE4B01004,
         {
             Column.VALUES: Treatment("as the access", "quoll.semantics.lift:lift"),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,
@@ -317,19 +323,21 @@ ROWS: tuple[SystemInstruction, ...] = (
     SystemInstruction(
         "exception returns: rfe, movs pc, subs pc, ldm with ^ and pc, eret",
         "B9.3.13, B9.3.20",
-        lambda i: i.flow is Flow.EXCEPTION_RETURN,
+        lambda i: i.flow is ControlFlow.EXCEPTION_RETURN,
         0xE1B0F00E,
         {
             Column.CONTROL_FLOW: Treatment(
                 "the path ends; a known target with a known masked status is a jump",
-                "quoll.domain.resumption:resumed_code",
+                "quoll.abstract_domain.resumption:resumed_code",
             ),
             Column.VALUES: Treatment(
                 "targets are checked in contexts; a return to code that may run masked is refused",
-                "quoll.values.exception_returns:refuse_returns_to_code",
+                "quoll.value_analysis.exception_returns:refuse_returns_to_code",
             ),
-            Column.BANKS: Treatment("the SPSR", "quoll.domain.banked_registers:read_saved_status"),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.BANKS: Treatment(
+                "the SPSR", "quoll.abstract_domain.banked_registers:read_saved_status"
+            ),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.MASKS: Treatment(
                 "ends a region; masked where it is followed",
@@ -356,7 +364,7 @@ ROWS: tuple[SystemInstruction, ...] = (
     SystemInstruction(
         "bkpt, udf, hlt",
         "A8.8.24, A8.8.247",
-        lambda i: i.flow is Flow.TRAP,
+        lambda i: i.flow is ControlFlow.TRAP,
         0xE1200070,
         {Column.CONTROL_FLOW: Treatment("no path goes on", "quoll.inlining.trim:refuse_stops")},
         refused=True,
@@ -364,13 +372,13 @@ ROWS: tuple[SystemInstruction, ...] = (
     SystemInstruction(
         "wfi, wfe, and CP15 wait for interrupt",
         "A8.8.425, A8.8.424",
-        lambda i: i.flow is Flow.WAIT,
+        lambda i: i.flow is ControlFlow.WAIT,
         0xE320F003,
         {Column.CONTROL_FLOW: UNRESOLVED},
         refused=True,
     ),
     SystemInstruction(
-        "hints: nop, yield, sev, dbg and those that are not known",
+        "hints: nop, yield, sev, dbg and unallocated hints",
         "A8.8.119",
         _named("csdb", "dbg", "hint", "nop", "sev", "sevl", "yield"),
         0xE320F000,
@@ -395,7 +403,7 @@ ROWS: tuple[SystemInstruction, ...] = (
             Column.VALUES: NO_OPS,
             Column.PIPELINE: TIMED,
             Column.MACHINE: Treatment(
-                "drains the write buffer", "pipeline.simulator:PipelineMachine"
+                "drains the write buffer", "pipeline.pipeline_simulator:PipelineMachine"
             ),
         },
     ),
@@ -432,7 +440,7 @@ ROWS: tuple[SystemInstruction, ...] = (
             Column.VALUES: Treatment(
                 "loads; strex stores or not: both are followed", "quoll.semantics.lift:lift"
             ),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,
@@ -445,7 +453,7 @@ ROWS: tuple[SystemInstruction, ...] = (
         0xE1021093,
         {
             Column.VALUES: Treatment("loads, then stores", "quoll.semantics.lift:lift"),
-            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataModel"),
+            Column.CACHES: Treatment("data accesses", "cache.data_accesses:DataAccessModel"),
             Column.PIPELINE: TIMED,
             Column.SLICES: OPS_TO_SLICES,
             Column.MACHINE: OPS_TO_MACHINE,
@@ -543,7 +551,7 @@ _OF_EFFECT: Mapping[SystemEffect, tuple[Column, ...]] = {
 _STAGES_OF_REGISTERS: Mapping[Column, Treatment] = {
     Column.VALUES: Treatment(
         "memory that may be other memory, or lose its stores, is unknown",
-        "quoll.domain.abstract_memory:AbstractMemory",
+        "quoll.abstract_domain.abstract_memory:AbstractMemory",
     ),
     Column.TRANSLATIONS: Treatment(
         "code and stacks without a fixed translation are refused",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Lines", "LoopStatement", "OnlyLoop"]
+__all__ = ["Lines", "LoopStatement", "SingleLoop"]
 
 Lines = tuple[int, int]  # first and last, both included
 
@@ -40,7 +40,7 @@ class LoopStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyLoop:
+class SingleLoop:
     """The loop of a function that has one."""
 
     function: str

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-__all__ = ["Comment", "SourceText", "Token", "tokens"]
+__all__ = ["CComment", "CToken", "SourceText", "tokens"]
 
 OF_C = r"//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)"
 OF_ASSEMBLY = rf"{OF_C}|@[^\n]*"
@@ -28,7 +28,7 @@ ASSEMBLY = (".s", ".S", ".asm")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CToken:
     """A word or a mark, and its line (from 1)."""
 
     text: str
@@ -41,7 +41,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
+class CComment:
     """The text of a comment with its marks, and its first line."""
 
     text: str
@@ -52,8 +52,8 @@ class Comment:
 class SourceText:
     """A file in order."""
 
-    tokens: tuple[Token, ...]
-    comments: tuple[Comment, ...]
+    tokens: tuple[CToken, ...]
+    comments: tuple[CComment, ...]
     assembly: bool
 
 
@@ -61,12 +61,12 @@ def tokens(text: str, path: str) -> SourceText:
     """The words and the comments of ``text``; ``path`` says by its ending what language it is."""
     assembly = path.endswith(ASSEMBLY)
     starts = [0, *(m.end() for m in re.finditer("\n", text))]
-    found: list[Token] = []
-    comments: list[Comment] = []
+    found: list[CToken] = []
+    comments: list[CComment] = []
     for match in PATTERNS[assembly].finditer(text):
         line = bisect_right(starts, match.start())
         if match["comment"]:
-            comments.append(Comment(match[0], line))
+            comments.append(CComment(match[0], line))
         elif match["token"]:
-            found.append(Token(match[0], line))
+            found.append(CToken(match[0], line))
     return SourceText(tuple(found), tuple(comments), assembly)

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from cache.classify import classify
-from cache.geometry import Geometry
-from cache.reference import Hit, Kind, Reference
+from cache.geometry import CacheGeometry
+from cache.reference import HitClass, Reference, ReferenceKind
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
-from quoll.words.strided_interval import ValueSet
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperLoop, SuperNode
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool, straight
 from tests.testing.cache.walks import Tally, check, hierarchy
 from tests.testing.harness.cases import cases
@@ -48,11 +48,13 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
     assert all(total.happened[kind] > total.charged[kind] // 10 for kind in total.charged)
 
 
-def data(text: str, *values: ValueSet | None) -> list[tuple[int, Kind, Hit, int]]:
+def data(text: str, *values: ValueSet | None) -> list[tuple[int, ReferenceKind, HitClass, int]]:
     """(instruction, kind, class, words) of the data references of a block."""
     program = straight(text, list(values))
     references = classify(program.graph, program, hierarchy(0)).references[0]
-    return [(r.insn, r.kind, r.l1, r.words) for r in references if r.kind is not Kind.FETCH]
+    return [
+        (r.insn, r.kind, r.l1, r.words) for r in references if r.kind is not ReferenceKind.FETCH
+    ]
 
 
 HERE = ValueSet.of(DATA)
@@ -61,30 +63,33 @@ HERE = ValueSet.of(DATA)
 @pytest.mark.parametrize(
     ("between", "value", "after"),
     [
-        ("ldr r3, [r4]", HERE, Hit.AH),
-        ("ldr r3, [r4]", ValueSet.of(DATA + 32), Hit.AH),
-        ("ldr r3, [r4]", ValueSet.of(DATA + 4096), Hit.NC),
-        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4092, 4), Hit.AH),
-        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4096, 4), Hit.NC),
-        ("ldr r3, [r4]", None, Hit.NC),
-        ("ldrne r3, [r4]", ValueSet.of(DATA + 4096), Hit.NC),
-        ("pld [r4]", ValueSet.of(DATA + 4096), Hit.NC),
-        ("str r3, [r4]", ValueSet.of(DATA + 4096), Hit.AH),
-        ("str r3, [r4]", None, Hit.AH),
-        ("ldr r3, [r4]", ValueSet.of(DEVICE), Hit.AH),
-        ("mcr p15, 0, r0, c7, c14, 1", None, Hit.NC),
-        ("mcr p15, 0, r0, c7, c10, 1", None, Hit.AH),
-        ("mcr p15, 0, r0, c2, c0, 0", None, Hit.AH),
-        ("mcr p15, 1, r0, c7, c5, 0", None, Hit.NC),
+        ("ldr r3, [r4]", HERE, HitClass.AH),
+        ("ldr r3, [r4]", ValueSet.of(DATA + 32), HitClass.AH),
+        ("ldr r3, [r4]", ValueSet.of(DATA + 4096), HitClass.NC),
+        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4092, 4), HitClass.AH),
+        ("ldr r3, [r4]", ValueSet(DATA + 32, DATA + 4096, 4), HitClass.NC),
+        ("ldr r3, [r4]", None, HitClass.NC),
+        ("ldrne r3, [r4]", ValueSet.of(DATA + 4096), HitClass.NC),
+        ("pld [r4]", ValueSet.of(DATA + 4096), HitClass.NC),
+        ("str r3, [r4]", ValueSet.of(DATA + 4096), HitClass.AH),
+        ("str r3, [r4]", None, HitClass.AH),
+        ("ldr r3, [r4]", ValueSet.of(DEVICE), HitClass.AH),
+        ("mcr p15, 0, r0, c7, c14, 1", None, HitClass.NC),
+        ("mcr p15, 0, r0, c7, c10, 1", None, HitClass.AH),
+        ("mcr p15, 0, r0, c2, c0, 0", None, HitClass.AH),
+        ("mcr p15, 1, r0, c7, c5, 0", None, HitClass.NC),
     ],
 )
-def test_what_is_resident_after(between: str, value: ValueSet | None, after: Hit) -> None:
+def test_what_is_resident_after(between: str, value: ValueSet | None, after: HitClass) -> None:
     """Rule 6: a line loaded once, then one access, then a load and a store of the line."""
     values = [HERE, HERE, HERE] if between.startswith("mcr") else [HERE, value, HERE, HERE]
     found = data(f"ldr r0, [r1]\n{between}\nldr r0, [r1]\nstr r0, [r1]\n", *values)
-    assert found[0] == (0, Kind.LOAD, Hit.NC, 1)
+    assert found[0] == (0, ReferenceKind.LOAD, HitClass.NC, 1)
     # Whatever happened before, the load leaves the line resident for the store.
-    assert found[-2:] == [(2, Kind.LOAD, after, 1), (3, Kind.STORE, Hit.AH, 1)]
+    assert found[-2:] == [
+        (2, ReferenceKind.LOAD, after, 1),
+        (3, ReferenceKind.STORE, HitClass.AH, 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,7 @@ def test_what_is_resident_after(between: str, value: ValueSet | None, after: Hit
 )
 def test_what_leaves_nothing_resident(first: str) -> None:
     found = data(f"{first}\nldr r0, [r1]\n", HERE, HERE)
-    assert found[-1] == (1, Kind.LOAD, Hit.NC, 1)
+    assert found[-1] == (1, ReferenceKind.LOAD, HitClass.NC, 1)
 
 
 def test_lists_cross_lines() -> None:
@@ -110,12 +115,17 @@ def test_lists_cross_lines() -> None:
 
 def test_devices_are_charged_and_change_nothing() -> None:
     found = data("ldr r0, [r1]\nstr r0, [r1]\n", ValueSet.of(DEVICE), ValueSet.of(DEVICE))
-    assert found == [(0, Kind.LOAD, Hit.AM, 1), (1, Kind.STORE, Hit.AM, 1)]
+    assert found == [
+        (0, ReferenceKind.LOAD, HitClass.AM, 1),
+        (1, ReferenceKind.STORE, HitClass.AM, 1),
+    ]
 
 
 def test_cleaning_writes_back() -> None:
-    assert data("mcr p15, 0, r0, c7, c10, 1\n") == [(0, Kind.WRITE_BACK, Hit.NC, 8)]
-    assert data("mcr p15, 0, r0, c7, c10, 0\n") == [(0, Kind.WRITE_BACK, Hit.NC, 4096)]
+    assert data("mcr p15, 0, r0, c7, c10, 1\n") == [(0, ReferenceKind.WRITE_BACK, HitClass.NC, 8)]
+    assert data("mcr p15, 0, r0, c7, c10, 0\n") == [
+        (0, ReferenceKind.WRITE_BACK, HitClass.NC, 4096)
+    ]
 
 
 def loop(length: int, *, ahead: int, conflict: bool = False) -> tuple[Supergraph, list[Reference]]:
@@ -131,7 +141,7 @@ def loop(length: int, *, ahead: int, conflict: bool = False) -> tuple[Supergraph
         SuperEdge(1, 1, EdgeKind.TAKEN),
     )
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, first), Node(0, body)), edges,
+        (Context(None, None, CODE),), (SuperNode(0, first), SuperNode(0, body)), edges,
         ((0,), (1,)), ((), (0, 1)), 0, (1,),
         (SuperLoop(0, 1, (0,), (1,), frozenset([1]), None),),
     )  # fmt: skip
@@ -142,7 +152,9 @@ def loop(length: int, *, ahead: int, conflict: bool = False) -> tuple[Supergraph
 def test_a_loop_is_fetched_once_per_entry() -> None:
     _, references = loop(16, ahead=0)
     # Two lines in the body, each a first miss, charged on the edge into the loop.
-    assert [(r.kind, r.l1, r.due) for r in references] == [(Kind.FETCH, Hit.FM, False)] * 4
+    assert [(r.kind, r.l1, r.due) for r in references] == [
+        (ReferenceKind.FETCH, HitClass.FM, False)
+    ] * 4
 
 
 @pytest.mark.parametrize(
@@ -155,7 +167,7 @@ def test_what_an_operation_on_one_line_costs_in_a_loop(operation: str, due: int)
     (add, *_), (beq, *_), (drop, *_) = (pool(t) for t in ("add r0, r1, r2\n", "beq .\n", operation))
     body = Block(0, tuple(at(i, CODE + 4 * n) for n, i in enumerate([drop, *[add] * 14, beq])))
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, body),), (SuperEdge(0, 0, EdgeKind.TAKEN),),
+        (Context(None, None, CODE),), (SuperNode(0, body),), (SuperEdge(0, 0, EdgeKind.TAKEN),),
         ((0,),), ((0,),), 0, (0,), (SuperLoop(0, 0, (), (0,), frozenset([0]), None),),
     )  # fmt: skip
     classes = classify(graph, Program(graph, {}), hierarchy(0))
@@ -167,19 +179,19 @@ def test_what_an_operation_on_one_line_costs_in_a_loop(operation: str, due: int)
 def test_lines_past_the_loop_are_prefetched_once_per_entry() -> None:
     _, references = loop(16, ahead=48)
     inside, past, charged = references[:2], references[2:4], references[4:]
-    assert {r.l1 for r in inside + past} == {Hit.FM}
-    assert [r.kind for r in past] == [Kind.PREFETCH] * 2
+    assert {r.l1 for r in inside + past} == {HitClass.FM}
+    assert [r.kind for r in past] == [ReferenceKind.PREFETCH] * 2
     assert sorted(r.low or 0 for r in charged) == [CODE + 32 * i for i in range(1, 5)]
 
 
 def test_a_long_loop_misses_every_time() -> None:
     _, references = loop(8 * 129, ahead=0)
     # 129 lines in 128 sets: only the first and the last compete.
-    assert [r.l1 for r in references[:129]].count(Hit.NC) == 2
+    assert [r.l1 for r in references[:129]].count(HitClass.NC) == 2
 
 
 def test_l2_is_never_claimed() -> None:
     program = straight("ldr r0, [r1]\nldr r0, [r1]\n", [HERE, HERE])
-    caches = replace(hierarchy(0), l2=Geometry(131072, 8, 32))
+    caches = replace(hierarchy(0), l2=CacheGeometry(131072, 8, 32))
     references = classify(program.graph, program, caches).references[0]
-    assert {r.l2 for r in references} == {Hit.NC}
+    assert {r.l2 for r in references} == {HitClass.NC}

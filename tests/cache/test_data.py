@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache.data_accesses import DataModel
+from cache.data_accesses import DataAccessModel
 from cache.lines import ANY_SET
 from quoll.image.memory_map import Cacheability
-from quoll.words.strided_interval import ValueSet, progression
+from quoll.intervals.strided_interval import ValueSet, progression
 from tests.testing.cache.graphs import DATA, DEVICE, pool
 from tests.testing.cache.walks import L1, hierarchy
 
@@ -39,7 +39,7 @@ def test_candidates_cover_concrete_accesses(which: int, data: st.DataObject) -> 
     assert insn.memory is not None
     align = 4 if insn.memory.count > 1 else insn.memory.size
     values = data.draw(aligned_sets(align))
-    accesses = DataModel(hierarchy(0)).accesses(insn, values)
+    accesses = DataAccessModel(hierarchy(0)).accesses(insn, values)
     addr = data.draw(st.sampled_from(list(values)))
     size = insn.memory.size * insn.memory.count
     lines = L1.lines(addr, size)
@@ -60,7 +60,7 @@ def test_candidates_cover_concrete_accesses(which: int, data: st.DataObject) -> 
 
 def test_sets_of_addresses_that_are_aligned() -> None:
     """An object of 512 bytes: word 68 of it is in the third line of one of its 8 places."""
-    model, load = DataModel(hierarchy(0)), pool(INSNS)[0]
+    model, load = DataAccessModel(hierarchy(0)), pool(INSNS)[0]
     (access,) = model.accesses(load, ValueSet(DATA + 68, DATA + 68 + (512 << 10), 512))
     assert access.candidates is None
     assert access.sets == sum(1 << n for n in range(2, 128, 16))
@@ -69,7 +69,7 @@ def test_sets_of_addresses_that_are_aligned() -> None:
 
 
 def test_generator_reaches_exact_and_unknown() -> None:
-    model = DataModel(hierarchy(0))
+    model = DataAccessModel(hierarchy(0))
     load = pool(INSNS)[0]
     assert model.accesses(load, ValueSet.of(DATA))[0].certain
     assert model.accesses(load, ValueSet(DATA, DATA + 28, 4))[0].certain

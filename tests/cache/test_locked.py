@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cache.classify import classify
-from cache.geometry import Geometry
+from cache.geometry import CacheGeometry
 from cache.locked import LockedLines
-from cache.reference import Hit, Kind
-from quoll.words.strided_interval import ValueSet
+from cache.reference import HitClass, ReferenceKind
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, straight
 from tests.testing.cache.walks import MEMORY, hierarchy
 
-L2 = Geometry(131072, 8, 32)
+L2 = CacheGeometry(131072, 8, 32)
 RANGES = st.lists(
     st.tuples(st.integers(0, 500), st.integers(1, 90)).map(lambda p: (p[0], p[0] + p[1])),
     max_size=6,
@@ -70,7 +70,9 @@ def test_lines_locked_in_l1_hit(text: str, value: ValueSet | None, hits: bool) -
     caches = hierarchy(0)
     caches = replace(caches, l1d=replace(caches.l1d, locked_ways=1), locked_d=locked)
     classes = classify(program.graph, program, caches)
-    found = [r.l1 is Hit.AH for r in classes.references[0] if r.kind is not Kind.FETCH]
+    found = [
+        r.l1 is HitClass.AH for r in classes.references[0] if r.kind is not ReferenceKind.FETCH
+    ]
     assert found == [False, hits, hits]
     assert any("L1D holds" in text for text in map(str, classes.assumptions))
 
@@ -95,8 +97,8 @@ def test_nothing_is_locked_where_lines_may_be_dropped(
         locked_d=LockedLines.of([(DATA, DATA + 32)], 32),
     )  # fmt: skip
     references = classify(program.graph, program, caches).references[0]
-    first = {r.kind: r.l1 is Hit.AH for r in references if r.insn == 0}
-    assert first == {Kind.FETCH: code, Kind.LOAD: data}
+    first = {r.kind: r.l1 is HitClass.AH for r in references if r.insn == 0}
+    assert first == {ReferenceKind.FETCH: code, ReferenceKind.LOAD: data}
 
 
 def test_only_locked_lines_hit_in_l2() -> None:
@@ -107,15 +109,15 @@ def test_only_locked_lines_hit_in_l2() -> None:
     locked = LockedLines.of([(DATA, DATA + 64), (CODE, CODE + 256)], 32)
     caches = replace(hierarchy(0), l2=L2, locked=locked)
     classes = classify(program.graph, program, caches)
-    found = [(r.kind, r.l2) for r in classes.references[0] if r.kind is not Kind.FETCH]
+    found = [(r.kind, r.l2) for r in classes.references[0] if r.kind is not ReferenceKind.FETCH]
     assert found == [
-        (Kind.LOAD, Hit.AH),
-        (Kind.STORE, Hit.AH),
-        (Kind.LOAD, Hit.NC),
-        (Kind.LOAD, Hit.NC),
-        (Kind.PREFETCH, Hit.AH),  # whichever line is dropped, it is locked in L2
+        (ReferenceKind.LOAD, HitClass.AH),
+        (ReferenceKind.STORE, HitClass.AH),
+        (ReferenceKind.LOAD, HitClass.NC),
+        (ReferenceKind.LOAD, HitClass.NC),
+        (ReferenceKind.PREFETCH, HitClass.AH),  # whichever line is dropped, it is locked in L2
     ]
-    assert {r.l2 for r in classes.references[0] if r.kind is Kind.FETCH} == {Hit.AH}
+    assert {r.l2 for r in classes.references[0] if r.kind is ReferenceKind.FETCH} == {HitClass.AH}
     assert any("locked" in text for text in map(str, classes.assumptions))
     without = classify(program.graph, program, replace(caches, locked=LockedLines((), 32)))
-    assert {r.l2 for r in without.references[0]} == {Hit.NC}
+    assert {r.l2 for r in without.references[0]} == {HitClass.NC}

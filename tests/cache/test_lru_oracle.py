@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from cache.events import Event, Events, FlowOrder
-from cache.geometry import Geometry
-from cache.lines import Target
-from cache.must import Residency
-from cache.policy import Policy
+from cache.events import CacheEvent, CacheEvents, FlowOrder
+from cache.geometry import CacheGeometry
+from cache.lines import AccessedLines
+from cache.must import MustAnalysis
+from cache.policy import ReplacementPolicy
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 
 GRAPHS = 250
@@ -24,7 +24,7 @@ FOREIGN = (-1, -2, -3, -4)
 Contents = tuple[int, ...]  # the line used last comes first
 
 
-def random_graph(random: Random) -> tuple[FlowGraph, list[list[Event]]]:
+def random_graph(random: Random) -> tuple[FlowGraph, list[list[CacheEvent]]]:
     """A few nodes, every one reached, with up to three accesses each."""
     count = random.randint(2, 6)
     edges = [(random.randrange(node), node) for node in range(1, count)]
@@ -40,13 +40,13 @@ def random_graph(random: Random) -> tuple[FlowGraph, list[list[Event]]]:
     return flow, [[event(random, lines) for _ in range(random.randint(0, 3))] for _ in range(count)]
 
 
-def event(random: Random, lines: int) -> Event:
-    target = Target((random.randrange(lines),))
+def event(random: Random, lines: int) -> CacheEvent:
+    target = AccessedLines((random.randrange(lines),))
     choice = random.random()
-    return Event(target, certain=choice < 0.8, store=0.7 < choice < 0.9)
+    return CacheEvent(target, certain=choice < 0.8, store=0.7 < choice < 0.9)
 
 
-def after(contents: Contents, event: Event, ways: int) -> set[Contents]:
+def after(contents: Contents, event: CacheEvent, ways: int) -> set[Contents]:
     """What an access may leave."""
     assert event.target is not None
     assert event.target.lines is not None
@@ -57,7 +57,7 @@ def after(contents: Contents, event: Event, ways: int) -> set[Contents]:
     return {used} if event.certain else {used, contents}
 
 
-def exact(flow: FlowGraph, nodes: list[list[Event]], ways: int) -> dict[tuple[int, int], bool]:
+def exact(flow: FlowGraph, nodes: list[list[CacheEvent]], ways: int) -> dict[tuple[int, int], bool]:
     """For each access whether it hits in every state that reaches it."""
     every = sorted({e.target.lines[0] for n in nodes for e in n if e.target and e.target.lines})
     start = set(permutations([*every, *FOREIGN[:ways]], ways))
@@ -88,9 +88,13 @@ def test_lru_is_sound_and_nearly_exact() -> None:
         ways = random.choice([2, 2, 4])
         flow, nodes = random_graph(random)
         order = FlowOrder(flow, WeakOrder.of(flow))
-        geometry = Geometry(32 * ways, ways, 32)
-        residency = Residency(
-            order, geometry, Policy.LRU, Events(nodes, [()] * len(flow.sources)), lambda edge: {}
+        geometry = CacheGeometry(32 * ways, ways, 32)
+        residency = MustAnalysis(
+            order,
+            geometry,
+            ReplacementPolicy.LRU,
+            CacheEvents(nodes, [()] * len(flow.sources)),
+            lambda edge: {},
         )
         truth = exact(flow, nodes, ways)
         for node, events in enumerate(nodes):

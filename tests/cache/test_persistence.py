@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cache.persistence import LoopScopes, persistent_lines
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.sketch import assemble, extracted
 
 NESTED = """
@@ -36,7 +36,7 @@ middle: adds r1, r1, #1
 LINES = st.frozensets(st.integers(0, 15), max_size=4)
 
 
-def expanded(text: str, vivu: Vivu = FULL) -> Supergraph:
+def expanded(text: str, vivu: VivuSettings = FULL) -> Supergraph:
     image = assemble(text)
     program = extracted(image)
     return expand(program, program.entries[0], image, vivu)
@@ -65,7 +65,7 @@ def test_a_node_is_in_the_loops_around_it_and_around_its_calls() -> None:
 
 
 def test_a_loop_with_first_iterations_is_a_scope_with_them_and_without() -> None:
-    plain, graph = expanded(NESTED), expanded(NESTED, Vivu(unroll=True))
+    plain, graph = expanded(NESTED), expanded(NESTED, VivuSettings(unroll=True))
     scopes = LoopScopes.of(graph)
     whole = scopes.loops[len(graph.loops) :]
     assert whole

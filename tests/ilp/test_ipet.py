@@ -83,11 +83,11 @@ def test_no_edge_is_taken_more_often_than_in_the_only_execution() -> None:
         (),
         (),
         found,
-        solver=Highs(asked_first=False),
+        solver=Highs(preferred=False),
     )
     assert got.solution.cycles == 6 + 40
     assert got.solution.edges == tuple(taken)
-    assert got.solution.solver == "the only execution"
+    assert got.solution.solver == "concrete execution"
     asked = Highs()
     again = worst_case(
         NESTED, costs(NESTED, {2: 1, 3: 10}), bounded(NESTED, 3, 5), (), (), found, solver=asked

@@ -8,7 +8,7 @@ import pytest
 
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import longest_path, proved_maximum
-from ilp.solvers.model import Row
+from ilp.solvers.integer_program import LinearRow
 from ilp.solvers.solve import certified
 from ilp.worst_case import worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
@@ -17,7 +17,7 @@ from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import random_case
 
-ASKED, NOT_ASKED = InProcess(), InProcess(asked_first=False)
+ASKED, NOT_ASKED = InProcess(), InProcess(preferred=False)
 NEST = ((0, 1), (1, 2), (2, 3), (3, 3), (3, 2), (2, 1), (1, 4))  # 1 around 2 around 3
 
 
@@ -64,7 +64,7 @@ def test_a_start_at_the_longest_path_changes_no_maximum() -> None:
             continue
         assert proposal.basis is not None
         assert len(proposal.basis.variables) == len(proposal.basis.rows)
-        limit = Row("limit", "o", ((seed % len(ipet.model.names), 1),), False, 1)
+        limit = LinearRow("limit", "o", ((seed % len(ipet.model.names), 1),), False, 1)
         for model in (ipet.model, ipet.model.with_rows([limit])):
             cold = ASKED.solve(model, relaxed=True, seconds=None)
             warm = ASKED.solve(model, relaxed=True, seconds=None, start=proposal.basis)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ilp.solvers.answer import Solver
 from ilp.solvers.cbc import Cbc
+from ilp.solvers.solver_result import Solver
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import PAIRS

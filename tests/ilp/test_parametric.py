@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.parameters import Parameter, loop_parameters, numbered
-from ilp.cuts import cycles_per_iteration
+from ilp.constraints.parameters import LoopBoundParameter, loop_parameters, numbered
+from ilp.cutting_planes import cycles_per_iteration
 from ilp.ipet import build_ipet
-from ilp.parametric import AffinePiece, Parametric, convex_pieces, largest, parametric_bound
+from ilp.parametric import AffinePiece, ParametricBound, convex_pieces, largest, parametric_bound
 from ilp.solvers.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
@@ -38,17 +38,17 @@ CHOICE = draw(
 def study(
     graph: Supergraph,
     cycles: dict[int, int],
-    parameters: dict[int, Parameter],
+    parameters: dict[int, LoopBoundParameter],
     bounds: tuple[LoopBound, ...] = (),
     constraints: tuple[Constraint, ...] = (),
-) -> Parametric:
+) -> ParametricBound:
     return parametric_bound(
         graph, costs(graph, cycles), bounds, constraints, parameters, solver=SOLVER
     )
 
 
 def test_one_loop_is_one_line() -> None:
-    got = study(LOOP, {0: 5, 1: 1, 2: 10}, {0: Parameter("n", 1)})
+    got = study(LOOP, {0: 5, 1: 1, 2: 10}, {0: LoopBoundParameter("n", 1)})
     assert str(got) == "cycles = 6 + 11·n"
     assert got.per_iteration == ((0, 11),)
     assert (got.exact, got.at(0), got.at(100)) == (True, 6, 1106)
@@ -56,10 +56,10 @@ def test_one_loop_is_one_line() -> None:
 
 def test_a_loop_that_may_not_be_entered_at_zero() -> None:
     aside = draw([(0, 1), (1, 2), (2, 1), (1, 3), (0, 3)], exits=[3])
-    got = study(aside, {0: 100, 1: 1, 2: 10}, {0: Parameter("n", 0)})
+    got = study(aside, {0: 100, 1: 1, 2: 10}, {0: LoopBoundParameter("n", 0)})
     assert str(got) == "cycles = 100 for n = 0; cycles = 90 + 11·n for n ≥ 1"
     assert got.at(0) == 100
-    must = study(LOOP, {1: 1, 2: 10}, {0: Parameter("n", 0)})
+    must = study(LOOP, {1: 1, 2: 10}, {0: LoopBoundParameter("n", 0)})
     assert str(must) == "cycles = -10 + 11·n for n ≥ 1"
     with pytest.raises(ValueError, match="no path is allowed for n = 0"):
         must.at(0)
@@ -71,7 +71,7 @@ def test_branches_give_pieces() -> None:
     got = study(
         CHOICE,
         {1: 50, 2: 3, 3: 1, 4: 70, 5: 200},
-        {first: Parameter("n", 1), second: Parameter("n", 1)},
+        {first: LoopBoundParameter("n", 1), second: LoopBoundParameter("n", 1)},
     )
     # max(200, 50 + 53 n, 1 + 71 n)
     assert str(got) == ("cycles = 200 for 0 ≤ n ≤ 2; cycles = 1 + 71·n for n ≥ 3")
@@ -82,44 +82,52 @@ def test_branches_give_pieces() -> None:
 def test_outer_numbers_multiply_the_slope() -> None:
     inner = next(loop.index for loop in NESTED.loops if loop.parent is not None)
     outer = LoopBound(1 - inner, 4, True, "nusmv", None, None, 0.0)
-    got = study(NESTED, {2: 1, 3: 10}, {inner: Parameter("n", 1)}, (outer,))
+    got = study(NESTED, {2: 1, 3: 10}, {inner: LoopBoundParameter("n", 1)}, (outer,))
     assert str(got) == "cycles = 3 + 33·n"
 
 
 def test_nested_parameters_are_refused() -> None:
     with pytest.raises(UnboundedLoop, match=r"loop 0x1020 .*inside of .*0x1010"):
-        study(NESTED, {}, {0: Parameter("n", 1), 1: Parameter("m", 1)})
+        study(NESTED, {}, {0: LoopBoundParameter("n", 1), 1: LoopBoundParameter("m", 1)})
 
 
 def test_a_start_inside_is_refused() -> None:
     graph = draw([(0, 1), (1, 0), (0, 2)], exits=[2])
     with pytest.raises(UnboundedLoop, match="starts inside"):
-        study(graph, {}, {0: Parameter("n", 1)})
+        study(graph, {}, {0: LoopBoundParameter("n", 1)})
 
 
 def test_a_loop_without_number_or_parameter_is_refused() -> None:
     with pytest.raises(UnboundedLoop, match="0x1020"):
-        study(NESTED, {}, {0: Parameter("n", 1)})
+        study(NESTED, {}, {0: LoopBoundParameter("n", 1)})
 
 
 def test_a_proved_number_is_used_instead_of_the_parameter() -> None:
-    both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
-                 (LoopBound(0, 4, True, "nusmv", None, None, 0.0),))  # fmt: skip
+    both = study(
+        CHOICE,
+        {2: 3, 4: 5},
+        {0: LoopBoundParameter("n", 1), 1: LoopBoundParameter("n", 1)},
+        (LoopBound(0, 4, True, "nusmv", None, None, 0.0),),
+    )
     assert len(both.per_iteration) == 1
 
 
 def test_a_proof_that_may_be_too_large_stands_beside_the_parameter() -> None:
     proved = LoopBound(0, 4, False, "nusmv", None, None, 0.0)
-    both = study(CHOICE, {2: 3, 4: 5}, {0: Parameter("n", 1), 1: Parameter("n", 1)},
-                 (proved,))  # fmt: skip
+    both = study(
+        CHOICE,
+        {2: 3, 4: 5},
+        {0: LoopBoundParameter("n", 1), 1: LoopBoundParameter("n", 1)},
+        (proved,),
+    )
     assert (len(both.per_iteration), both.exact) == (2, False)
-    named = {0: Parameter("n", 1)}
+    named = {0: LoopBoundParameter("n", 1)}
     assert [numbered((proved,), named, {"n": n})[0].bound for n in (1, 3, 9)] == [2, 4, 4]
 
 
 def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:
     limit = most(2, 7)
-    got = study(LOOP, {2: 10}, {0: Parameter("n", 1)}, constraints=(limit,))
+    got = study(LOOP, {2: 10}, {0: LoopBoundParameter("n", 1)}, constraints=(limit,))
     assert str(got) == "cycles <= 0 + 10·n"
     assert (got.exact, got.reason) == (False, "left out: my.facts:1: n2 executes at most 7 times")
 
@@ -127,7 +135,7 @@ def test_constraints_on_the_loop_make_it_an_upper_bound() -> None:
 @pytest.mark.slow("many integer programs are solved")
 def test_several_parameters_give_an_affine_upper_bound() -> None:
     got = study(CHOICE, {1: 1, 2: 3, 3: 1, 4: 5, 5: 90},
-                {0: Parameter("n", 1), 1: Parameter("m", 1)})  # fmt: skip
+                {0: LoopBoundParameter("n", 1), 1: LoopBoundParameter("m", 1)})  # fmt: skip
     assert not got.exact
     assert got.reason == "several parameters"
     for n in (0, 1, 7, 40):
@@ -143,17 +151,17 @@ def test_an_unbounded_inner_loop_leaves_the_iteration_unknown() -> None:
     assert cycles_per_iteration(NESTED, costs(NESTED, {3: 2}), {1: 5}, 0, SOLVER) == 8
 
 
-def random_parameters(rng: Random, case: Case) -> dict[int, Parameter]:
+def random_parameters(rng: Random, case: Case) -> dict[int, LoopBoundParameter]:
     """Some loops that are not nested in each other and do not contain the start."""
-    chosen: dict[int, Parameter] = {}
+    chosen: dict[int, LoopBoundParameter] = {}
     for loop in rng.sample(case.graph.loops, len(case.graph.loops)):
         nested = any(loop.nodes & case.graph.loops[other].nodes for other in chosen)
         if not nested and case.graph.entry not in loop.nodes and rng.random() < 0.7:
-            chosen[loop.index] = Parameter("n", rng.choice((0, 1, 1, 2)))
+            chosen[loop.index] = LoopBoundParameter("n", rng.choice((0, 1, 1, 2)))
     return chosen
 
 
-def plain(case: Case, parameters: dict[int, Parameter], n: int) -> int | None:
+def plain(case: Case, parameters: dict[int, LoopBoundParameter], n: int) -> int | None:
     """The bound with numbers, without cuts; None if no path is allowed."""
     numbers = tuple(
         n + parameters[i].plus if i in parameters else b for i, b in enumerate(case.bounds)
@@ -239,7 +247,7 @@ def test_parameters_of_a_real_binary() -> None:
 def test_the_largest_of_several_functions_is_never_below_any() -> None:
     for seed in range(200):
         rng = Random(seed)
-        bounds: list[tuple[Parametric | None, int]] = []
+        bounds: list[tuple[ParametricBound | None, int]] = []
         for _ in range(rng.randint(1, 3)):
             slopes = sorted(rng.sample(range(30), rng.randint(1, 3)))
             pieces, first, value = [], rng.choice((0, 0, 1)), rng.randint(0, 500)
@@ -249,7 +257,7 @@ def test_the_largest_of_several_functions_is_never_below_any() -> None:
                 if last is not None:
                     value += slope * (last - first) + slopes[number + 1]
                     first = last + 1
-            bounds.append((Parametric(("n",), tuple(pieces), True, "", ()), 0))
+            bounds.append((ParametricBound(("n",), tuple(pieces), True, "", ()), 0))
         if rng.random() < 0.4:
             bounds.append((None, rng.randint(0, 900)))
         got = largest(bounds)

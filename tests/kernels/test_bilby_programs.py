@@ -17,7 +17,7 @@ from tests.testing.bilby.build import BUILDS, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
 from tests.testing.harness import qemu
-from wcet.platforms.platform import load
+from wcet.platforms.platform_model import load
 
 # What latency.elf interrupts, where a preset has it.
 MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10", "12"}

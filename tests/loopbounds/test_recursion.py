@@ -268,7 +268,7 @@ def test_the_only_execution(name: str, level: str) -> None:
     counted = code.depths()
     assert counted
     assert counted == {f: most for f, most in code.deepest(()).items() if f in counted}
-    assert all("the only execution" in d.evidence for d in code.found.depths.values())
+    assert all("concrete execution" in d.evidence for d in code.found.depths.values())
 
 
 def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:

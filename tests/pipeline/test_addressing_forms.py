@@ -21,19 +21,19 @@ from random import Random
 
 import pytest
 
-from cache.geometry import Geometry
-from cache.policy import Policy
-from cache.simulator import Cache
+from cache.cache_simulator import SimulatedCache
+from cache.geometry import CacheGeometry
+from cache.policy import ReplacementPolicy
 from pipeline import dual_issue
 from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.dual_issue import DualStepper
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE, BlockStepper
-from pipeline.simulator import Executed, MemoryBus, OnChip
-from pipeline.timing import MemoryLatencies, Profile
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus
+from pipeline.timing_model import CoreProfile, MemoryLatencies
 from quoll.arm.decode import decode
-from quoll.arm.insn import PC, Access, Insn, MemoryAccess, Shift
+from quoll.arm.insn import PC, AccessKind, Insn, MemoryAccess, ShiftKind
 from quoll.errors import InputError
 from quoll.image.image import Image
 from tests.testing.cache.graphs import at, pool
@@ -233,7 +233,7 @@ def armv7(text: str, *, thumb: bool = False) -> tuple[Insn, ...]:
     return tuple(found)
 
 
-def abstract(core: str, profile: Profile, insns: tuple[Insn, ...], *, aligned8: bool) -> int:
+def abstract(core: str, profile: CoreProfile, insns: tuple[Insn, ...], *, aligned8: bool) -> int:
     rows = load_core(core, profile)
     stepper: BlockStepper | DualStepper
     if rows.dual_issue:
@@ -247,17 +247,17 @@ def abstract(core: str, profile: Profile, insns: tuple[Insn, ...], *, aligned8: 
 
 def concrete(core: str, insns: tuple[Insn, ...], address: int) -> int:
     """With warm caches."""
-    geometry, random = Geometry(16384, 4, 32), Random(0)
-    caches = [Cache(geometry, Policy.ROUND_ROBIN, random) for _ in range(2)]
+    geometry, random = CacheGeometry(16384, 4, 32), Random(0)
+    caches = [SimulatedCache(geometry, ReplacementPolicy.ROUND_ROBIN, random) for _ in range(2)]
     caches[0].load(0)
     for line in range(8):
         caches[1].load(ALIGNED8 // 32 + line)
-    chip = OnChip(caches[0], caches[1], 0, random)
-    machine = concrete_machine(load_core(core, Profile.NOMINAL), MemoryBus(LATENCIES), chip)
+    chip = FetchAndCaches(caches[0], caches[1], 0, random)
+    machine = concrete_machine(load_core(core, CoreProfile.NOMINAL), MemoryBus(LATENCIES), chip)
     machine.start(0)
     for i, insn in enumerate(insns):
         accessed = None if insn.memory is None else address
-        machine.execute(Executed(at(insn, 4 * i), True, False, accessed))
+        machine.execute(ExecutedInsn(at(insn, 4 * i), True, False, accessed))
     return machine.clock
 
 
@@ -305,9 +305,9 @@ def test_every_form_by_hand(core: str, thumb: bool) -> None:
                     continue
                 insns = (insn, then)
                 found = (
-                    abstract(core, Profile.NOMINAL, insns, aligned8=aligned8),
+                    abstract(core, CoreProfile.NOMINAL, insns, aligned8=aligned8),
                     concrete(core, insns, address),
-                    abstract(core, Profile.WCET, insns, aligned8=aligned8),
+                    abstract(core, CoreProfile.WCET, insns, aligned8=aligned8),
                 )
                 if found != (want, want, most):
                     wrong.append((insn.text, then.text, aligned8, found, (want, most)))
@@ -321,9 +321,12 @@ def test_forms_without_an_address_mode(core: str) -> None:
     for insn, (text, section, *figures) in zip(insns, OTHERS, strict=True):
         nominal, most = figures[[*CORES].index(core)]
         sequence = (insn, *then)
-        assert abstract(core, Profile.NOMINAL, sequence, aligned8=True) == nominal, (text, section)
+        assert abstract(core, CoreProfile.NOMINAL, sequence, aligned8=True) == nominal, (
+            text,
+            section,
+        )
         assert concrete(core, sequence, ALIGNED8) == nominal, (text, section)
-        assert abstract(core, Profile.WCET, sequence, aligned8=True) == most, (text, section)
+        assert abstract(core, CoreProfile.WCET, sequence, aligned8=True) == most, (text, section)
 
 
 def test_elements_of_neon() -> None:
@@ -331,9 +334,9 @@ def test_elements_of_neon() -> None:
     for insn in armv7("\n".join(NEON)):
         sequence = (insn, *pool("ldr r8, [r7]\n"))
         most = 15 if insn.mnemonic.startswith("vld") else 35
-        assert abstract("cortex-a8", Profile.NOMINAL, sequence, aligned8=True) == 7, insn.text
+        assert abstract("cortex-a8", CoreProfile.NOMINAL, sequence, aligned8=True) == 7, insn.text
         assert concrete("cortex-a8", sequence, ALIGNED8) == 7, insn.text
-        assert abstract("cortex-a8", Profile.WCET, sequence, aligned8=True) == most, insn.text
+        assert abstract("cortex-a8", CoreProfile.WCET, sequence, aligned8=True) == most, insn.text
 
 
 LISTS = [f"{name}{way} r1{back}, {{{{{{}}}}}}" for name in ("ldm", "stm")
@@ -354,8 +357,10 @@ def test_lists(core: str, count: int) -> None:
         for address, cycles in ((ALIGNED8, aligned), (ALIGNED4, other)):
             found = concrete(core, sequence, address)
             aligned8 = address % 8 == 0
-            assert found == abstract(core, Profile.NOMINAL, sequence, aligned8=aligned8), insn.text
-            assert abstract(core, Profile.WCET, sequence, aligned8=aligned8) >= found, insn.text
+            assert found == abstract(core, CoreProfile.NOMINAL, sequence, aligned8=aligned8), (
+                insn.text
+            )
+            assert abstract(core, CoreProfile.WCET, sequence, aligned8=aligned8) >= found, insn.text
             assert found == cycles + 1, insn.text
 
 
@@ -381,7 +386,7 @@ def test_loads_of_the_pc(core: str) -> None:
         armv7("\n".join(text for text, *_ in TAKEN)), TAKEN, strict=True
     ):
         for profile, cycles in zip(
-            (Profile.NOMINAL, Profile.WCET), figures[[*CORES].index(core)], strict=True
+            (CoreProfile.NOMINAL, CoreProfile.WCET), figures[[*CORES].index(core)], strict=True
         ):
             found = demand(load_core(core, profile), insn, aligned=True, aligned8=True)
             assert found.taken == cycles, (text, profile)
@@ -391,7 +396,7 @@ def test_table_branches() -> None:
     """A table of halfwords has its index shifted by one, so its address takes two cycles; only one
     that is not next to the instruction may be at an odd address."""
     texts = ["tbb [pc, r0]", "tbb [r1, r0]", "tbh [pc, r0, lsl #1]", "tbh [r1, r0, lsl #1]"]
-    rows = load_core("cortex-a8", Profile.WCET)
+    rows = load_core("cortex-a8", CoreProfile.WCET)
     insns = [armv7(text, thumb=True)[0] for text in texts]
     taken = [demand(rows, insn, aligned=True, aligned8=False).taken for insn in insns]
     assert taken == [15, 15, 16, 16]
@@ -506,13 +511,15 @@ def test_no_form_is_missing(thumb: bool) -> None:
         memory = insn.memory
         if memory is None or (memory.base == PC and memory.writeback):
             continue  # the latter is UNPREDICTABLE
-        if memory.access is Access.PRELOAD and insn.mnemonic.startswith("ldr"):
+        if memory.access is AccessKind.PRELOAD and insn.mnemonic.startswith("ldr"):
             continue  # unprivileged, to the pc: UNPREDICTABLE
         seen.add(form(insn))
         if form(insn) not in known:
             missing.setdefault(form(insn), f"{code.hex()} {insn.text}")
     assert not missing, "\n".join(f"{text}: {key}" for key, text in missing.items())
     assert len(seen) > (100 if thumb else 250)
-    assert {Access.LOAD, Access.STORE, Access.PRELOAD} <= {access for _, access, *_ in seen}
-    shifted = ("index", True, Shift.IMMEDIATE, False, 0)
+    assert {AccessKind.LOAD, AccessKind.STORE, AccessKind.PRELOAD} <= {
+        access for _, access, *_ in seen
+    }
+    shifted = ("index", True, ShiftKind.IMMEDIATE, False, 0)
     assert thumb or shifted in {offset for _, _, offset, *_ in seen}

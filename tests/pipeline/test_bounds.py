@@ -7,17 +7,17 @@ from statistics import median
 
 import pytest
 
+from cache.cache_simulator import SimulatedCache
 from cache.classify import classify
-from cache.policy import Policy
-from cache.simulator import Cache
+from cache.policy import ReplacementPolicy
 from campaigns.anomalies import search
 from pipeline.charge import charge
 from pipeline.core import load_core
-from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
-from pipeline.timing import Profile
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.timing_model import CoreProfile
 from quoll.cfg.cfg import Block
-from quoll.inlining.supergraph import Context, Node, Supergraph
-from quoll.words.strided_interval import ValueSet
+from quoll.inlining.supergraph import Context, Supergraph, SuperNode
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.cache.walks import L1, hierarchy
 from tests.testing.harness.cases import cases
@@ -43,8 +43,8 @@ COLD_CASES = cases(500)  # with caches in any state; many more in campaigns/pipe
 
 @pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
-@pytest.mark.parametrize("profile", Profile)
-def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board) -> None:
+@pytest.mark.parametrize("profile", CoreProfile)
+def test_block_times_cover_the_concrete_pipeline(profile: CoreProfile, board: Board) -> None:
     """Random programs and paths from idle and busy pipelines."""
     ratios, exact = [], 0
     for seed in range(WARM_CASES):
@@ -54,7 +54,7 @@ def test_block_times_cover_the_concrete_pipeline(profile: Profile, board: Board)
             raise AssertionError(f"seed {seed}: {error}") from error
         ratios.append(case.bound / max(case.concrete, 1))
         exact += case.bound == case.concrete
-    if profile is Profile.NOMINAL:
+    if profile is CoreProfile.NOMINAL:
         # A bound that is far above everything would prove nothing.
         assert median(ratios) < 1.05
         assert exact > len(ratios) // 5
@@ -68,7 +68,7 @@ def test_charges_cover_misses_and_memory(board: Board) -> None:
     closest = 10.0
     for seed in range(COLD_CASES):
         try:
-            case = check(Random(seed), list(Profile)[seed % 2], board=board)
+            case = check(Random(seed), list(CoreProfile)[seed % 2], board=board)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         closest = min(closest, case.bound / max(case.concrete, 1))
@@ -90,21 +90,30 @@ def test_fetches_past_the_end_delay_the_last_access(last: str, nops: int) -> Non
         at(insn, CODE + 4 * i) for i, insn in enumerate(pool("mov r0, r1\n" * nops + last))
     )
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+        (Context(None, None, CODE),),
+        (SuperNode(0, Block(0, insns)),),
+        (),
+        ((),),
+        ((),),
+        0,
+        (0,),
+        (),
     )
     program = Program(graph, {(0, i): ValueSet.of(DATA) for i in range(len(insns))})
     caches = hierarchy(48)
     classes = classify(graph, program, caches)
-    costs = charge(graph, classes, program, caches, timing(Profile.WCET, QUIET), exception=False)
+    costs = charge(
+        graph, classes, program, caches, timing(CoreProfile.WCET, QUIET), exception=False
+    )
     random = Far(1)
-    icache, dcache = (Cache(L1, Policy.ROUND_ROBIN, random) for _ in range(2))
+    icache, dcache = (SimulatedCache(L1, ReplacementPolicy.ROUND_ROBIN, random) for _ in range(2))
     for ways in dcache._sets:
         for number, way in enumerate(ways):
             way.line, way.dirty = number, True
-    core = load_core("arm1136", Profile.NOMINAL)
-    machine = PipelineMachine(core, MemoryBus(MEMORY), OnChip(icache, dcache, 48, random))
+    core = load_core("arm1136", CoreProfile.NOMINAL)
+    machine = PipelineMachine(core, MemoryBus(MEMORY), FetchAndCaches(icache, dcache, 48, random))
     steps = [
-        Executed(insn, True, insn is insns[-1], DATA if insn.memory is not None else None)
+        ExecutedInsn(insn, True, insn is insns[-1], DATA if insn.memory is not None else None)
         for insn in insns
     ]
     path = Path([0], [], [steps])
@@ -118,7 +127,7 @@ def test_charges_cover_many_states_of_every_program(board: Board) -> None:
     ratios = []
     for seed in range(SAMPLED):
         try:
-            case = sampled(Random(seed), list(Profile)[seed % 2], board, STATES)
+            case = sampled(Random(seed), list(CoreProfile)[seed % 2], board, STATES)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
         ratios.append(case.bound / case.concrete)
@@ -128,7 +137,7 @@ def test_charges_cover_many_states_of_every_program(board: Board) -> None:
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_straight_line_code_is_timed_tightly(board: Board) -> None:
     """With known outcomes the nominal profile is at most 2 % above the machine, in the median."""
-    cases = [straight_line(Random(seed), Profile.NOMINAL, board) for seed in range(60)]
+    cases = [straight_line(Random(seed), CoreProfile.NOMINAL, board) for seed in range(60)]
     assert median(case.bound / case.concrete for case in cases) <= 1.02
 
 

@@ -11,7 +11,7 @@ from pipeline import core as core_module
 from pipeline.classes import MULTIPLIES, PLAIN, SATURATING
 from pipeline.core import COLUMNS, DIRECTORY, load_core
 from pipeline.demand import demand
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from quoll.errors import InputError, TimingError
 from tests.testing.cache.graphs import pool
 
@@ -43,7 +43,7 @@ def test_every_figure_has_a_source_and_a_bound(core: str) -> None:
 
 @pytest.mark.parametrize("core", CORES)
 def test_rows_exist_for_every_class(core: str) -> None:
-    names = {name for name, _ in load_core(core, Profile.WCET).rows}
+    names = {name for name, _ in load_core(core, CoreProfile.WCET).rows}
     missing = ARMV7_ONLY if core == "arm1136" else set()
     assert (set(PLAIN.values()) | set(SATURATING.values())) - names == missing - {"MLS"}
     plain = {m.rstrip("X") if m[:4] in ("SMUA", "SMUS", "SMLA", "SMLS") and m.endswith("DX") else m
@@ -51,8 +51,8 @@ def test_rows_exist_for_every_class(core: str) -> None:
     assert plain - names == missing & plain
 
 
-@pytest.mark.parametrize("profile", Profile)
-def test_every_list_length_and_addressing_mode(profile: Profile) -> None:
+@pytest.mark.parametrize("profile", CoreProfile)
+def test_every_list_length_and_addressing_mode(profile: CoreProfile) -> None:
     core = load_core("arm1136", profile)
     for count in range(1, 17):
         for kind in ("LDM", "STM"):
@@ -76,7 +76,7 @@ UNKNOWN = """
 def test_no_default_latency(index: int) -> None:
     insn = pool(UNKNOWN)[index]
     with pytest.raises(TimingError, match=r"0x0: ") as error:
-        demand(load_core("arm1136", Profile.WCET), insn, aligned=True, aligned8=False)
+        demand(load_core("arm1136", CoreProfile.WCET), insn, aligned=True, aligned8=False)
     assert insn.text in str(error.value)
 
 
@@ -105,6 +105,6 @@ def test_malformed(
     monkeypatch.setattr(core_module, "DIRECTORY", tmp_path)
     load_core.cache_clear()
     with pytest.raises(InputError, match=message):
-        load_core("broken", Profile.WCET)
+        load_core("broken", CoreProfile.WCET)
     with pytest.raises(InputError, match=r"none\.csv"):
-        load_core("none", Profile.WCET)
+        load_core("none", CoreProfile.WCET)

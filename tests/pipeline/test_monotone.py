@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from cache.policy import Policy
-from cache.simulator import Cache
-from pipeline.simulator import Executed
-from quoll.words.strided_interval import ValueSet
+from cache.cache_simulator import SimulatedCache
+from cache.policy import ReplacementPolicy
+from pipeline.pipeline_simulator import ExecutedInsn
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, at, pool, random_program
 from tests.testing.harness.cases import cases
 from tests.testing.pipeline.runs import (
@@ -83,14 +83,16 @@ def test_a_delay_never_helps_and_never_grows(board: Board, warm: bool) -> None:
 def after_a_full_buffer(delay: int) -> int:
     """Cycles of a store that finds the buffer full until ``10 + delay``, and of what follows."""
     machine = warm_machine(Random(1), CUBIEBOARD)
-    machine.chip.dcache = Cache(CUBIEBOARD.geometries[0], Policy.RANDOM, Random(1))
+    machine.chip.dcache = SimulatedCache(
+        CUBIEBOARD.geometries[0], ReplacementPolicy.RANDOM, Random(1)
+    )
     store, long = pool("str r0, [r1]\nmul r2, r2, r2\n")
     machine.buffer.extend([10 + delay, *[900] * 7])
     machine.clock = 10
     machine.start(CODE)
-    machine.execute(Executed(at(store, CODE), True, False, DATA))
+    machine.execute(ExecutedInsn(at(store, CODE), True, False, DATA))
     for index in range(1, 400):
-        machine.execute(Executed(at(long, CODE + 4 * index), True, False))
+        machine.execute(ExecutedInsn(at(long, CODE + 4 * index), True, False))
     return machine.finished
 
 

@@ -14,11 +14,11 @@ import pytest
 from pipeline import native
 from pipeline.core import load_core
 from pipeline.native import CompiledTrace, Instructions, SplitMix, execute
-from pipeline.simulator import Executed, PipelineMachine
-from pipeline.timing import Profile
+from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
+from pipeline.timing_model import CoreProfile
 from quoll.errors import TimingError
-from quoll.kept.store import Store
-from quoll.words.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ValueSet
+from quoll.results.results_store import ResultsStore
 from tests.testing.cache.graphs import DATA, at, pool, random_program
 from tests.testing.harness.cases import cases
 from tests.testing.pipeline.runs import (
@@ -66,7 +66,7 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
         path = random_path(program, random, 30)
         steps = [step for node in path.steps for step in node]
         operations += sum(step.insn.mnemonic == "mcr" for step in steps)
-        trace = CompiledTrace.of(Instructions(load_core(board.core, Profile.NOMINAL)), steps)
+        trace = CompiledTrace.of(Instructions(load_core(board.core, CoreProfile.NOMINAL)), steps)
         ends, ahead = [], random.choice([0, 48, 144])
         for run in (in_python, lambda m, t: (execute(m, t), t.issued.tolist())):
             draws = SplitMix(seed)
@@ -79,17 +79,17 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
 
 
 def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = [Executed(at(insn, 4 * i), True, False) for i, insn in enumerate(pool(
+    steps = [ExecutedInsn(at(insn, 4 * i), True, False) for i, insn in enumerate(pool(
         "add r0, r1, r2\nmul r3, r0, r1\nadd r4, r3, r3\n"))]  # fmt: skip
-    trace = CompiledTrace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), steps)
+    trace = CompiledTrace.of(Instructions(load_core("arm1136", CoreProfile.NOMINAL)), steps)
     fast = execute(warm_machine(Random(1)), trace)
     monkeypatch.setattr(native, "_library", lambda: None)
     assert execute(warm_machine(Random(1)), trace) == fast
 
 
 def test_an_unknown_operation_is_named() -> None:
-    step = Executed(at(pool("mcr p15, 0, r0, c6, c0, 0\n")[0], 4), True, False)
-    trace = CompiledTrace.of(Instructions(load_core("arm1136", Profile.NOMINAL)), [step])
+    step = ExecutedInsn(at(pool("mcr p15, 0, r0, c6, c0, 0\n")[0], 4), True, False)
+    trace = CompiledTrace.of(Instructions(load_core("arm1136", CoreProfile.NOMINAL)), [step])
     with pytest.raises(TimingError, match="no concrete effect"):
         execute(warm_machine(Random(1)), trace)
 
@@ -130,7 +130,7 @@ def test_a_planted_library_is_never_loaded(
     assert native._library.__wrapped__() is not None
     (record,) = folder.iterdir()
     if where == "world-writable":
-        store = Store(folder)
+        store = ResultsStore(folder)
         store.put(record.stem, planted)
         folder.chmod(0o777)
     elif where == "damaged":
@@ -150,10 +150,10 @@ def test_a_planted_library_is_never_loaded(
 def test_a_million_instructions_in_ten_seconds(board: Board) -> None:
     random = Random(5)
     program = random_program(random, maintenance=False, text=MIXED)
-    steps: list[Executed] = []
+    steps: list[ExecutedInsn] = []
     while len(steps) < 200_000:
         steps += [step for node in random_path(program, random, 60).steps for step in node]
-    core = load_core(board.core, Profile.NOMINAL)
+    core = load_core(board.core, CoreProfile.NOMINAL)
     start = time.process_time()
     trace = CompiledTrace.of(Instructions(core), steps)
     execute(random_machine(random, 48, ENTRY, board), trace)

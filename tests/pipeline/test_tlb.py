@@ -9,13 +9,13 @@ import pytest
 
 from cache.classify import classify
 from pipeline.charge import charge
-from pipeline.costs import Cause
-from pipeline.timing import Profile
+from pipeline.costs import CostCause
+from pipeline.timing_model import CoreProfile
 from pipeline.tlb import changes_translation
 from pipeline.tlb_model import TlbModel
 from quoll.cfg.cfg import Block
-from quoll.inlining.supergraph import Context, Node, Supergraph
-from quoll.words.strided_interval import ValueSet
+from quoll.inlining.supergraph import Context, Supergraph, SuperNode
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import CODE, DATA, Program, at, pool
 from tests.testing.cache.walks import hierarchy
 from tests.testing.harness.cases import cases
@@ -34,7 +34,7 @@ WALK, REFILL = 10 + 2 * 60, 10
 def test_no_execution_takes_longer(board: Board, model: TlbModel) -> None:
     for seed in range(CASES):
         try:
-            check(Random(seed), list(Profile)[seed % 2], board=board, tlb=model)
+            check(Random(seed), list(CoreProfile)[seed % 2], board=board, tlb=model)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
 
@@ -55,13 +55,20 @@ def cycles(
     left = iter(values)
     places = {(0, i): next(left) for i, insn in enumerate(insns) if insn.memory is not None}
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+        (Context(None, None, CODE),),
+        (SuperNode(0, Block(0, insns)),),
+        (),
+        ((),),
+        ((),),
+        0,
+        (0,),
+        (),
     )
     program, caches = Program(graph, places), replace(hierarchy(ahead))
     classes = classify(graph, program, caches)
-    costs = timing(Profile.WCET, QUIET, tlb=model)
+    costs = timing(CoreProfile.WCET, QUIET, tlb=model)
     found = charge(graph, classes, program, caches, costs, exception=False)
-    return found.costs.nodes[0][Cause.TLB]
+    return found.costs.nodes[0][CostCause.TLB]
 
 
 HERE, NEXT_PAGE = ValueSet.of(DATA), ValueSet.of(DATA + 4096)

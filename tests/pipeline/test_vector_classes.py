@@ -9,9 +9,9 @@ import pytest
 from campaigns.encodings import EVERY, Table, holes, tabulated, written
 from pipeline.core import load_core
 from pipeline.demand import demand
-from pipeline.timing import Profile
+from pipeline.timing_model import CoreProfile
 from quoll.arm.decode import decode
-from quoll.arm.floating_point import VectorPart, is_double, vector_part
+from quoll.arm.floating_point import VectorRole, is_double, vector_role
 from quoll.arm.insn import Insn
 from quoll.errors import TimingError
 from quoll.image.image import Image
@@ -76,21 +76,21 @@ def decoded(text: str, *, thumb: bool) -> tuple[Insn, ...]:
 
 @pytest.mark.parametrize("thumb", [False, True])
 def test_parts(thumb: bool) -> None:
-    parts = [vector_part(insn) for insn in decoded(HALVES, thumb=thumb)]
+    parts = [vector_role(insn) for insn in decoded(HALVES, thumb=thumb)]
     names = [part and part.name for part in parts]
     assert names == [
         *["REGISTERS"] * 6, *["STATUS"] * 3,
         "FROM_CORE", "TO_CORE", "FROM_CORE", "TO_CORE", *["ARITHMETIC"] * 11,
     ]  # fmt: skip
-    parts = [vector_part(insn) for insn in decoded(NEON, thumb=thumb)]
-    assert parts[:3] == [VectorPart.ELEMENTS] * 3
-    assert parts[12:14] == [VectorPart.FROM_CORE, VectorPart.TO_CORE]
-    assert {*parts[3:12], *parts[14:]} == {VectorPart.NEON}
+    parts = [vector_role(insn) for insn in decoded(NEON, thumb=thumb)]
+    assert parts[:3] == [VectorRole.ELEMENTS] * 3
+    assert parts[12:14] == [VectorRole.FROM_CORE, VectorRole.TO_CORE]
+    assert {*parts[3:12], *parts[14:]} == {VectorRole.NEON}
 
 
 @pytest.mark.parametrize("thumb", [False, True])
-@pytest.mark.parametrize("profile", Profile)
-def test_each_has_figures(profile: Profile, thumb: bool) -> None:
+@pytest.mark.parametrize("profile", CoreProfile)
+def test_each_has_figures(profile: CoreProfile, thumb: bool) -> None:
     for core, text in (("arm1136", HALVES), ("cortex-a8", HALVES), ("cortex-a8", NEON)):
         for insn in decoded(text, thumb=thumb):
             found = demand(load_core(core, profile), insn, aligned=True, aligned8=False)
@@ -98,7 +98,7 @@ def test_each_has_figures(profile: Profile, thumb: bool) -> None:
 
 
 def test_no_neon_on_the_older_core() -> None:
-    core = load_core("arm1136", Profile.WCET)
+    core = load_core("arm1136", CoreProfile.WCET)
     with pytest.raises(TimingError, match=r"no row NEON_INTEGER"):
         demand(core, decoded(NEON, thumb=False)[3], aligned=True, aligned8=False)
 
@@ -106,7 +106,7 @@ def test_no_neon_on_the_older_core() -> None:
 @pytest.mark.parametrize("core", ["arm1136", "cortex-a8"])
 def test_nothing_is_under_way_after_its_issue(core: str) -> None:
     """The argument of the bounds: results and the unit are waited for in the issue stage."""
-    rows = load_core(core, Profile.WCET).rows
+    rows = load_core(core, CoreProfile.WCET).rows
     for (name, condition), row in rows.items():
         if name.startswith(("VFP_", "NEON_")):
             assert row.issue >= max((*row.latency, row.memory)), (name, condition)
@@ -114,7 +114,7 @@ def test_nothing_is_under_way_after_its_issue(core: str) -> None:
 
 @pytest.mark.parametrize("core", ["arm1136", "cortex-a8"])
 def test_what_is_left_in_the_unit_covers_the_longest_instruction(core: str) -> None:
-    rows = load_core(core, Profile.WCET).rows
+    rows = load_core(core, CoreProfile.WCET).rows
     left = rows["VFP_OUTSTANDING", "any"].issue
     assert left >= max(row.issue for (name, _), row in rows.items() if name.startswith("VFP_DIV"))
 

@@ -10,14 +10,14 @@ from random import Random
 
 import pytest
 
-from cache.geometry import Geometry
-from cache.policy import Policy
-from cache.simulator import Cache
+from cache.cache_simulator import SimulatedCache
+from cache.geometry import CacheGeometry
+from cache.policy import ReplacementPolicy
 from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.maxplus import IDLE, BlockStepper
-from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
-from pipeline.timing import MemoryLatencies, Profile
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.timing_model import CoreProfile, MemoryLatencies
 from tests.testing.cache.graphs import at, pool
 
 LATENCIES = MemoryLatencies(60, None, 3, True, True)
@@ -53,7 +53,7 @@ TABLE = [
 ALIGNED = 0xF0020000
 
 
-def abstract(text: str, profile: Profile) -> int:
+def abstract(text: str, profile: CoreProfile) -> int:
     core = load_core("arm1136", profile)
     stepper = BlockStepper(IDLE, profile, core.row("FLAGS_TO_TARGET").latency[0])
     for insn in pool(text):
@@ -63,24 +63,24 @@ def abstract(text: str, profile: Profile) -> int:
 
 def concrete(text: str, passed: str) -> int:
     """Cycles with warm caches; only conditions in ``passed`` hold."""
-    geometry, random = Geometry(16384, 4, 32), Random(0)
-    caches = [Cache(geometry, Policy.ROUND_ROBIN, random) for _ in range(2)]
+    geometry, random = CacheGeometry(16384, 4, 32), Random(0)
+    caches = [SimulatedCache(geometry, ReplacementPolicy.ROUND_ROBIN, random) for _ in range(2)]
     caches[0].load(0)
     caches[1].load(ALIGNED // 32)
-    chip = OnChip(caches[0], caches[1], 0, random)
-    machine = PipelineMachine(load_core("arm1136", Profile.NOMINAL), MemoryBus(LATENCIES), chip)
+    chip = FetchAndCaches(caches[0], caches[1], 0, random)
+    machine = PipelineMachine(load_core("arm1136", CoreProfile.NOMINAL), MemoryBus(LATENCIES), chip)
     machine.start(0)
     for i, insn in enumerate(pool(text)):
         holds = not insn.conditional or insn.cond.name == passed
         address = None if insn.memory is None else ALIGNED
-        machine.execute(Executed(at(insn, 4 * i), holds, False, address))
+        machine.execute(ExecutedInsn(at(insn, 4 * i), holds, False, address))
     return machine.clock
 
 
 @pytest.mark.parametrize(("text", "nominal", "wcet"), TABLE, ids=[t for t, *_ in TABLE])
 def test_worked_examples(text: str, nominal: int, wcet: int) -> None:
-    assert abstract(text, Profile.NOMINAL) == nominal
-    assert abstract(text, Profile.WCET) == wcet
+    assert abstract(text, CoreProfile.NOMINAL) == nominal
+    assert abstract(text, CoreProfile.WCET) == wcet
     # Of two opposite conditions one holds; the longer case is the example's.
     assert max(concrete(text, "NE"), concrete(text, "EQ")) == nominal
 
@@ -98,5 +98,5 @@ def test_lists_follow_the_aligned_table(count: int, latency: int, memory: int) -
     registers = [*range(count - 1), 14]
     listed = ", ".join(f"r{r}" for r in registers)
     text = f"ldmia r13, {{{listed}}}\n"
-    assert abstract(text + "add r0, lr, #1", Profile.NOMINAL) == latency + 1
-    assert abstract(text + "str sp, [sp]", Profile.NOMINAL) >= memory + 1
+    assert abstract(text + "add r0, lr, #1", CoreProfile.NOMINAL) == latency + 1
+    assert abstract(text + "str sp, [sp]", CoreProfile.NOMINAL) >= memory + 1

@@ -11,17 +11,17 @@ from random import Random
 
 import pytest
 
-from cache.geometry import Geometry
-from cache.policy import Policy
-from cache.simulator import Cache
+from cache.cache_simulator import SimulatedCache
+from cache.geometry import CacheGeometry
+from cache.policy import ReplacementPolicy
 from pipeline.core import load_core
 from pipeline.demand import demand
 from pipeline.dual_issue import IDLE, DualStepper
 from pipeline.dual_issue_simulator import DualIssueMachine
-from pipeline.simulator import Executed, MemoryBus, OnChip
-from pipeline.timing import MemoryLatencies, Profile
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus
+from pipeline.timing_model import CoreProfile, MemoryLatencies
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Cond, Insn
+from quoll.arm.insn import Condition, Insn
 from quoll.image.image import Image
 from tests.testing.cache.graphs import at, pool
 from tests.testing.quoll.building import TEXT_BASE, build
@@ -59,7 +59,7 @@ TABLE: list[tuple[str, list[int], list[int] | None]] = [
 ]
 
 
-def abstract(insns: tuple[Insn, ...], profile: Profile) -> list[int]:
+def abstract(insns: tuple[Insn, ...], profile: CoreProfile) -> list[int]:
     core = load_core("cortex-a8", profile)
     stepper = DualStepper(IDLE)
     for insn in insns:
@@ -69,17 +69,19 @@ def abstract(insns: tuple[Insn, ...], profile: Profile) -> list[int]:
 
 def concrete(insns: tuple[Insn, ...]) -> list[int]:
     """With warm caches; every condition fails, which makes no difference here."""
-    geometry, random = Geometry(32768, 4, 64), Random(0)
-    caches = [Cache(geometry, Policy.RANDOM, random) for _ in range(2)]
+    geometry, random = CacheGeometry(32768, 4, 64), Random(0)
+    caches = [SimulatedCache(geometry, ReplacementPolicy.RANDOM, random) for _ in range(2)]
     caches[0].load(insns[0].addr // 64)
     caches[1].load(HERE // 64)
-    core = load_core("cortex-a8", Profile.NOMINAL)
-    machine = DualIssueMachine(core, MemoryBus(LATENCIES), OnChip(caches[0], caches[1], 0, random))
+    core = load_core("cortex-a8", CoreProfile.NOMINAL)
+    machine = DualIssueMachine(
+        core, MemoryBus(LATENCIES), FetchAndCaches(caches[0], caches[1], 0, random)
+    )
     machine.start(insns[0].addr)
     cycles = []
     for insn in insns:
         address = None if insn.memory is None else HERE
-        machine.execute(Executed(insn, not insn.conditional, False, address))
+        machine.execute(ExecutedInsn(insn, not insn.conditional, False, address))
         cycles.append(machine.clock)
     return cycles
 
@@ -87,8 +89,8 @@ def concrete(insns: tuple[Insn, ...]) -> list[int]:
 @pytest.mark.parametrize(("text", "nominal", "bound"), TABLE, ids=[t for t, *_ in TABLE])
 def test_worked_examples(text: str, nominal: list[int], bound: list[int] | None) -> None:
     insns = tuple(at(insn, 4 * i) for i, insn in enumerate(pool(text + "\n")))
-    assert abstract(insns, Profile.NOMINAL) == concrete(insns) == nominal
-    assert abstract(insns, Profile.WCET) == (bound or nominal)
+    assert abstract(insns, CoreProfile.NOMINAL) == concrete(insns) == nominal
+    assert abstract(insns, CoreProfile.WCET) == (bound or nominal)
     assert all(b >= n for b, n in zip(bound or nominal, nominal, strict=True))
 
 
@@ -140,7 +142,7 @@ def thumb() -> list[Insn]:
     image = Image.load(build(source, language="asm", thumb=True, cpu="cortex-a8"))
     found: list[Insn] = []
     addr = TEXT_BASE
-    conditions: tuple[Cond, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     while code := image.read(addr, 4) or image.read(addr, 2):
         insn = decode(code, addr, True, conditions)
         conditions = it_conditions(insn) or conditions[1:]
@@ -150,7 +152,7 @@ def thumb() -> list[Insn]:
 
 
 def test_thumb_2_has_rows_and_its_own_fields() -> None:
-    core = load_core("cortex-a8", Profile.WCET)
+    core = load_core("cortex-a8", CoreProfile.WCET)
     demands = {insn.text: demand(core, insn, aligned=True, aligned8=False) for insn in thumb()}
     assert len(demands) > 35
     assert demands["umull r8, r1, r2, r3"].results == ((8, 6), (1, 6))

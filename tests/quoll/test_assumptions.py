@@ -24,12 +24,12 @@ from quoll.assumptions import (
 from quoll.extraction.extract import extract
 from quoll.facts import Fact, parse
 from quoll.image.image import Image
-from quoll.kept.archive import from_text, to_text
-from quoll.kept.identity import key_of
+from quoll.results.cache_key import key_of
+from quoll.results.serialization import from_text, to_text
 from tests.testing.harness.build import ROOT
 from tests.testing.quoll.building import build
 from tests.testing.quoll.drawn_facts import facts
-from wcet.platforms import platform
+from wcet.platforms import platform_model
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
@@ -95,16 +95,18 @@ def test_every_fact_is_listed_as_the_row_of_its_form(fact: Fact) -> None:
     assert assumption.moved({"other.facts:7": "new.facts:7"}) is assumption
 
 
-@pytest.mark.parametrize("name", platform.names())
+@pytest.mark.parametrize("name", platform_model.names())
 def test_what_a_board_that_comes_with_the_project_assumes_has_rows_of_its_own(name: str) -> None:
-    board = platform.load(name)
+    board = platform_model.load(name)
     listed = [*board.assumptions, *board.pending_assumption()]
     assert listed
     assert OF_ANOTHER_PLATFORM not in (assumption.kind for assumption in listed)
 
 
 def test_no_board_lacks_the_keys_that_the_table_describes() -> None:
-    used = {a.kind for name in platform.names() for a in platform.load(name).assumptions}
+    used = {
+        a.kind for name in platform_model.names() for a in platform_model.load(name).assumptions
+    }
     assert set(OF_PLATFORM) <= used
 
 

@@ -11,16 +11,16 @@ from random import Random
 
 import pytest
 
-from quoll.arm.insn import Access
+from quoll.arm.insn import AccessKind
 from quoll.assumptions import F1, RETURN_IN_CONTEXT
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ANY
 from quoll.recordings.follow import MissingEdge, follow, follow_prefix
-from quoll.values.values import Values, analyse
-from quoll.words.strided_interval import ANY
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.quoll.building import address
 from tests.testing.quoll.frame_programs import Run, Writer, execute
 from tests.testing.quoll.sketch import assemble, extracted
@@ -242,7 +242,7 @@ def test_what_runs_is_in_the_graph_or_something_that_is_listed_is_violated() -> 
 
 
 def judged(
-    graph: Supergraph, image: Image, values: Values, listed: tuple[str, ...], run: Run
+    graph: Supergraph, image: Image, values: ValueResults, listed: tuple[str, ...], run: Run
 ) -> str:
     """Whether the run is a path, or which assumption it violates."""
     if run.wrote_code:
@@ -261,7 +261,7 @@ def judged(
         return "listed"
     for visit in path:
         for index, insn in enumerate(graph.nodes[visit.node].block.insns):
-            stores = insn.memory and insn.memory.access in (Access.STORE, Access.SWAP)
+            stores = insn.memory and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)
             hits = stores and run.hits[visit.start + index]
             known = values.frame_access(visit.node, index) is not None
             if hits and not known and values.access(visit.node, index) == ANY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quoll.spelling import did_you_mean, nearest, question
+from quoll.spelling import did_you_mean, nearest, suggestion
 
 KNOWN = ("interrupt", "handle_interrupt", "syscall")
 
@@ -26,7 +26,7 @@ def test_the_nearest_is_first() -> None:
     ],
 )
 def test_the_question(words: list[str], text: str) -> None:
-    assert question(words) == text
+    assert suggestion(words) == text
 
 
 def test_what_was_meant() -> None:

@@ -13,23 +13,23 @@ from loopbounds.proof.options import BoundOptions
 from quoll.errors import FactsError, UnboundedLoop
 from quoll.facts.annotations import read_annotations
 from quoll.image.image import Image
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os")
 FLAGS = ("-fno-tree-loop-distribute-patterns", CODE)
-OPTIONS = Options(
+OPTIONS = AnalysisOptions(
     entries=("main",),
     platform="kzm",
     l2=None,
     facts=(),
     neighbouring_facts=True,
-    ends=(),
+    exits=(),
     solver="",
     time_limit=60.0,
     bounds=BoundOptions(budget=Budget(seconds=60)),
@@ -40,13 +40,13 @@ volatile unsigned total;
 """
 
 
-def analysed(elf: Path, options: Options = OPTIONS) -> Result:
+def analysed(elf: Path, options: AnalysisOptions = OPTIONS) -> AnalysisResult:
     """Its sources are beside it, unless ``options`` say where."""
     asked = options if options.sources != Path() else replace(options, sources=elf.parent)
-    return analyse(elf, asked, Stages(verbose=False))
+    return analyse(elf, asked, StageLog(verbose=False))
 
 
-def stated(result: Result) -> dict[str, list[tuple[int, str]]]:
+def stated(result: AnalysisResult) -> dict[str, list[tuple[int, str]]]:
     """By file:line of the fact: bounds, and lines of the headers."""
     entry = result.entries["main"]
     found: dict[str, list[tuple[int, str]]] = {}
@@ -345,7 +345,7 @@ def test_paths_are_relative_to_where_the_compiler_ran() -> None:
 
 def test_a_comment_that_changes_is_another_request(tmp_path: Path) -> None:
     elf = build(WALK, *FLAGS, "-DANOTHER_BUILD")
-    store = Store(tmp_path / "cache")
+    store = ResultsStore(tmp_path / "cache")
     first = analysed(elf, replace(OPTIONS, store=store)).entries["main"].cycles
     source = elf.parent / "prog.c"
     source.write_text(source.read_text().replace("33", "66"))

@@ -270,11 +270,13 @@ def test_nusmv_missing(
     assemble: Assemble,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import loopbounds.nusmv.run
+    import loopbounds.nusmv.nusmv_run
 
     elf = assemble(COUNTED)
     monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr(loopbounds.nusmv.run, "LIBRARY", Path("/nonexistent/libdependencies.so"))
+    monkeypatch.setattr(
+        loopbounds.nusmv.nusmv_run, "LIBRARY", Path("/nonexistent/libdependencies.so")
+    )
     words = (elf, "--entry", "_start", "--no-cache", "--quiet", "--checker", "nusmv")
     message = fails(capsys, 8, "analyse", *words)
     assert "NuSMV is missing" in message

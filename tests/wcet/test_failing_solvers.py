@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from tests.testing.quoll.building import build
 from wcet.cli import main
 

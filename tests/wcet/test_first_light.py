@@ -11,13 +11,13 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
-from quoll.recordings.follow import MissingEdge, Visit, follow
+from quoll.recordings.follow import MissingEdge, NodeVisit, follow
 from quoll.recordings.trace import End, Execution, Trace
-from quoll.values.values import Values, analyse
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
 from tests.testing.harness.build import ENTRIES
-from wcet.analysis.entries import path_ends
-from wcet.platforms.platform import load
+from wcet.analysis.entries import path_exits
+from wcet.platforms.platform_model import load
 
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
 
@@ -31,12 +31,14 @@ def image(kernel: Path) -> Image:
 def graphs(image: Image) -> dict[int, Supergraph]:
     """The full expansion of each entry, by vector address: no fact, no pruning."""
     vectors = [point.vector for point in load("kzm").entries.values()]
-    program = extract(image, vectors, ends=path_ends(image, load("kzm")))
+    program = extract(image, vectors, exits=path_exits(image, load("kzm")))
     return {vector: expand(program, vector, image) for vector in vectors}
 
 
 @pytest.fixture(scope="module")
-def pruned(image: Image, graphs: dict[int, Supergraph]) -> dict[int, tuple[Supergraph, Values]]:
+def pruned(
+    image: Image, graphs: dict[int, Supergraph]
+) -> dict[int, tuple[Supergraph, ValueResults]]:
     """Each graph without the edges that value analysis calls dead, and its values."""
     found = {}
     for vector, graph in graphs.items():
@@ -55,7 +57,7 @@ def executions(trace: Trace) -> tuple[Execution, ...]:
 @pytest.fixture(scope="module")
 def followed(
     executions: tuple[Execution, ...], graphs: dict[int, Supergraph], image: Image
-) -> list[tuple[Visit, ...]]:
+) -> list[tuple[NodeVisit, ...]]:
     """The path of each execution through the graph of its entry."""
     return [follow(graphs[e.entry], image, e.pcs) for e in executions]
 
@@ -101,7 +103,7 @@ def test_interrupt_latency_is_longest_masked_path_plus_interrupt(report: dict[st
 
 def test_every_execution_is_a_path_of_the_graph(
     executions: tuple[Execution, ...],
-    followed: list[tuple[Visit, ...]],
+    followed: list[tuple[NodeVisit, ...]],
     graphs: dict[int, Supergraph],
     image: Image,
 ) -> None:
@@ -129,7 +131,9 @@ def test_the_witness_notices_a_missing_instruction(
 
 
 def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow(
-    executions: tuple[Execution, ...], pruned: dict[int, tuple[Supergraph, Values]], image: Image
+    executions: tuple[Execution, ...],
+    pruned: dict[int, tuple[Supergraph, ValueResults]],
+    image: Image,
 ) -> None:
     """Rules 1, 4 and 5 on what really ran: value analysis covers its concrete twin, QEMU."""
     checked = 0
@@ -152,7 +156,7 @@ def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow
 
 def test_no_execution_runs_a_loop_beyond_its_bound(
     executions: tuple[Execution, ...],
-    followed: list[tuple[Visit, ...]],
+    followed: list[tuple[NodeVisit, ...]],
     report: dict[str, Any],
     graphs: dict[int, Supergraph],
     image: Image,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ilp.paths.tree import fold
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.errors import InfeasibleError, UnboundedLoop
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound, check, guided, program
@@ -51,7 +51,7 @@ def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> N
     result = guided(elf, tmp_path, "function leaf takes at most 1000 cycles").entries["main"]
     assert [b.bound for b in result.bounds] == [9]
     assert result.cycles > 9 * 1000
-    assert {len(cycles) for cycles in result.costs.edges} == {len(Cause)}
+    assert {len(cycles) for cycles in result.costs.edges} == {len(CostCause)}
     assert sum(fold(result.graph, result.costs, result.path.steps).total) == result.cycles
 
 

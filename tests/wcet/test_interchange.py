@@ -128,4 +128,4 @@ def test_what_is_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     loops(elf, "--facts", file)
     said = capsys.readouterr().err
     assert "a.ff:1: the checksum is not compared" in said
-    assert "a.ff:2: the total beside the maximum is left out" in said
+    assert "a.ff:2: the total is ignored, the maximum is used" in said

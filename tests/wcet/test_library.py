@@ -56,7 +56,7 @@ def test_a_command_does_not_import_the_library() -> None:
 
 def test_the_options_are_those_of_the_command() -> None:
     options = requested(parser("analyse").parse_args(["analyse", "k.elf"]), [])
-    assert library.asked((), None, (), {}, options.store) == options
+    assert library.analysis_options((), None, (), {}, options.store) == options
 
 
 def test_the_bounds_are_those_of_the_command(folder: Path) -> None:

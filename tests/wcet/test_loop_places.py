@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import UnboundedLoop
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, FLAGS, guided
 
-UNROLLED = Vivu(unroll=True)
+UNROLLED = VivuSettings(unroll=True)
 LIST = "struct item { struct item *next; unsigned n; } *first; unsigned total;\n"
 ONCE = """
 __attribute__((noinline, noclone)) void walk(unsigned times) {
@@ -53,7 +53,7 @@ void main(void) {
 @pytest.mark.parametrize("vivu", [FULL, UNROLLED])
 @pytest.mark.parametrize(("source", "line"), [(ONCE, 9), (NEVER, 5)])
 def test_a_loop_that_never_repeats_leaves_its_fact_to_no_other(
-    source: str, line: int, vivu: Vivu, tmp_path: Path
+    source: str, line: int, vivu: VivuSettings, tmp_path: Path
 ) -> None:
     """What the context decides takes the inner loop away, and not the fact outwards."""
     elf = build(LIST + source, *FLAGS, optimise="-O1", link=(CODE,))
@@ -67,8 +67,8 @@ def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) 
     facts = "loop prog.c:4 at most 5\nloop prog.c:9 at most 3"
     plain = guided(elf, tmp_path, facts).entries["main"]
     entry = guided(elf, tmp_path, facts, vivu=UNROLLED).entries["main"]
-    assert Counter(map(plain.rounds, plain.bounds)) == {3: 1, 5: 1}
-    assert Counter(map(entry.rounds, entry.bounds)) == {3: 2, 5: 1}
+    assert Counter(map(plain.iterations, plain.bounds)) == {3: 1, 5: 1}
+    assert Counter(map(entry.iterations, entry.bounds)) == {3: 2, 5: 1}
     assert entry.path.unrealisable is None
 
 

@@ -11,19 +11,19 @@ import pytest
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import TimingError, WcetError
-from quoll.inlining.sharing import NEVER, Sharing
+from quoll.inlining.sharing import NEVER, SummarySettings
 from quoll.inlining.supergraph import Supergraph
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build as products
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
 from tests.testing.wcet.stated import AT
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_loops import loops_of
 from wcet.analysis.entry_stages import AnalysisTarget
-from wcet.analysis.options import Options
 from wcet.analysis.preparation import prepare
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Silent
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import SilentStageLog
 from wcet.commands.loops import as_text
 from wcet.masked.masked_entries import masked
 
@@ -78,10 +78,10 @@ class Asked:
     """A file with the question that all three answer."""
 
     elf: Path
-    options: Options
+    options: AnalysisOptions
 
-    def run(self) -> Run:
-        return Run.begin(self.elf, self.options, Silent())
+    def run(self) -> AnalysisRun:
+        return AnalysisRun.begin(self.elf, self.options, SilentStageLog())
 
     def targets(self) -> Iterator[AnalysisTarget]:
         run = self.run()
@@ -95,23 +95,23 @@ def asked(
     entry: str = "main",
     platform: str = "kzm",
     facts: str = "",
-    sharing: Sharing = NEVER,
+    sharing: SummarySettings = NEVER,
 ) -> Asked:
     file = folder / "my.facts"
     file.write_text(facts)
-    store = Store(folder)
-    options = Options(
+    store = ResultsStore(folder)
+    options = AnalysisOptions(
         entries=(entry,),
         platform=platform,
         l2=None,
         facts=(file,),
         neighbouring_facts=entry == "all",
-        ends=(),
+        exits=(),
         solver="",
         time_limit=60.0,
         bounds=BoundOptions(store=store),
         store=store,
-        sharing=sharing,
+        summary_settings=sharing,
     )
     return Asked(elf, options)
 
@@ -130,7 +130,7 @@ def of_analyse(target: AnalysisTarget) -> Bounds:
     found: Bounds = {}
     for paths in prepared.paths:
         found |= bounds_of(paths.graph, paths.bounds)
-    for one in prepared.shared:
+    for one in prepared.summaries:
         found |= bounds_of(one.paths.graph, one.paths.bounds, one.address)
     return found
 
@@ -144,7 +144,7 @@ def of_loops(target: AnalysisTarget) -> Bounds:
 
 
 def of_masked(question: Asked) -> dict[str, Bounds]:
-    answer = masked(question.elf, question.options, Silent(), None)
+    answer = masked(question.elf, question.options, SilentStageLog(), None)
     found: dict[str, Bounds] = {}
     for region in answer.regions:
         bounds = bounds_of(region.result.graph, region.result.bounds)
@@ -154,7 +154,7 @@ def of_masked(question: Asked) -> dict[str, Bounds]:
 
 PROGRAMS = {
     "a program": (SHARED, "c", NEVER, ""),
-    "functions that are analysed once": (SHARED, "c", Sharing(contexts=0, least=2), ""),
+    "functions that are analysed once": (SHARED, "c", SummarySettings(contexts=0, least=2), ""),
     "a context switch": (SWITCHED, "asm", NEVER, "switch switches context\n"),
     "tests for interrupts": (PENDING, "c", NEVER, ""),
     "only one execution": (ONE_EXECUTION, "c", NEVER, LOADED),
@@ -179,9 +179,11 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     # a loop that only tests for interrupts end has no bound there; shared functions are inlined
     plain = of_masked(question).get("main", {})
     assert plain.items() <= {**plain, **expected}.items()
-    if question.options.sharing == NEVER:
+    if question.options.summary_settings == NEVER:
         assert plain.keys() == (set() if name == "tests for interrupts" else expected.keys())
-    assert any(summary for summary, _, _ in expected) == (question.options.sharing != NEVER)
+    assert any(summary for summary, _, _ in expected) == (
+        question.options.summary_settings != NEVER
+    )
 
 
 @pytest.mark.slow("proves all loops of a kernel")
@@ -206,7 +208,7 @@ def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:
         with pytest.raises(TimingError) as refused:
             analyse(target)
         said.append(refused.value)
-    answer = masked(question.elf, question.options, Silent(), None)
+    answer = masked(question.elf, question.options, SilentStageLog(), None)
     assert [one.reason for one in answer.missing if one.entry == "main"] == [str(said[0])]
     assert str(said[0]) == str(said[1])
     assert "SCTLR" in str(said[0])
@@ -217,6 +219,6 @@ def test_a_loop_of_a_shared_function_is_listed_for_any_context(tmp_path: Path) -
     (target,) = question.targets()
     text = "\n".join(as_text(target.run.image, loops_of(target).loops))
     assert "in any context of clear: " in text
-    whole = replace(question, options=replace(question.options, sharing=NEVER))
+    whole = replace(question, options=replace(question.options, summary_settings=NEVER))
     (target,) = whole.targets()
     assert "in any context" not in "\n".join(as_text(target.run.image, loops_of(target).loops))

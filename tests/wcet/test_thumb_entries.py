@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quoll.facts import parse
-from quoll.facts.places import resolve, resolve_code
+from quoll.facts.fact_places import resolve, resolve_code
 from quoll.image.image import Image
 from quoll.recordings.trace import End
 from tests.testing.quoll.building import build
@@ -16,7 +16,7 @@ from tests.testing.quoll.recordings import Run as Ran
 from tests.testing.quoll.recordings import recording
 from wcet.analysis.interrupts import serves_interrupts
 from wcet.cli import main
-from wcet.platforms.platform import load
+from wcet.platforms.platform_model import load
 
 CODE = 0xF0010000
 SOURCE = """\

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ilp.solvers.answer import Proposal, Solver
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
 from ilp.solvers.solve import BoundProof, maximise
+from ilp.solvers.solver_result import Proposal, Solver
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -28,7 +28,10 @@ def elf(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program, of which a solver proves bounds only."""
 
     def without_counts(
-        model: Model, solver: Solver, seconds: float | None = None, proposal: Proposal | None = None
+        model: IntegerProgram,
+        solver: Solver,
+        seconds: float | None = None,
+        proposal: Proposal | None = None,
     ) -> BoundProof:
         proof = maximise(model, solver, seconds, proposal)
         return replace(proof, values=None, attained=False, method="no counts")

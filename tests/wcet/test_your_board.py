@@ -8,7 +8,7 @@ import pytest
 
 from tests.testing.wcet.first_hour import build_handler
 from tests.testing.wcet.told import retold
-from wcet.platforms.platform import load
+from wcet.platforms.platform_model import load
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "your-board.md"
 

@@ -1,7 +1,7 @@
-"""What would lower a bound, and by how much: each computed by bounding the entry again.
+"""Suggestions that lower a bound, each evaluated by bounding the entry again.
 
 Takes the ``Result`` of one entry and the options that it was found with.
-Gives levers: a line for a facts file, or an option, and the cycles that the bound falls by it.
+Gives suggestions: a line for a facts file, or an option, and the cycles that it saves.
 Source: docs/advice.md.
-Names: lever.Lever, recorded.recorded, counts.of_loops, inputs.of_inputs, advise.advice.
+Names: suggestion.Suggestion, recorded.recorded, count_suggestions.of_loops.
 """

@@ -1,4 +1,4 @@
-"""How often recorded executions run what a bound counts: numbers that callers are known to need."""
+"""Maximum counts in recorded executions: lower limits of any valid fact."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from quoll.errors import InputError
 from quoll.recordings.follow import follow
 from quoll.recordings.trace import End, Trace
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import whole_graph
-from wcet.analysis.options import Options
 from wcet.analysis.result import EntryResult
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Silent
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import SilentStageLog
 
-__all__ = ["Recorded", "recorded"]
+__all__ = ["RecordedCounts", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedCounts:
     """``most``: by address of a block, how often one of the ``executions`` runs it at most.
 
     What none of them runs is not in it: they say nothing of that.
@@ -30,14 +30,18 @@ class Recorded:
     most: Mapping[int, int] = field(default_factory=dict)
 
 
-def recorded(kernel: Path, options: Options, entry: EntryResult, files: Sequence[Path]) -> Recorded:
+def recorded(
+    kernel: Path, options: AnalysisOptions, entry: EntryResult, files: Sequence[Path]
+) -> RecordedCounts:
     """All executions of ``entry`` in ``files`` that ran to their end, counted as facts count.
 
     Raises InputError if there is none, MissingEdge for one that is not of this kernel.
     """
     if not files:
-        return Recorded()
-    run = Run.begin(kernel, replace(options, vivu=replace(options.vivu, unroll=False)), Silent())
+        return RecordedCounts()
+    run = AnalysisRun.begin(
+        kernel, replace(options, vivu=replace(options.vivu, unroll=False)), SilentStageLog()
+    )
     graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
@@ -55,4 +59,4 @@ def recorded(kernel: Path, options: Options, entry: EntryResult, files: Sequence
             f"no recorded execution of {entry.name} ran to its end",
             hint="was this kernel recorded, and did that happen?",
         )
-    return Recorded(executions, most)
+    return RecordedCounts(executions, most)

@@ -1,16 +1,16 @@
-"""Where paths start and end: the entries that were asked for, and the exits of the platform."""
+"""Starts and exits of paths: the requested entries, and the exits of the platform."""
 
 from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
-from quoll.facts import PathEnd, Source
-from quoll.facts.places import resolve_code
+from quoll.facts import FactSource, PathEndFact
+from quoll.facts.fact_places import resolve_code
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
-from quoll.spelling import nearest, question
-from wcet.platforms.platform import EntryPoint, Platform
+from quoll.spelling import nearest, suggestion
+from wcet.platforms.platform_model import EntryPoint, Platform
 
-__all__ = ["ALL", "asked_ends", "find_entries", "find_entry", "path_ends", "platform_entry"]
+__all__ = ["ALL", "exit_facts", "find_entries", "find_entry", "path_exits", "platform_entry"]
 
 ALL = "all"
 NAMED = 4  # tables in a hint
@@ -54,7 +54,7 @@ def platform_entry(image: Image, point: EntryPoint) -> int | None:
 def _no_such_entry(image: Image, name: str, point: EntryPoint) -> UsageError:
     known = list(image.symbols.names())
     near = [n for word in (*point.symbols, name) for n in nearest(word, known)]
-    meant = question(list(dict.fromkeys(near)))
+    meant = suggestion(list(dict.fromkeys(near)))
     several = image.overlaid(point.vector)
     why = several or f"nothing is loaded at the vector {point.vector:#010x}"
     hint = f"name a symbol or an address with --entry{meant and f'; {meant}'}"
@@ -73,22 +73,24 @@ def _elsewhere(image: Image, vector: int) -> str:
     slot = vector % (VECTORS * WORD)
     found = [
         f"--entry {table + slot:#x}"
-        for part in image.segments
-        if image.is_executable(part.addr)
-        for table in vector_tables(image.read(part.addr, part.size) or b"", part.addr)
+        for name_part in image.segments
+        if image.is_executable(name_part.addr)
+        for table in vector_tables(
+            image.read(name_part.addr, name_part.size) or b"", name_part.addr
+        )
     ]
     return f"; a table of vectors has it at {', '.join(found[:NAMED])}" if found else ""
 
 
-def path_ends(image: Image, platform: Platform) -> frozenset[int]:
+def path_exits(image: Image, platform: Platform) -> frozenset[int]:
     """The platform's exits that this ELF has."""
     names = (n for n in image.symbols.names() if n.startswith(platform.exits))
     return frozenset(s.addr for name in names for s in image.symbols.named(name))
 
 
-def asked_ends(places: tuple[str, ...]) -> tuple[PathEnd, ...]:
-    """The facts that ``--end`` states, which are listed as those of files are."""
+def exit_facts(places: tuple[str, ...]) -> tuple[PathEndFact, ...]:
+    """The facts of ``--end``, listed like facts of files."""
     return tuple(
-        PathEnd(Source("--end", number, f"path must end at {place}"), place, must=True)
+        PathEndFact(FactSource("--end", number, f"path must end at {place}"), place, must=True)
         for number, place in enumerate(places, 1)
     )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ilp.constraints.parameters import loop_parameters, named, numbered
 from loopbounds.proof.bound import LoopBound, NotWhilePending
 from quoll.assumptions import Assumption
-from quoll.facts.applied import Depth
+from quoll.facts.applied import RecursionDepth
 from quoll.inlining.supergraph import Supergraph, SuperLoop
-from quoll.preemption.segments import Segment
+from quoll.preemption.segments import PendingSegment
 from wcet.analysis.entry_stages import AnalysisTarget, ValuedCode, bounded, divided
 from wcet.analysis.preparation import assumed_by, valued
-from wcet.analysis.run import Run
+from wcet.analysis.run import AnalysisRun
 from wcet.analysis.summaries import FunctionSummary
 
 __all__ = ["EntryLoops", "LoopInContext", "loops_of"]
@@ -55,7 +55,7 @@ class EntryLoops:
     name: str
     graphs: tuple[Supergraph, ...]
     loops: tuple[LoopInContext, ...]
-    depths: Mapping[int, Depth]
+    depths: Mapping[int, RecursionDepth]
     assumptions: tuple[Assumption, ...]
 
 
@@ -83,7 +83,7 @@ def loops_of(code: AnalysisTarget) -> EntryLoops:
     return EntryLoops(code.name, graphs, tuple(loops), depths, assumptions)
 
 
-def of_summaries(run: Run, summaries: Sequence[FunctionSummary]) -> Iterator[LoopInContext]:
+def of_summaries(run: AnalysisRun, summaries: Sequence[FunctionSummary]) -> Iterator[LoopInContext]:
     """The loops of functions, each once where several activations or paths have it alike."""
     seen: set[tuple[object, ...]] = set()
     for one in summaries:
@@ -99,7 +99,7 @@ def of_summaries(run: Run, summaries: Sequence[FunctionSummary]) -> Iterator[Loo
 
 
 def with_parameters(
-    run: Run, graph: Supergraph, bounds: Sequence[LoopBound]
+    run: AnalysisRun, graph: Supergraph, bounds: Sequence[LoopBound]
 ) -> tuple[LoopBound, ...]:
     """``bounds`` with the names, or the numbers, that facts give."""
     parameters, values = loop_parameters(graph, run.image, run.facts), run.options.parameters
@@ -108,7 +108,7 @@ def with_parameters(
 
 
 def on_paths(
-    valued: ValuedCode, parts: Sequence[Segment], bounds: Sequence[LoopBound]
+    valued: ValuedCode, parts: Sequence[PendingSegment], bounds: Sequence[LoopBound]
 ) -> list[LoopBound]:
     """``bounds``; a loop of no segment is repeated on no path, and says why (rule 21)."""
     graph, run = valued.graph, valued.code.run

@@ -22,17 +22,17 @@ from enum import Enum
 from functools import partial
 
 from cache.classify import classify
-from cache.geometry import Hierarchy
-from cache.reference import Classification
+from cache.geometry import CacheHierarchy
+from cache.reference import CacheClassification
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.execution.concrete import concrete_execution
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.replay import NoReplay
+from loopbounds.execution.loop_replay import NoReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from pipeline.block_times import BlockTimer
-from pipeline.charge import Charges, Undelayed, charge, undelayed
+from pipeline.charge import ChargedCosts, UndelayedTimes, charge, undelayed
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import UsageError
@@ -42,13 +42,13 @@ from quoll.inlining.expand import expand
 from quoll.inlining.sharing import expansion
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.pending import PendingTests, find_pending_tests
-from quoll.preemption.segments import Segment, SegmentValues, from_place, segments, undivided
-from quoll.values.inlined import Inlined, inlined
-from quoll.values.status_words import check_status_words
-from quoll.values.values import Values
+from quoll.preemption.segments import PendingSegment, SegmentValues, from_place, segments, undivided
+from quoll.value_analysis.inlined import InlinedValues, inlined
+from quoll.value_analysis.status_words import check_status_words
+from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.refusals import refuse_unmodelled
-from wcet.analysis.run import Run
+from wcet.analysis.run import AnalysisRun
 
 __all__ = [
     "ENTRY",
@@ -123,7 +123,7 @@ ENTRY = PathOrigin()
 class AnalysisTarget:
     """The code at ``address``, bit 0 set for Thumb code, which messages call ``name``."""
 
-    run: Run
+    run: AnalysisRun
     name: str
     address: int
     origin: PathOrigin = ENTRY
@@ -139,7 +139,7 @@ class ValuedCode:
 
     code: AnalysisTarget
     graph: Supergraph
-    values: Values
+    values: ValueResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +154,8 @@ class BoundedLoops:
 class TimedSegment:
     """The paths from one start before the bounds of loops are known."""
 
-    classes: Classification
-    times: Undelayed
+    classes: CacheClassification
+    times: UndelayedTimes
     seconds: tuple[float, float]  # of the cache and the pipeline stage
 
 
@@ -163,7 +163,7 @@ def programmed(code: AnalysisTarget) -> Program:
     """The functions that the code reaches as graphs, and how deep their recursion goes."""
     run = code.run
     with code.stage("extract"):
-        program = extract(run.image, [code.address], run.facts, run.ends)
+        program = extract(run.image, [code.address], run.facts, run.exits)
     with code.stage("loop bounds"):
         depths = find_depths(
             program,
@@ -176,7 +176,7 @@ def programmed(code: AnalysisTarget) -> Program:
         return with_depths(program, code.address, run.image, depths)
 
 
-def with_values(code: AnalysisTarget, program: Program) -> Inlined:
+def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
     """``program`` in calling contexts, with values.
 
     Raises ControlFlowError where control may get to code that is on no path (rule 33), and
@@ -206,7 +206,7 @@ def with_values(code: AnalysisTarget, program: Program) -> Inlined:
     return found
 
 
-def divided(valued: ValuedCode) -> list[Segment]:
+def divided(valued: ValuedCode) -> list[PendingSegment]:
     """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
     run, graph, values = valued.code.run, valued.graph, valued.values
     if valued.code.origin.arrival is Arrival.FUNCTION:
@@ -241,19 +241,21 @@ def on_interrupt_path(valued: ValuedCode) -> bool:
     """Whether the code is the interrupt path or a part of it."""
     run, graph = valued.code.run, valued.graph
     address = graph.nodes[graph.entry].block.addr
-    return serves_interrupts(run.image, run.platform, run.facts, run.ends, address)
+    return serves_interrupts(run.image, run.platform, run.facts, run.exits, address)
 
 
 def bounded(
-    valued: ValuedCode, parts: Sequence[Segment], identity: Callable[[], str] | None = None
+    valued: ValuedCode,
+    cut_segments: Sequence[PendingSegment],
+    identity: Callable[[], str] | None = None,
 ) -> BoundedLoops:
-    """The bounds of the loops that segments have; no other loop is asked for.
+    """The bounds of the loops that segments have; no other loop is requested.
 
     ``identity``: of the graph and its values, if another process finds it out.
     """
     code, graph, values = valued.code, valued.graph, valued.values
     run, origin = code.run, code.origin
-    whole = any(part.graph is graph for part in parts)
+    whole = any(segment.graph is graph for segment in cut_segments)
     execution = concrete_execution(graph, run.image, values, run.facts) if origin.starts else None
     if execution is not None:
         bounds = bounds_by_counting(graph, run.image, run.facts, execution)
@@ -265,7 +267,7 @@ def bounded(
         run.facts,
         run.options.bounds,
         lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
-        None if whole else frozenset(loop for part in parts for loop in part.loops),
+        None if whole else frozenset(loop for segment in cut_segments for loop in segment.loops),
         called=origin.called,
         stacks=origin.stacks,
         identity=identity,
@@ -277,13 +279,13 @@ def bounded(
     return BoundedLoops(bounds)
 
 
-def classified(valued: ValuedCode, part: Segment) -> Classification:
+def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
     """The class of each reference, before the bounds of loops are known."""
     values = SegmentValues(valued.values, part)
     return classify(part.graph, values, hierarchy_of(valued.code, part))
 
 
-def timed(valued: ValuedCode, part: Segment, timer: BlockTimer) -> TimedSegment:
+def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedSegment:
     """The classes of references, and the times of blocks that depend on no reference."""
     timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued.code, part)
     start = time.perf_counter()
@@ -295,8 +297,8 @@ def timed(valued: ValuedCode, part: Segment, timer: BlockTimer) -> TimedSegment:
 
 
 def charged(
-    valued: ValuedCode, part: Segment, known: TimedSegment, rounds: Mapping[int, int]
-) -> Charges:
+    valued: ValuedCode, part: PendingSegment, known: TimedSegment, rounds: Mapping[int, int]
+) -> ChargedCosts:
     """The cycles of nodes and edges; ``rounds``: most executions of the headers of loops."""
     code = valued.code
     arrival, entries = code.origin.arrival, code.run.platform.entries
@@ -312,12 +314,12 @@ def charged(
     )
 
 
-def block_timer(run: Run) -> BlockTimer:
+def block_timer(run: AnalysisRun) -> BlockTimer:
     """The times of blocks on the platform, each found once for all segments."""
     return BlockTimer(run.platform.timing, aligned=run.platform.hierarchy.aligned)
 
 
-def hierarchy_of(code: AnalysisTarget, part: Segment) -> Hierarchy:
+def hierarchy_of(code: AnalysisTarget, part: PendingSegment) -> CacheHierarchy:
     """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
     known = code.run.platform.hierarchy
     return known if code.origin.starts and part.start is None else known.from_anywhere
@@ -332,20 +334,20 @@ def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
     return found
 
 
-def of_segment(part: Segment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
+def of_segment(segment: PendingSegment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
     """The bounds of the loops that a segment has, under its own numbers."""
-    number = {old: new for new, old in enumerate(part.loops)}
+    number = {old: new for new, old in enumerate(segment.loops)}
     return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
 
 
-def whole_graph(run: Run, address: int) -> Supergraph:
+def whole_graph(run: AnalysisRun, address: int) -> Supergraph:
     """Every path from an entry that facts do not exclude, whatever values decide."""
     program = programmed(AnalysisTarget(run, run.image.place(address & ~1), address))
     graph = expand(program, address, run.image, run.options.vivu)
     return guided_in_contexts(graph, run.image, run.facts)
 
 
-def contexts(run: Run, address: int) -> int:
+def contexts(run: AnalysisRun, address: int) -> int:
     """Contexts of the full inlining of an entry, recursion not followed."""
-    program = extract(run.image, [address], run.facts, run.ends)
+    program = extract(run.image, [address], run.facts, run.exits)
     return expansion(call_graph(program), address).total()

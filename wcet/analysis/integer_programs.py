@@ -18,35 +18,39 @@ from ilp.solvers.solve import solver_named
 from ilp.worst_case import WorstCase
 from quoll.assumptions import stated
 from wcet.analysis.prepared import Prepared, PreparedPaths
-from wcet.analysis.result import EntryResult, Start
-from wcet.analysis.run import Run
-from wcet.analysis.solved import Asked, SolvedStore
+from wcet.analysis.result import EntryResult, StartBound
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.solution_store import ProgramInputs, SolutionStore
 
 __all__ = ["Constraints", "constraints_of", "entry_result", "paths_result"]
 
 Constraints = tuple[Constraint, ...]
 
 
-def constraints_of(run: Run, name: str, prepared: Prepared) -> list[Constraints]:
+def constraints_of(run: AnalysisRun, name: str, prepared: Prepared) -> list[Constraints]:
     """The constraints of an entry that have an effect, for each start of its paths."""
     with run.stages.stage("ilp", name):
         return [_constraints(run, paths) for paths in prepared.paths]
 
 
 def entry_result(
-    run: Run, name: str, address: int, prepared: Prepared, constraints: Sequence[Constraints]
+    run: AnalysisRun,
+    name: str,
+    address: int,
+    prepared: Prepared,
+    constraints: Sequence[Constraints],
 ) -> EntryResult:
     """The bound of an entry; ``constraints``: of each start. Raises UnboundedLoop without one."""
     whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
     with run.stages.stage("ilp", name):
-        asked = [
-            _asked(run, paths, found, whole=whole)
+        inputs = [
+            _inputs_of(run, paths, found, whole=whole)
             for paths, found in zip(prepared.paths, constraints, strict=True)
         ]
-        answers = _bounds(run, name, address, prepared, asked)
+        bounds = _bounds(run, name, address, prepared, inputs)
     results = [
         _result(run, name, address, paths, one, answer)
-        for paths, one, answer in zip(prepared.paths, asked, answers, strict=True)
+        for paths, one, answer in zip(prepared.paths, inputs, bounds, strict=True)
     ]
     results.sort(key=lambda result: -result.cycles)
     functions = [(result.parametric, result.cycles) for result in results]
@@ -60,63 +64,65 @@ def entry_result(
         parametric=largest(functions),
         unmasking=tuple(map(run.image.place, prepared.unmasking)),
         never_returning=prepared.never_returning,
-        shared=prepared.shared,
+        summaries=prepared.summaries,
     )
 
 
 def paths_result(
-    run: Run, name: str, address: int, paths: PreparedPaths, *, whole: bool
+    run: AnalysisRun, name: str, address: int, paths: PreparedPaths, *, whole: bool
 ) -> EntryResult:
     """The bound of the paths from one start; unless ``whole``, an entry has more before or after.
 
     Raises UnboundedLoop where there is none.
     """
     with run.stages.stage("ilp", name):
-        asked = _asked(run, paths, _constraints(run, paths), whole=whole)
-        answer = bound_of_paths(run, paths, asked)
-    return _result(run, name, address, paths, asked, answer)
+        inputs = _inputs_of(run, paths, _constraints(run, paths), whole=whole)
+        answer = bound_of_paths(run, paths, inputs)
+    return _result(run, name, address, paths, inputs, answer)
 
 
-def _constraints(run: Run, paths: PreparedPaths) -> Constraints:
+def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
     return resolve_constraints(paths.graph, run.facts, locate_in(run.image))
 
 
-def _asked(run: Run, paths: PreparedPaths, found: Constraints, *, whole: bool) -> Asked:
+def _inputs_of(
+    run: AnalysisRun, paths: PreparedPaths, found: Constraints, *, whole: bool
+) -> ProgramInputs:
     """The input of the integer program that only facts give.
 
     Unless paths are ``whole``, a place that must be executed may be so before or after them.
     """
-    return Asked(
-        tuple(c for c in found if whole or c.holds_in_parts),
+    return ProgramInputs(
+        tuple(c for c in found if whole or c.holds_in_subpaths),
         loop_parameters(paths.graph, run.image, run.facts),
     )
 
 
 def _bounds(
-    run: Run, name: str, address: int, prepared: Prepared, asked: Sequence[Asked]
+    run: AnalysisRun, name: str, address: int, prepared: Prepared, inputs: Sequence[ProgramInputs]
 ) -> list[EntryBound]:
     """The bounds from all starts, solved now or by an earlier run."""
     options = run.options
-    entry = "" if options.programs else run.store.kept_under(name, address, prepared)
-    store = SolvedStore(options.store, entry, prepared.paths, asked, options.parameters)
+    entry = "" if options.programs else run.store.key_of(name, address, prepared)
+    store = SolutionStore(options.store, entry, prepared.paths, inputs, options.parameters)
     found = [
-        bound_of_paths(run, paths, one, store.recalled(number, paths))
-        for number, (paths, one) in enumerate(zip(prepared.paths, asked, strict=True))
+        bound_of_paths(run, paths, one, store.cached(number, paths))
+        for number, (paths, one) in enumerate(zip(prepared.paths, inputs, strict=True))
     ]
-    store.keep([None if answer.parametric else answer.worst for answer in found])
+    store.save([None if answer.parametric else answer.worst for answer in found])
     return found
 
 
 def bound_of_paths(
-    run: Run, paths: PreparedPaths, asked: Asked, known: WorstCase | None = None
+    run: AnalysisRun, paths: PreparedPaths, inputs: ProgramInputs, known: WorstCase | None = None
 ) -> EntryBound:
     """The solution of one integer program; ``known``: the result of an earlier run."""
     return bound_entry(
         paths.graph,
         paths.costs,
         paths.bounds,
-        asked.constraints,
-        asked.parameters,
+        inputs.constraints,
+        inputs.parameters,
         run.options.parameters,
         paths.execution,
         solver=solver_named(run.options.solver),
@@ -127,13 +133,18 @@ def bound_of_paths(
 
 
 def _result(
-    run: Run, name: str, address: int, paths: PreparedPaths, asked: Asked, answer: EntryBound
+    run: AnalysisRun,
+    name: str,
+    address: int,
+    paths: PreparedPaths,
+    inputs: ProgramInputs,
+    answer: EntryBound,
 ) -> EntryResult:
     """The same with the assumptions that it depends on."""
     assumptions = (
         *(a for b in answer.bounds for a in b.assumptions),
         *(limit.assumption for limit in answer.limits),
-        *(stated(c.fact) for c in asked.constraints),
+        *(stated(c.fact) for c in inputs.constraints),
     )
     context = paths.graph.nodes[paths.graph.entry].context
     return EntryResult(
@@ -149,8 +160,8 @@ def _result(
         assumptions=assumptions,
         parametric=answer.parametric,
         example=answer.example,
-        constraints=asked.constraints,
+        constraints=inputs.constraints,
         model=answer.worst.model,
         numbers=answer.numbers,
-        starts=(Start(paths.start, context, answer.worst.solution.cycles),),
+        starts=(StartBound(paths.start, context, answer.worst.solution.cycles),),
     )

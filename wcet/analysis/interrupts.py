@@ -18,18 +18,18 @@ from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.entries import platform_entry
-from wcet.platforms.platform import INTERRUPT, Platform
+from wcet.platforms.platform_model import INTERRUPT, Platform
 
 __all__ = ["not_by_tests", "serves_interrupts"]
 
 
 def serves_interrupts(
-    image: Image, platform: Platform, facts: Facts, ends: frozenset[int], address: int
+    image: Image, platform: Platform, facts: Facts, exits: frozenset[int], address: int
 ) -> bool:
     """Whether the code at ``address``, bit 0 aside, may run on the interrupt path.
 
     That is so for the interrupt entry and what it reaches, and where it cannot be told. Another
-    entry of the platform is asked for by its own path.
+    entry of the platform is requested by its own path.
     """
     entries = {name: platform_entry(image, point) for name, point in platform.entries.items()}
     handler, first = entries.pop(INTERRUPT, None), address & ~1
@@ -38,7 +38,7 @@ def serves_interrupts(
     if any(other is not None and other & ~1 == first for other in entries.values()):
         return False
     try:
-        program = extract(image, [handler], facts, ends)
+        program = extract(image, [handler], facts, exits)
     except ControlFlowError:
         return True
     blocks = (block for function in program.functions.values() for block in function.blocks)

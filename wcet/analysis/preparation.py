@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quoll.assumptions import Assumption, stated
-from quoll.facts import PathStart
+from quoll.facts import PathStartFact
 from quoll.inlining.supergraph import Supergraph
 from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
-from quoll.preemption.segments import Segment
-from quoll.values.exception_returns import refuse_returns_to_code
-from quoll.values.values import Values
+from quoll.preemption.segments import PendingSegment
+from quoll.value_analysis.exception_returns import refuse_returns_to_code
+from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
     BoundedLoops,
@@ -30,7 +30,7 @@ from wcet.analysis.entry_stages import (
     programmed,
     with_values,
 )
-from wcet.analysis.prepared import InfeasibleEdge, Prepared, SharedFunction
+from wcet.analysis.prepared import InfeasibleEdge, Prepared, SummarisedFunction
 from wcet.analysis.presupposed import needed_of_core, presupposed, without_f1
 from wcet.analysis.raw_memory import starting
 from wcet.analysis.refusals import refuse_unaligned, refuse_untimed
@@ -54,7 +54,7 @@ class ValuedEntry(ValuedCode):
     never_returning: tuple[str, ...]  # functions, each with its evidence
 
     @property
-    def shared(self) -> tuple[SharedFunction, ...]:
+    def shared(self) -> tuple[SummarisedFunction, ...]:
         """The functions that are analysed once for all their calls, callees first."""
         found = (one.shared_function for one in self.summaries)
         return tuple(one for one in found if one is not None)
@@ -76,14 +76,16 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
             break
         code = replace(code, run=replace(code.run, image=image))
     run, graph, values = code.run, found.graph, found.values
-    refuse_returns_to_code(graph, run.image, values, run.facts, run.ends)
+    refuse_returns_to_code(graph, run.image, values, run.facts, run.exits)
     if run.platform.hierarchy.aligned:
         refuse_unaligned(values, run.image)
     summaries = (*shared, *switches)
     unmasking = {*may_unmask(values), *(a for one in summaries for a in one.unmasking)}
     assumptions = (
         *run.platform.assumptions,
-        *presupposed(graph, run.image, run.platform, code.name, run.ends, tuple(sorted(unmasking))),
+        *presupposed(
+            graph, run.image, run.platform, code.name, run.exits, tuple(sorted(unmasking))
+        ),
         *needed_of_core(graph, run.image, run.platform),
         *without_f1(program.assumptions, found.plain),
         *(removed.fact for removed in graph.guidance.removed),
@@ -110,7 +112,11 @@ def _started(code: AnalysisTarget) -> tuple[AnalysisTarget, tuple[Assumption, ..
     if not code.origin.starts:
         return code, ()
     image, assumed = starting(
-        run.image, code.name, code.address, run.regions, from_reset=run.options.extra.from_reset
+        run.image,
+        code.name,
+        code.address,
+        run.regions,
+        from_reset=run.options.loaded_memory.from_reset,
     )
     if image.as_loaded == run.image.as_loaded:
         return code, assumed
@@ -146,19 +152,19 @@ def prepared(entry: ValuedEntry) -> Prepared:
 
 
 def assumed_by(
-    entry: ValuedEntry, parts: Sequence[Segment], loops: BoundedLoops
+    entry: ValuedEntry, parts: Sequence[PendingSegment], loops: BoundedLoops
 ) -> tuple[Assumption, ...]:
     """What the values of an entry, its segments and the bounds of its loops assume."""
     run, moved = entry.code.run, parts[0].start is not None  # by a fact
     return (
         *entry.assumptions,
         *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
-        *(stated(fact) for fact in run.facts.of(PathStart) if moved),
-        *(assumption for bound in loops.bounds for assumption in bound.rests),
+        *(stated(fact) for fact in run.facts.of(PathStartFact) if moved),
+        *(assumption for bound in loops.bounds for assumption in bound.assumed),
     )
 
 
-def infeasible_edges(graph: Supergraph, values: Values) -> tuple[InfeasibleEdge, ...]:
+def infeasible_edges(graph: Supergraph, values: ValueResults) -> tuple[InfeasibleEdge, ...]:
     """The dead edges out of nodes that are reached, with what decides; not what lies beyond."""
     return tuple(
         InfeasibleEdge(

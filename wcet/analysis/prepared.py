@@ -1,4 +1,4 @@
-"""What the stages before the integer program find out about an entry, kept by content (rule 30).
+"""The results of the stages before the integer program for an entry, stored by content (rule 30).
 
 Its key is that of the request (``wcet.analysis.request_key``) with the entry. Facts that only the
 integer program reads are not in it: after an edit of a constraint only that program is solved
@@ -13,21 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from ilp.paths.solution import Solution
+from ilp.paths.solution import IlpSolution
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption
 from quoll.facts import Facts, LoopParameter
-from quoll.facts.fact import Question
+from quoll.facts.fact import FactSubject
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from quoll.kept.identity import key_of
-from wcet.analysis.options import Options
+from quoll.results.cache_key import key_of
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import matters, request_key
-from wcet.platforms.platform import Platform
+from wcet.platforms.platform_model import Platform
 
-__all__ = ["InfeasibleEdge", "Kept", "Prepared", "PreparedPaths", "PreparedStore", "SharedFunction"]
+__all__ = [
+    "InfeasibleEdge",
+    "Prepared",
+    "PreparedPaths",
+    "PreparedRecord",
+    "PreparedStore",
+    "SummarisedFunction",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class PreparedPaths:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFunction:
+class SummarisedFunction:
     """A function that was analysed once for all its calls, and its worst path.
 
     A recursive one appears once for each number of activations.
@@ -64,7 +71,7 @@ class SharedFunction:
 
     address: int
     paths: PreparedPaths
-    solution: Solution
+    solution: IlpSolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,53 +81,58 @@ class Prepared:
     paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
-    shared: tuple[SharedFunction, ...] = ()  # callees before their callers
+    summaries: tuple[SummarisedFunction, ...] = ()  # callees before their callers
     unmasking: tuple[int, ...] = ()  # instructions after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with what says so
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PreparedRecord:
     """A record: an entry, and where the facts stood that it speaks of, by what they answer."""
 
     prepared: Prepared
-    sources: Mapping[Question, str]
+    sources: Mapping[FactSubject, str]
 
 
 class PreparedStore:
-    """The records of one run; nothing is kept where models are to be written."""
+    """The records of one run; nothing is stored where models are to be written."""
 
     def __init__(
-        self, options: Options, image: Image, platform: Platform, facts: Facts, ends: Iterable[int]
+        self,
+        options: AnalysisOptions,
+        image: Image,
+        platform: Platform,
+        facts: Facts,
+        exits: Iterable[int],
     ) -> None:
         self._store = options.store
-        self._sources = {f.question(): str(f.source) for f in reversed(facts.facts) if matters(f)}
+        self._sources = {f.subject(): str(f.source) for f in reversed(facts.facts) if matters(f)}
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.bounds.budget.limits.process.seconds
         self._request = ""
-        if self._store.keeps and options.bounds.models is None:
-            self._request = request_key(options, image, platform, facts, ends)
+        if self._store.enabled and options.bounds.models is None:
+            self._request = request_key(options, image, platform, facts, exits)
 
     def key(self, name: str, address: int) -> str:
-        """What a record of an entry is kept under; empty: there is none."""
+        """The cache key of an entry; empty: there is none."""
         return self._request and key_of("entry", self._request, name, address)
 
     def get(self, name: str, address: int) -> Prepared | None:
         """The record of an entry, if there is one."""
         key = self.key(name, address)
-        kept: Kept | None = self._store.value(key, Kept) if key else None
-        return None if kept is None else moved(kept.prepared, kept.sources, self._sources)
+        record: PreparedRecord | None = self._store.load(key, PreparedRecord) if key else None
+        return None if record is None else relocated(record.prepared, record.sources, self._sources)
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
         """Keep the record of an entry, if it is final."""
-        key = self.kept_under(name, address, prepared)
+        key = self.key_of(name, address, prepared)
         if key:
-            self._store.keep(key, Kept(prepared, self._sources))
+            self._store.save(key, PreparedRecord(prepared, self._sources))
 
-    def kept_under(self, name: str, address: int, prepared: Prepared) -> str:
-        """The key of what was found out about an entry; empty: it is not final, and not kept."""
+    def key_of(self, name: str, address: int, prepared: Prepared) -> str:
+        """The key of the results of an entry; empty: they are not final, and not stored."""
         bounds = [bound for paths in prepared.paths for bound in paths.bounds]
-        final = not prepared.shared and all(map(self._final, bounds))
+        final = not prepared.summaries and all(map(self._final, bounds))
         return self.key(name, address) if final else ""
 
     def _final(self, bound: LoopBound) -> bool:
@@ -130,11 +142,11 @@ class PreparedStore:
         return bound.method not in ("", "fact") or bound.seconds < self._query
 
 
-def moved(
-    prepared: Prepared, then: Mapping[Question, str], now: Mapping[Question, str]
+def relocated(
+    prepared: Prepared, then: Mapping[FactSubject, str], now: Mapping[FactSubject, str]
 ) -> Prepared:
     """``prepared`` with the files and lines of facts as they are now."""
-    places = {old: now[question] for question, old in then.items() if now[question] != old}
+    places = {old: now[subject] for subject, old in then.items() if now[subject] != old}
     if not places:
         return prepared
     return replace(

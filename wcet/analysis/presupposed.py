@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence, Set
 
 from cache.maintenance import invalidates_global
 from quoll.arm.architecture import Extension, needed_extension
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.assumptions import (
     ABORTS,
     CORE_HAS,
-    ENDS,
+    EXITS,
     F1,
     FAST_INTERRUPTS,
     MACHINE,
@@ -24,7 +24,7 @@ from quoll.assumptions import (
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.refusals import instructions
-from wcet.platforms.platform import Platform
+from wcet.platforms.platform_model import Platform
 
 __all__ = ["needed_of_core", "presupposed", "without_f1"]
 
@@ -34,12 +34,12 @@ def presupposed(
     image: Image,
     platform: Platform,
     name: str,
-    ends: Set[int],
+    exits: Set[int],
     unmasking: tuple[int, ...],
 ) -> Iterator[Assumption]:
     """The assumptions of the entry ``name`` about the state of the machine and its interrupts.
 
-    ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``ends``.
+    ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``exits``.
     """
     yield MACHINE.of(platform=platform.name)
     yield ABORTS.of(platform=platform.name)
@@ -54,9 +54,9 @@ def presupposed(
         yield UNMASKED.of(entry=name, place=image.place(addr))
     last = {graph.nodes[n].block.last.addr: graph.nodes[n].block.last for n in graph.exits}
     for addr, insn in sorted(last.items()):
-        if addr in ends:
-            yield ENDS.of(place=image.place(addr))
-        elif insn.flow is Flow.EXCEPTION_RETURN:
+        if addr in exits:
+            yield EXITS.of(place=image.place(addr))
+        elif insn.flow is ControlFlow.EXCEPTION_RETURN:
             yield RETURNS_UNMASKED.of(entry=name, place=image.place(addr))
 
 

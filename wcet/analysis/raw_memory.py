@@ -1,4 +1,4 @@
-"""What is loaded: an ELF file, memory dumped from a running system over it, and more symbols."""
+"""The loaded memory: an ELF file, memory dumped from a running system over it, and more symbols."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from quoll.assumptions import AS_LOADED, Assumption, stated
 from quoll.errors import UsageError
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image, RawMemory
 from quoll.image.symbols import read_names
 
-__all__ = ["NOTHING", "Extra", "add_memory", "extra", "refuse_several", "starting"]
+__all__ = ["NOTHING", "LoadedMemory", "add_memory", "loaded_memory", "refuse_several", "starting"]
 
 RAW = re.compile(r"(?P<file>.+)@(?P<addr>0[xX][0-9a-fA-F]{1,8})(?P<constant>:r)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
-    """What is loaded beside the ELF."""
+class LoadedMemory:
+    """Memory loaded beside the ELF."""
 
     raw: tuple[RawMemory, ...] = ()
     names: tuple[Path, ...] = ()
@@ -33,11 +33,11 @@ class Extra:
         return Image.load(elf, self.raw, symbols)
 
 
-NOTHING = Extra()
+NOTHING = LoadedMemory()
 
 
 def add_memory(p: argparse.ArgumentParser) -> None:
-    """Add the options; ``extra`` reads them."""
+    """Add the options; ``loaded_memory`` reads them."""
     p.add_argument(
         "--raw",
         action="append",
@@ -64,13 +64,13 @@ def add_memory(p: argparse.ArgumentParser) -> None:
     )
 
 
-def extra(options: argparse.Namespace) -> Extra:
-    """What a command line asks to load. Raises UsageError for what is not FILE@ADDRESS."""
-    return Extra(tuple(dumps(options.raw)), tuple(options.symbols), options.from_reset)
+def loaded_memory(options: argparse.Namespace) -> LoadedMemory:
+    """The memory that a command line loads. Raises UsageError for what is not FILE@ADDRESS."""
+    return LoadedMemory(tuple(dumps(options.raw)), tuple(options.symbols), options.from_reset)
 
 
 def starting(
-    image: Image, name: str, entry: int, regions: Regions, *, from_reset: bool
+    image: Image, name: str, entry: int, regions: MemoryRegions, *, from_reset: bool
 ) -> tuple[Image, tuple[Assumption, ...]]:
     """``image`` on paths from the entry ``name``, and what that assumes of memory.
 

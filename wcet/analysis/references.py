@@ -1,6 +1,6 @@
 """The references of an entry with their classes: where the caches hit on its worst path.
 
-An entry that an earlier run has answered has no classes in its result; they are found again here.
+A cached entry has no classes in its result; they are computed again here.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cache.reference import Classification, Reference
+from cache.reference import CacheClassification, Reference
 from pipeline.charge import due_cycles, latencies
-from pipeline.timing import MemoryLatencies
+from pipeline.timing_model import MemoryLatencies
 from quoll.arm.insn import Insn
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.segments import Segment, undivided
+from quoll.preemption.segments import PendingSegment, undivided
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
     ValuedCode,
@@ -24,53 +24,62 @@ from wcet.analysis.entry_stages import (
 )
 from wcet.analysis.preparation import valued
 from wcet.analysis.result import EntryResult
-from wcet.analysis.run import Run
+from wcet.analysis.run import AnalysisRun
 
-__all__ = ["Classified", "Weighed", "known_line", "on_all_paths", "on_worst_path", "weighed"]
+__all__ = [
+    "ClassifiedEntry",
+    "WeighedReference",
+    "known_line",
+    "on_all_paths",
+    "on_worst_path",
+    "weighed",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Classified:
+class ClassifiedEntry:
     """An entry with its classes, executions per node on the worst path, and latencies."""
 
     graph: Supergraph
-    classes: Classification
+    classes: CacheClassification
     counts: tuple[int, ...]
     memory: MemoryLatencies
 
 
-def on_all_paths(run: Run, name: str, address: int) -> Classified:
+def on_all_paths(run: AnalysisRun, name: str, address: int) -> ClassifiedEntry:
     """The classes of one entry; until its worst path is known every node counts once."""
     entry = valued(AnalysisTarget(run, name, address))
     with entry.code.stage("cache"):
         return _classified(entry, undivided(entry.graph))
 
 
-def on_worst_path(run: Run, name: str, result: EntryResult) -> Classified:
+def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> ClassifiedEntry:
     """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
     entry = valued(AnalysisTarget(run, name, run.entries[name]))
-    part = next(
+    segment = next(
         p
         for p in divided(entry)
         if p.start == result.starts[0].place and p.graph.nodes == result.graph.nodes
     )
     with entry.code.stage("cache"):
-        found = _classified(entry, part)
+        found = _classified(entry, segment)
     counts = result.solution.nodes or found.counts
     return replace(
         found, classes=found.classes.counted(iterations(result.bounds)), counts=tuple(counts)
     )
 
 
-def _classified(valued: ValuedCode, part: Segment) -> Classified:
+def _classified(valued: ValuedCode, part: PendingSegment) -> ClassifiedEntry:
     """The references of a segment, each node once."""
     hierarchy, timing = hierarchy_of(valued.code, part), valued.code.run.platform.timing
     memory = latencies(part.graph, hierarchy, timing.memory)
-    return Classified(part.graph, classified(valued, part), (1,) * len(part.graph.nodes), memory)
+    return ClassifiedEntry(
+        part.graph, classified(valued, part), (1,) * len(part.graph.nodes), memory
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class WeighedReference:
     """A reference in one context: executions on the worst path, and cycles charged for all."""
 
     node: int
@@ -81,8 +90,8 @@ class Weighed:
 
 
 def weighed(
-    graph: Supergraph, classes: Classification, counts: Sequence[int], memory: MemoryLatencies
-) -> Iterator[Weighed]:
+    graph: Supergraph, classes: CacheClassification, counts: Sequence[int], memory: MemoryLatencies
+) -> Iterator[WeighedReference]:
     """The references of nodes with a count; those past transfers are charged on edges."""
     for node, count in enumerate(counts):
         if not count:
@@ -90,7 +99,7 @@ def weighed(
         insns = graph.nodes[node].block.insns
         for reference in classes.references[node]:
             cycles = due_cycles(reference, memory)
-            yield Weighed(node, insns[reference.insn], reference, count, count * cycles)
+            yield WeighedReference(node, insns[reference.insn], reference, count, count * cycles)
 
 
 def known_line(reference: Reference, line_bytes: int) -> int | None:

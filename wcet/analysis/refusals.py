@@ -14,13 +14,13 @@ from cache.maintenance import refused
 from pipeline.core import load_core
 from pipeline.demand import demand
 from quoll.arm.architecture import needed_extension
-from quoll.arm.insn import Access, Insn
-from quoll.errors import Missing, MissingKind, TimingError
+from quoll.arm.insn import AccessKind, Insn
+from quoll.errors import MissingKind, MissingStatement, TimingError
 from quoll.image.image import Image
 from quoll.inlining.expand import refuse_stops
 from quoll.inlining.supergraph import Supergraph
-from quoll.values.values import Values
-from wcet.platforms.platform import Platform
+from quoll.value_analysis.value_results import ValueResults
+from wcet.platforms.platform_model import Platform
 from wcet.platforms.processor import Processor
 
 __all__ = ["instructions", "refuse_unaligned", "refuse_unmodelled", "refuse_untimed"]
@@ -74,7 +74,7 @@ def refuse_control_writes(graph: Supergraph, image: Image) -> None:
     """Raise TimingError for an instruction that may change what the caches or the MMU do."""
     insns = instructions(graph)
     found = {
-        addr: f"{insn.text} writes {what}: what follows is not modelled"
+        addr: f"{insn.text} writes {what}: its effect on later code is not modelled"
         for addr, insn in insns.items()
         if (what := refused(insn)) is not None
     }
@@ -85,18 +85,18 @@ def refuse_control_writes(graph: Supergraph, image: Image) -> None:
         f"{found[first]}{also([insns[addr] for addr in found], image)}",
         where=image.place(first),
         hint="if the path ends before it: path must end at PLACE; if control never gets here: "
-        "ignore PLACE; or state what the function around it takes, which must leave caches and "
-        "translation as they were: function NAME takes at most N cycles",
+        "ignore PLACE; or state the cycles of its function, which must preserve caches and "
+        "translation: function NAME takes at most N cycles",
         missing=bounds_instead(graph, found),
     )
 
 
-def refuse_unaligned(values: Values, image: Image) -> None:
+def refuse_unaligned(values: ValueResults, image: Image) -> None:
     """Raise TimingError for an access of which values know that it is not aligned to its size."""
     for index, node in enumerate(values.graph.nodes):
         for number, insn in enumerate(node.block.insns):
             memory = insn.memory
-            if memory is None or memory.size == 1 or memory.access is Access.PRELOAD:
+            if memory is None or memory.size == 1 or memory.access is AccessKind.PRELOAD:
                 continue
             where, size = values.access(index, number), min(memory.size, WORD)
             if where is None or where.stride % size or not where.low % size:
@@ -146,15 +146,15 @@ def also(insns: Sequence[Insn], image: Image) -> str:
     return named + (f"; and {left} more" if left > 0 else "")
 
 
-def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[Missing]:
+def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[MissingStatement]:
     """Bounds of the functions with the instructions that ``why`` is about; none of the entry."""
     start = graph.contexts[0].function
-    found: dict[int, Missing] = {}
+    found: dict[int, MissingStatement] = {}
     for node in graph.nodes:
         function = graph.contexts[node.context].function
         for insn in node.block.insns:
             if insn.addr in why and function not in (start, *found):
-                found[function] = Missing(
+                found[function] = MissingStatement(
                     function,
                     MissingKind.FUNCTIONS,
                     f"{insn.addr:#x}: {why[insn.addr]}",

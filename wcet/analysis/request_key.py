@@ -11,19 +11,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ilp.solvers.cbc import Cbc
-from loopbounds.nusmv.run import find_solver
+from loopbounds.nusmv.nusmv_run import find_solver
 from quoll.errors import SolverError
-from quoll.facts import Fact, Facts, Stage
+from quoll.facts import Fact, Facts, FactStage
 from quoll.image.image import Image
-from quoll.kept.identity import LeftOut, key_of
-from quoll.kept.versions import Version, file_version, versions
-from wcet.analysis.options import Options
-from wcet.platforms.platform import Platform
+from quoll.results.cache_key import LeftOut, key_of
+from quoll.results.versions import Version, file_version, versions
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.platforms.platform_model import Platform
 
 __all__ = ["CODE", "LEFT_OUT", "matters", "request_key"]
 
 CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
-KEPT = "where results are kept does not change them"
+RESULTS_FOLDER = "where results are kept does not change them"
 PLATFORM = "the platform, as it is with it, is walked"
 READ = "what was read from the file is walked"
 
@@ -32,7 +32,7 @@ FACTS = "the facts that were read are walked"
 
 # Every field of a request that is not in its key, and why.
 LEFT_OUT: LeftOut = {
-    "wcet.analysis.options.Options": {
+    "wcet.analysis.analysis_options.AnalysisOptions": {
         "entries": "each entry has a key of its own, of its name and address",
         "platform": PLATFORM,
         "l2": PLATFORM,
@@ -41,21 +41,23 @@ LEFT_OUT: LeftOut = {
         "facts": FACTS,
         "sources": FACTS,
         "neighbouring_facts": FACTS,
-        "ends": "the addresses that they name are walked",
+        "exits": "the addresses that they name are walked",
         "parameters": "only the integer program reads them; the key of its answers has them",
-        "store": KEPT,
+        "store": RESULTS_FOLDER,
         "programs": "where they are written changes no bound, and no answer is recalled then",
         "interrupts": "the latency is computed anew from the bounds of the entries",
     },
     "loopbounds.proof.options.BoundOptions": {
-        "store": KEPT,
+        "store": RESULTS_FOLDER,
         "models": "where they are written changes no bound, and nothing is recalled then",
         "workers": "proofs are the same in any number of processes",
     },
-    "wcet.analysis.raw_memory.Extra": {"names": "the symbols in these files are part of the image"},
+    "wcet.analysis.raw_memory.LoadedMemory": {
+        "names": "the symbols in these files are part of the image"
+    },
     "quoll.image.image.RawMemory": {"path": READ},
-    "wcet.platforms.platform.Platform": {"path": READ},
-    "quoll.facts.fact.Source": dict.fromkeys(
+    "wcet.platforms.platform_model.Platform": {"path": READ},
+    "quoll.facts.fact.FactSource": dict.fromkeys(
         ("file", "line", "text"),
         "facts are compared by what they say; the lines in a record are brought up to date",
     ),
@@ -64,20 +66,20 @@ LEFT_OUT: LeftOut = {
 
 def matters(fact: Fact) -> bool:
     """Whether a stage before the integer program reads facts of this kind."""
-    return fact.stage is not Stage.INTEGER_PROGRAM
+    return fact.stage is not FactStage.INTEGER_PROGRAM
 
 
 def request_key(
-    options: Options, image: Image, platform: Platform, facts: Facts, ends: Iterable[int]
+    options: AnalysisOptions, image: Image, platform: Platform, facts: Facts, exits: Iterable[int]
 ) -> str:
-    """The same for two requests only if all their entries have the same answers."""
+    """Equal for two requests only if all their entries have the same results."""
     return key_of(
         "request",
         options,
         image.identity,
         platform,
         tuple(fact for fact in facts.facts if matters(fact)),
-        sorted(ends),
+        sorted(exits),
         versions(*CODE),
         programs(),
         left_out=LEFT_OUT,

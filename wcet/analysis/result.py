@@ -1,4 +1,4 @@
-"""The answer to ``wcet analyse``: everything the reports print, as values."""
+"""The result of ``wcet analyse``: all data of the reports, as values."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ilp.constraints.constraint import Constraint
-from ilp.parametric import Parametric
-from ilp.paths.solution import PathStep, Solution, WorstPath
-from ilp.solvers.model import Model
+from ilp.parametric import ParametricBound
+from ilp.paths.solution import IlpSolution, PathStep, WorstPath
+from ilp.solvers.integer_program import IntegerProgram
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import Cause, Costs
+from pipeline.costs import CostCause, Costs
 from quoll.assumptions import Assumption
 from quoll.errors import UnboundedLoop
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths, SharedFunction
-from wcet.analysis.stages import StageUse
-from wcet.analysis.survival import FactLabel
-from wcet.platforms.platform import Platform
+from wcet.analysis.fact_evidence import FactLabel
+from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths, SummarisedFunction
+from wcet.analysis.stage_times import StageUse
+from wcet.platforms.platform_model import Platform
 
-__all__ = ["EntryResult", "InterruptLatency", "Result", "Start"]
+__all__ = ["AnalysisResult", "EntryResult", "InterruptLatency", "StartBound"]
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartBound:
     """Where paths of an entry may start (rule 21), and their bound in cycles.
 
     ``place`` is the address of the block that has just read the interrupt controller in the given
@@ -53,20 +53,20 @@ class EntryResult:
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
-    solution: Solution
+    solution: IlpSolution
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
     constraints: tuple[Constraint, ...]  # those that have an effect here
-    model: Model | None  # the integer program that was solved; None: by an earlier run
+    model: IntegerProgram | None  # the integer program that was solved; None: by an earlier run
     numbers: tuple[int, ...]  # per loop: the bound that it was solved for
-    parametric: Parametric | None = None
+    parametric: ParametricBound | None = None
     example: Mapping[str, int] = field(default_factory=dict)
-    starts: tuple[Start, ...] = ()  # the worst one first
+    starts: tuple[StartBound, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with what says so
-    shared: tuple[SharedFunction, ...] = ()  # analysed once for all their calls
+    summaries: tuple[SummarisedFunction, ...] = ()  # analysed once for all their calls
 
     @property
     def cycles(self) -> int:
@@ -84,32 +84,32 @@ class EntryResult:
         named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
         return f" for {named}" if named else ""
 
-    def rounds(self, bound: LoopBound) -> int | None:
+    def iterations(self, bound: LoopBound) -> int | None:
         """Most executions of a loop's header per entry, those in its first iteration included."""
         if bound.bound is None:
             return None
         return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
 
     def charged_steps(self) -> Iterator[tuple[PathStep, tuple[int, ...]]]:
-        """The worst path: each step with its cycles by ``Cause``.
+        """The worst path: each step with its cycles by ``CostCause``.
 
         They include the edge out of the step, and for the first one the start of the path.
         """
         start = self.costs.start
         for step in self.path.steps:
-            parts = [start, self.costs.nodes[step.node]]
+            costs = [start, self.costs.nodes[step.node]]
             if step.edge is not None:
-                parts.append(self.costs.edges[step.edge])
-            yield step, tuple(map(sum, zip(*parts, strict=True)))
-            start = (0,) * len(Cause)
+                costs.append(self.costs.edges[step.edge])
+            yield step, tuple(map(sum, zip(*costs, strict=True)))
+            start = (0,) * len(CostCause)
 
-    def cycles_by_cause(self) -> dict[Cause, int]:
+    def cycles_by_cause(self) -> dict[CostCause, int]:
         """Where the cycles of the bound go: counts times costs, summed over nodes and edges.
 
         0 each where no counts are known that reach it.
         """
         if not self.solution.nodes:
-            return dict.fromkeys(Cause, 0)
+            return dict.fromkeys(CostCause, 0)
         total = list(self.costs.start)
         for costs, counts in (
             (self.costs.nodes, self.solution.nodes),
@@ -119,7 +119,7 @@ class EntryResult:
                 if count:
                     for cause, cycles in enumerate(cost):
                         total[cause] += count * cycles
-        return {cause: total[cause] for cause in Cause}
+        return {cause: total[cause] for cause in CostCause}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +140,24 @@ class InterruptLatency:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AnalysisResult:
     """A whole run. ``latency`` is None unless every entry of the platform has a number, and none
     may unmask interrupts before a path ends.
 
-    ``unbounded`` are the entries asked for that have no bound, and what their loops lack.
+    ``unbounded`` are the entries requested that have no bound, and what their loops lack.
     """
 
     kernel: Path
     image: Image
     platform: Platform
-    platform_reason: str  # why this platform: asked for, or which build attribute chose it
+    platform_reason: str  # why this platform: requested, or which build attribute chose it
     facts_files: tuple[str, ...]
     entries: Mapping[str, EntryResult]
     latency: InterruptLatency | None
     stages: Mapping[str, StageUse]
     unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
     facts: tuple[FactLabel, ...] = ()  # in file order
-    question: Mapping[str, str] = field(default_factory=dict)  # beside kernel and facts
+    configuration: Mapping[str, str] = field(default_factory=dict)  # beside kernel and facts
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

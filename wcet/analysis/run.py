@@ -10,22 +10,22 @@ from ilp.constraints.parameters import refuse_unknown
 from quoll.facts import Facts, load
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.read import uncontradicted
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
-from wcet.analysis.entries import asked_ends, find_entries, path_ends
-from wcet.analysis.options import Options
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.entries import exit_facts, find_entries, path_exits
 from wcet.analysis.prepared import PreparedStore
 from wcet.analysis.raw_memory import refuse_several
-from wcet.analysis.stages import Stages
-from wcet.platforms import platform as platforms
-from wcet.platforms.platform import Platform
+from wcet.analysis.stage_times import StageLog
+from wcet.platforms import platform_model as platforms
+from wcet.platforms.platform_model import Platform
 from wcet.platforms.processor import check_processor, check_profile
 
-__all__ = ["Run"]
+__all__ = ["AnalysisRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AnalysisRun:
     """The inputs of a run."""
 
     image: Image
@@ -33,21 +33,23 @@ class Run:
     reason: str  # why this platform
     files: tuple[Path, ...]  # of facts
     facts: Facts
-    regions: Regions
+    regions: MemoryRegions
     entries: Mapping[str, int]  # addresses, bit 0 set for Thumb code
-    ends: frozenset[int]
-    options: Options
-    stages: Stages
+    exits: frozenset[int]
+    options: AnalysisOptions
+    stages: StageLog
     store: PreparedStore
 
     @staticmethod
-    def begin(kernel: Path, options: Options, stages: Stages, image: Image | None = None) -> Run:
+    def begin(
+        kernel: Path, options: AnalysisOptions, stages: StageLog, image: Image | None = None
+    ) -> AnalysisRun:
         """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong.
 
         ``image``: what is loaded of the kernel with these options, if it was read before.
         """
         with stages.stage("read"):
-            image = image or options.extra.image(kernel)
+            image = image or options.loaded_memory.image(kernel)
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
             written = written_facts(image, kernel, options)
@@ -55,23 +57,23 @@ class Run:
             for text in (*loaded.remarks, *written.warnings):
                 stages.warn(text)
             stated = uncontradicted((*loaded.facts, *written.facts))
-            facts = Facts((*stated.facts, *asked_ends(options.ends)))
+            facts = Facts((*stated.facts, *exit_facts(options.exits)))
             refuse_unknown(facts, options.parameters)
-            regions = Regions.of(facts, image)
+            regions = MemoryRegions.of(facts, image)
             platform = platform.with_regions(regions)
             image = image.mapped(platform.hierarchy.memory, platform.processor.version)
             entries = find_entries(image, platform, options.entries)
-            if options.extra.from_reset:
+            if options.loaded_memory.from_reset:
                 refuse_several(entries)
-            ends = path_ends(image, platform)
-            store = PreparedStore(options, image, platform, facts, ends)
-        return Run(
-            image, platform, reason, files, facts, regions, entries, ends, options, stages, store
+            exits = path_exits(image, platform)
+            store = PreparedStore(options, image, platform, facts, exits)
+        return AnalysisRun(
+            image, platform, reason, files, facts, regions, entries, exits, options, stages, store
         )
 
 
-def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
-    """The platform asked for, or the one that the ELF's build attributes name.
+def choose_platform(image: Image, options: AnalysisOptions) -> tuple[Platform, str]:
+    """The requested platform, or the one that the ELF's build attributes name.
 
     Raises InputError if the ELF is built for another processor.
     """
@@ -93,15 +95,17 @@ def choose_platform(image: Image, options: Options) -> tuple[Platform, str]:
     return chosen.locking(image), reason
 
 
-def written_facts(image: Image, kernel: Path, options: Options) -> Annotations:
+def written_facts(image: Image, kernel: Path, options: AnalysisOptions) -> Annotations:
     """The facts in comments of the sources, unless only files that are named count."""
     if not options.neighbouring_facts:
         return Annotations()
     return read_annotations(image, kernel, options.sources)
 
 
-def facts_files(kernel: Path, options: Options) -> tuple[Path, ...]:
-    """The facts file beside the ELF, if there is one, then those asked for."""
-    beside = kernel.with_suffix(".facts")
-    automatic = options.neighbouring_facts and beside.is_file() and beside not in options.facts
-    return ((beside,) if automatic else ()) + options.facts
+def facts_files(kernel: Path, options: AnalysisOptions) -> tuple[Path, ...]:
+    """The facts file in the folder of the ELF, if any, then the requested ones."""
+    neighbouring = kernel.with_suffix(".facts")
+    automatic = (
+        options.neighbouring_facts and neighbouring.is_file() and neighbouring not in options.facts
+    )
+    return ((neighbouring,) if automatic else ()) + options.facts

@@ -15,7 +15,7 @@ from functools import partial
 
 from loopbounds.proof.keys import graph_identity
 from pipeline.costs import Costs
-from quoll.preemption.segments import Segment
+from quoll.preemption.segments import PendingSegment
 from quoll.processes.futures import Future, submit
 from quoll.processes.parallel_map import two_step_map
 from wcet.analysis.entry_stages import (
@@ -49,12 +49,12 @@ def identified(valued: ValuedCode) -> Future[str]:
     """The key under which loop bounds are stored: by another process, where it pays."""
     run, graph = valued.code.run, valued.graph
     find = partial(graph_identity, graph, run.image, valued.values)
-    pays = run.options.bounds.store.keeps and len(graph.nodes) >= LARGE
+    pays = run.options.bounds.store.enabled and len(graph.nodes) >= LARGE
     return submit(find, worth=pays)
 
 
 @contextmanager
-def costing(valued: ValuedCode, parts: Sequence[Segment]) -> Iterator[Costing]:
+def costing(valued: ValuedCode, parts: Sequence[PendingSegment]) -> Iterator[Costing]:
     """What gives the paths from each start with their costs, once loops are bounded.
 
     Other processes begin when the block is entered, and end with it.
@@ -76,7 +76,7 @@ def costing(valued: ValuedCode, parts: Sequence[Segment]) -> Iterator[Costing]:
 
 def _paths(
     valued: ValuedCode,
-    parts: Sequence[Segment],
+    parts: Sequence[PendingSegment],
     charge_all: Callable[[Sequence[Mapping[int, int]]], list[CostedSegment]],
     loops: BoundedLoops,
 ) -> list[PreparedPaths]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ilp.paths.solution import Solution
+from ilp.paths.solution import IlpSolution
 from loopbounds.slicing.stacks import StackSpans
 from quoll.arm.insn import SP
-from quoll.assumptions import SHARED, Assumption
+from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, UsageError
-from quoll.facts.applied import CALLEE_SAVED, Replacement
-from quoll.inlining.sharing import Modules
+from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
+from quoll.inlining.sharing import SummaryCandidates
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import (
@@ -36,7 +36,7 @@ from wcet.analysis.entry_stages import (
     with_values,
 )
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.prepared import Prepared, PreparedPaths, SharedFunction
+from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
 
 __all__ = ["FunctionSummary", "context_switches", "shared_functions"]
@@ -54,18 +54,18 @@ class FunctionSummary:
     """
 
     function: int
-    replacement: Replacement
+    replacement: FunctionReplacement
     paths: tuple[PreparedPaths, ...]
     assumptions: tuple[Assumption, ...]
-    solution: Solution | None = None
+    solution: IlpSolution | None = None
     unmasking: tuple[int, ...] = ()
 
     @property
-    def shared_function(self) -> SharedFunction | None:
+    def shared_function(self) -> SummarisedFunction | None:
         """The function with its worst path, if it is analysed once for all its calls."""
         if self.solution is None:
             return None
-        return SharedFunction(self.function, self.paths[0], self.solution)
+        return SummarisedFunction(self.function, self.paths[0], self.solution)
 
 
 def shared_functions(
@@ -73,7 +73,9 @@ def shared_functions(
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
     """``program`` with summaries of functions, callees first, if its inlining grows too large."""
     run = code.run
-    modules = Modules(program, code.address & ~1, run.image, run.facts, run.options.sharing)
+    modules = SummaryCandidates(
+        program, code.address & ~1, run.image, run.facts, run.options.summary_settings
+    )
     stacks: StackSpans | None = None
     found: list[FunctionSummary] = []
     for function, callees in modules.candidates():
@@ -102,10 +104,10 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         return None
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
-    given_back = values.given_back()
+    given_back = values.preserved_registers()
     if not given_back >= CALLEE_SAVED or len(divided(valued)) > 1:
         return None
-    names = (name for span in values.stored for name in run.image.memory.images(*span))
+    names = (name for span in values.stored for name in run.image.memory.physical_aliases(*span))
     if may_unmask(values) or any(code.origin.stacks.surely_reach(*span) for span in names):
         return None
     part = undivided(graph)
@@ -117,22 +119,22 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
     result = paths_result(run, code.name, function, paths, whole=False)
     if result.parametric is not None:
         return None
-    assumed = SHARED.of(function=run.image.place(function), cycles=result.cycles)
+    assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
         assumed,
-        *presupposed(graph, run.image, run.platform, code.name, run.ends, ()),
+        *presupposed(graph, run.image, run.platform, code.name, run.exits, ()),
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
-        *(rest for bound in bounds for rest in bound.rests),
+        *(rest for bound in bounds for rest in bound.assumed),
         *charges.costs.assumptions,
         *result.assumptions,
     )
     blocks = (graph.nodes[n].block for n in graph.exits)
     ends = {block.last: None for block in blocks if block.exits}
     for edge in range(len(graph.edges)):
-        ends |= {end: None for replaced in graph.passed(edge) for end in replaced.ends}
-    replacement = Replacement(
-        result.cycles, False, assumed, given_back, settled=True, ends=tuple(ends)
+        ends |= {end: None for replaced in graph.passed(edge) for end in replaced.exits}
+    replacement = FunctionReplacement(
+        result.cycles, False, assumed, given_back, settled=True, exits=tuple(ends)
     )
     return FunctionSummary(function, replacement, (paths,), assumptions, result.solution)
 
@@ -186,7 +188,9 @@ def context_switches(
     return replace(program, guidance=guidance), tuple(found)
 
 
-def _of_switch(code: AnalysisTarget, prepared: Prepared, unknown: Replacement) -> FunctionSummary:
+def _of_switch(
+    code: AnalysisTarget, prepared: Prepared, unknown: FunctionReplacement
+) -> FunctionSummary:
     """The summary of a function that switches contexts; ``unknown``: all but its cycles."""
     found = [
         paths_result(code.run, code.name, code.address, paths, whole=False)
@@ -201,7 +205,7 @@ def _of_switch(code: AnalysisTarget, prepared: Prepared, unknown: Replacement) -
     replacement = replace(
         unknown,
         cycles=max(one.cycles for one in found),
-        ends=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
+        exits=tuple({graph.nodes[n].block.last: None for graph, n in nodes}),
     )
     assumptions = (*prepared.assumptions, *(a for one in found for a in one.assumptions))
     return FunctionSummary(
@@ -218,8 +222,8 @@ def _refuse_in_itself(
         raise ControlFlowError(
             "an svc enters the handler that it is in",
             where=place,
-            hint="state a number: every supervisor call takes at most N cycles; or that what "
-            "follows is another path: path must end at every supervisor call",
+            hint="state a number: every supervisor call takes at most N cycles; or end the path: "
+            "path must end at every supervisor call",
         )
     if function in code.origin.switching:
         raise ControlFlowError(

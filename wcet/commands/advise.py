@@ -1,4 +1,4 @@
-"""``wcet advise``: what would lower the bound of an entry, and the line that says it."""
+"""``wcet advise``: suggestions that lower the bound of an entry."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 
 from quoll.errors import UsageError
 from wcet import numbers
-from wcet.advice.advise import advice
-from wcet.advice.lever import Lever
 from wcet.advice.recorded import recorded
-from wcet.analysis.analyse import analyse
-from wcet.analysis.result import EntryResult, Result
-from wcet.analysis.stages import Stages
+from wcet.advice.search import advice
+from wcet.advice.suggestion import Suggestion
+from wcet.analysis.analysis import analyse
+from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.project import add_project, given
-from wcet.reports.text import Style
+from wcet.project_options import add_project, given
+from wcet.reports.result_text import TextStyle
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
 __all__ = ["add_to"]
 
 SCHEMA_VERSION = 1
-LEVERS = 10
+SUGGESTIONS = 10
 
 DESCRIPTION = """\
 Print suggestions that lower a bound, the largest effect first: counts of loops and calls on the
@@ -55,9 +55,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--levers",
         type=numbers.whole("--levers", 1),
-        default=LEVERS,
+        default=SUGGESTIONS,
         metavar="N",
-        help=f"how many to print, the largest first (default: {LEVERS})",
+        help=f"how many to print, the largest first (default: {SUGGESTIONS})",
     )
     p.add_argument(
         "--recording",
@@ -79,50 +79,55 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, try, print. Raises UsageError where there is no number to lower."""
     given(options)
     wanted = requested(options, options.entry)
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
     if len(options.entry) > 1:
         raise UsageError("wcet advise is about one entry", hint="name it with --entry")
     entry = max(result.entries.values(), key=lambda one: one.cycles)
     with stages.stage("advise", entry.name):
-        seen = recorded(options.kernel, wanted, entry, options.traces)
+        recordings = recorded(options.kernel, wanted, entry, options.traces)
 
         def progress(line: str) -> None:
             stages.say(f"trying: {line}")
 
-        levers = advice(result, entry, wanted, options.levers, seen, progress)
+        suggestions = advice(result, entry, wanted, options.levers, recordings, progress)
     stages.done()
-    style = Style(color=colored(options), paths="full", stats=False)
+    style = TextStyle(color=colored(options), paths="full", stats=False)
     publish(
         options,
-        [(options.json, lambda: json.dumps(to_json(result, entry, levers), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(result, entry, levers, style)),
+        [(options.json, lambda: json.dumps(to_json(result, entry, suggestions), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(result, entry, suggestions, style)),
     )
     return 0
 
 
 def to_text(
-    result: Result, entry: EntryResult, levers: tuple[Lever, ...], style: Style
+    result: AnalysisResult,
+    entry: EntryResult,
+    suggestions: tuple[Suggestion, ...],
+    style: TextStyle,
 ) -> Iterator[str]:
-    """Two lines a lever, or more: what to write, and what is charged today."""
+    """Two lines a suggestion, or more: what to write, and what is charged today."""
     bound = f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
-    yield style.bold(f"{entry.name}: {bound}; what would lower it, each line alone:")
-    if not levers:
+    yield style.bold(f"{entry.name}: {bound}; suggestions, each applied alone:")
+    if not suggestions:
         yield "  nothing that is tried here lowers it"
         return
     yield style.dim(f"{'cycles less':>13}{'share':>8}  write, if it is true")
-    for lever in levers:
-        share = f"{lever.saves / entry.cycles:.1%}"
-        first, *others = lever.line.split("\n")
-        yield f"{lever.saves:>13,}{share:>8}  {style.bold(first)}"
+    for suggestion in suggestions:
+        share = f"{suggestion.saves / entry.cycles:.1%}"
+        first, *others = suggestion.line.split("\n")
+        yield f"{suggestion.saves:>13,}{share:>8}  {style.bold(first)}"
         for line in others:
             yield f"{'':>23}{style.bold(line)}"
-        each = f"; one less saves {lever.each:,}" if lever.each is not None else ""
-        yield style.dim(f"{'':>23}now: {lever.now}{each}")
-        yield style.dim(f"{'':>23}if: {lever.condition}")
+        each = f"; one less saves {suggestion.each:,}" if suggestion.each is not None else ""
+        yield style.dim(f"{'':>23}now: {suggestion.now}{each}")
+        yield style.dim(f"{'':>23}if: {suggestion.condition}")
 
 
-def to_json(result: Result, entry: EntryResult, levers: tuple[Lever, ...]) -> dict[str, object]:
+def to_json(
+    result: AnalysisResult, entry: EntryResult, suggestions: tuple[Suggestion, ...]
+) -> dict[str, object]:
     """The same as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -132,13 +137,13 @@ def to_json(result: Result, entry: EntryResult, levers: tuple[Lever, ...]) -> di
         "cycles": entry.cycles,
         "levers": [
             {
-                "line": lever.line,
-                "is_option": lever.is_option,
-                "saves": lever.saves,
-                "each": lever.each,
-                "condition": lever.condition,
-                "now": lever.now,
+                "line": suggestion.line,
+                "is_option": suggestion.is_option,
+                "saves": suggestion.saves,
+                "each": suggestion.each,
+                "condition": suggestion.condition,
+                "now": suggestion.now,
             }
-            for lever in levers
+            for suggestion in suggestions
         ],
     }

@@ -12,27 +12,27 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
 from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.analyse import analyse
-from wcet.analysis.missing import Survey, survey
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Silent, Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.fact_survey import FactSurvey, survey
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import SilentStageLog, StageLog
 from wcet.atomic import publish
-from wcet.project import add_project, given
+from wcet.project_options import add_project, given
 from wcet.reports.json_document import to_json
-from wcet.reports.missing import suggested_facts, to_lines
+from wcet.reports.missing_facts import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
+from wcet.reports.result_text import TextStyle, to_text
 from wcet.reports.screen import Screen, to_screen
-from wcet.reports.text import Style, to_text
 from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
 
 if TYPE_CHECKING:
-    from wcet.gate.record import Record
+    from wcet.gate.record import BaselineRecord
 
 __all__ = ["add_to"]
 
@@ -77,9 +77,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--html",
         metavar="FILE",
-        help="write a report to read in a browser, offline: worst paths beside source and "
-        "instructions, control flow, calls, loops, caches, assumptions; only files in --source-dir "
-        "are taken into it",
+        help="write an offline HTML report: worst paths with source and instructions, control "
+        "flow, calls, loops, caches, assumptions; only "
+        "files in --source-dir are included",
     )
     p.add_argument(
         "--baseline",
@@ -103,7 +103,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--suggest-facts",
         type=Path,
         metavar="FILE",
-        help="find everything that has to be stated before all entries have a bound, print it one "
+        help="list all facts that are missing before every entry has a bound, print them one "
         "a line, and write it to FILE as facts to fill in; nothing else is printed",
     )
     p.add_argument(
@@ -123,13 +123,13 @@ def run(options: argparse.Namespace) -> int:
     if options.baseline and not options.html:
         raise UsageError("--baseline is of the report that --html writes")
     if options.html:
-        from wcet.page.parts import part_texts
+        from wcet.page.web_scripts import script_texts
 
-        part_texts()  # a missing one is said before the analysis
+        script_texts()  # a missing one is said before the analysis
         if project and not options.baseline and project.baseline.is_file():
             options.baseline = project.baseline
     old = baseline(options.baseline) if options.baseline else None
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     wanted = requested(
         options, options.entry, options.smv, programs=bool(options.lp or options.mps)
     )
@@ -145,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     for warning in outside_warnings(result):
         stages.warn(warning)
     html = page_text(options, wanted, result, old) if options.html else str
-    style = Style(
+    style = TextStyle(
         color=colored(options),
         paths=options.paths or "brief",
         stats=options.stats,
@@ -163,12 +163,12 @@ def run(options: argparse.Namespace) -> int:
         lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
     )
     for name, error in result.unbounded.items():
-        for part in error.parts or (str(error),):
-            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
+        for paragraph in error.paragraphs or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {paragraph}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
 
 
-def baseline(file: Path) -> Record:
+def baseline(file: Path) -> BaselineRecord:
     """The record that ``--html`` compares with; few runs need what reads it."""
     from wcet.gate.record import read
 
@@ -176,28 +176,32 @@ def baseline(file: Path) -> Record:
 
 
 def page_text(
-    options: argparse.Namespace, wanted: Options, result: Result, old: Record | None
+    options: argparse.Namespace,
+    wanted: AnalysisOptions,
+    result: AnalysisResult,
+    old: BaselineRecord | None,
 ) -> Callable[[], str]:
-    """What ``--html`` writes. The classes of references, which a kept result lacks, are found."""
+    """The page of ``--html``. The classes of references, which a cached result lacks, are
+    computed."""
     from wcet.gate.compare import compare
     from wcet.gate.record import LATENCY, recorded
-    from wcet.gate.same_question import differences
+    from wcet.gate.same_configuration import differences
     from wcet.page.caches import memory_uses  # as much to load as all stages together
     from wcet.page.write import to_html
 
     change = None
     if old is not None:
-        asked = old.only(frozenset((*result.entries, *result.unbounded, LATENCY)))
+        earlier = old.restricted_to(frozenset((*result.entries, *result.unbounded, LATENCY)))
         new = recorded(result, wanted.sources)
-        change = compare(asked, new, {}, Fraction(0))
-        change = replace(change, differences=differences(asked, new))
-    run = Run.begin(options.kernel, wanted, Silent())
+        change = compare(earlier, new, {}, Fraction(0))
+        change = replace(change, differences=differences(earlier, new))
+    run = AnalysisRun.begin(options.kernel, wanted, SilentStageLog())
     memory = memory_uses(run, result)
     return lambda: to_html(result, wanted.sources, memory, run.facts, change)
 
 
-def suggest(options: argparse.Namespace, found: Survey) -> int:
-    """Say what is missing, and write it down; the status is that of the first error."""
+def suggest(options: argparse.Namespace, found: FactSurvey) -> int:
+    """Print missing facts, and write them; the status of the first error."""
     publish(
         options,
         [(options.suggest_facts, lambda: suggested_facts(found, options.kernel.name))],
@@ -207,7 +211,7 @@ def suggest(options: argparse.Namespace, found: Survey) -> int:
 
 
 def programs(
-    result: Result, lp: Path | None, mps: Path | None
+    result: AnalysisResult, lp: Path | None, mps: Path | None
 ) -> Iterator[tuple[Path, Callable[[], str]]]:
     """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
     if not (lp or mps):
@@ -224,20 +228,20 @@ def programs(
                 yield file, partial(text, model)
 
 
-def readable(model: Model, graph: Supergraph, image: Image) -> Model:
+def readable(model: IntegerProgram, graph: Supergraph, image: Image) -> IntegerProgram:
     """The same program with other names for its edges, ends and flow rows."""
     places = [place(image, node.block.addr) for node in graph.nodes]
     edges = [
         f"x{i}.{places[e.src]}.{places[e.dst]}.c{graph.nodes[e.src].context}"
         for i, e in enumerate(graph.edges)
     ]
-    ends = [f"end{n}.{places[n]}.c{graph.nodes[n].context}" for n in graph.exits]
-    others = model.names[len(edges) + len(ends) :]
+    exits = [f"end{n}.{places[n]}.c{graph.nodes[n].context}" for n in graph.exits]
+    others = model.names[len(edges) + len(exits) :]
     rows = [
         replace(row, name=f"flow.n{n}.{places[n]}.c{node.context}")
         for n, (node, row) in enumerate(zip(graph.nodes, model.rows, strict=False))
     ]
-    return replace(model, names=(*edges, *ends, *others), rows=(*rows, *model.rows[len(rows) :]))
+    return replace(model, names=(*edges, *exits, *others), rows=(*rows, *model.rows[len(rows) :]))
 
 
 def place(image: Image, addr: int) -> str:

@@ -1,4 +1,4 @@
-"""``wcet cache``: which references hit, where lines compete, and what costs most."""
+"""``wcet cache``: cache hits, competing lines, and the most expensive references."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cache.reference import Classification, Hit, Kind, Reference
+from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from quoll.errors import UsageError
-from quoll.facts.regions import Regions
-from wcet.analysis.analyse import analyse
+from quoll.facts.regions import MemoryRegions
+from wcet.analysis.analysis import analyse
 from wcet.analysis.entries import find_entry
 from wcet.analysis.references import (
-    Classified,
-    Weighed,
+    ClassifiedEntry,
+    WeighedReference,
     known_line,
     on_all_paths,
     on_worst_path,
     weighed,
 )
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.numbers import whole
 from wcet.request import add_analysis, add_command, requested
@@ -30,8 +30,8 @@ from wcet.request import add_analysis, add_command, requested
 __all__ = ["add_to"]
 
 SCHEMA_VERSION = 1
-DATA = (Kind.LOAD, Kind.STORE)
-CODE = (Kind.FETCH, Kind.PREFETCH)
+DATA = (ReferenceKind.LOAD, ReferenceKind.STORE)
+CODE = (ReferenceKind.FETCH, ReferenceKind.PREFETCH)
 
 DESCRIPTION = """\
 Print how the caches are used on the worst path of each ENTRY: references by class, lines
@@ -57,7 +57,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(
         commands,
         "cache",
-        "which references hit, set pressure, the references that cost most",
+        "cache hits, set pressure, and the most expensive references",
         DESCRIPTION,
         EXAMPLES,
     )
@@ -87,13 +87,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Classify, and print."""
     wanted = requested(options, options.entry)
-    stages = Stages(verbose=not options.quiet)
-    shared = Run.begin(options.kernel, wanted, stages)
+    stages = StageLog(verbose=not options.quiet)
+    analysis = AnalysisRun.begin(options.kernel, wanted, stages)
     if options.function:
-        found = {name: on_all_paths(shared, name, addr) for name, addr in shared.entries.items()}
-        addr = find_entry(shared.image, shared.platform, options.function) & ~1
+        found = {
+            name: on_all_paths(analysis, name, addr) for name, addr in analysis.entries.items()
+        }
+        addr = find_entry(analysis.image, analysis.platform, options.function) & ~1
         stages.done()
-        listing = {name: instructions(shared, entry, addr) for name, entry in found.items()}
+        listing = {name: instructions(analysis, entry, addr) for name, entry in found.items()}
         if not any(listing.values()):
             raise UsageError(
                 f"{options.function} is never executed by {', '.join(found)}",
@@ -104,18 +106,18 @@ def run(options: argparse.Namespace) -> int:
         return 0
     results = analyse(options.kernel, wanted, stages)
     reports = {
-        name: report(shared, on_worst_path(shared, name, result), options.most)
+        name: report(analysis, on_worst_path(analysis, name, result), options.most)
         for name, result in results.entries.items()
     }
     stages.done()
     summary = {"schema_version": SCHEMA_VERSION, "entries": reports}
-    publish_document(options, lambda: summary, lambda: summary_text(shared, reports))
+    publish_document(options, lambda: summary, lambda: summary_text(analysis, reports))
     return 0
 
 
-def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
-    """What is printed of an entry, as JSON."""
-    hierarchy = shared.platform.hierarchy
+def report(analysis: AnalysisRun, entry: ClassifiedEntry, most: int) -> dict[str, Any]:
+    """The printed data of an entry, as JSON."""
+    hierarchy = analysis.platform.hierarchy
     references = list(weighed(entry.graph, entry.classes, entry.counts, entry.memory))
     by_class: dict[str, Counter[str]] = {}
     shares: Counter[str] = Counter()
@@ -124,7 +126,7 @@ def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
             w.executions
         )
         if w.reference.kind in DATA:
-            kind = address_kind(w.reference, shared.regions, hierarchy.l1d.line_bytes)
+            kind = address_kind(w.reference, analysis.regions, hierarchy.l1d.line_bytes)
             shares[kind] += w.executions
     total = sum(shares.values()) or 1
     return {
@@ -135,15 +137,15 @@ def report(shared: Run, entry: Classified, most: int) -> dict[str, Any]:
             for level, kinds, side in (("l1i", CODE, hierarchy.l1i), ("l1d", DATA, hierarchy.l1d))
             for found in [pressure(entry.classes, kinds, side.sets, side.line_bytes)]
         },
-        "costliest": [costly(shared, found) for found in costliest(references, most)],
+        "costliest": [costly(analysis, found) for found in costliest(references, most)],
     }
 
 
-def costly(shared: Run, found: list[Weighed]) -> dict[str, Any]:
+def costly(analysis: AnalysisRun, found: list[WeighedReference]) -> dict[str, Any]:
     """One instruction among those that cost most."""
     first = found[0]
     return {
-        "place": shared.image.place(first.insn.addr),
+        "place": analysis.image.place(first.insn.addr),
         "text": first.insn.text,
         "kind": first.reference.kind.value,
         "address": address_text(first.reference) if len(found) == 1 else None,
@@ -155,13 +157,13 @@ def costly(shared: Run, found: list[Weighed]) -> dict[str, Any]:
 
 def class_of(reference: Reference) -> str:
     """The class at L1, with L2 where it is known to hit."""
-    name = "paid" if reference.paid else reference.l1.name
-    beyond = reference.due and reference.l2 is Hit.AH
+    name = "paid" if reference.credited else reference.l1.name
+    beyond = reference.due and reference.l2 is HitClass.AH
     return f"{name} L2" if beyond else name
 
 
 def address_text(reference: Reference) -> str:
-    """What is known of the address."""
+    """The known part of the address."""
     if reference.low is None:
         return "unknown + constant" if reference.symbolic else "unknown"
     if reference.low == reference.high:
@@ -169,7 +171,7 @@ def address_text(reference: Reference) -> str:
     return f"{reference.low:#x}..{reference.high:#x}"
 
 
-def instructions(shared: Run, entry: Classified, addr: int) -> list[dict[str, Any]]:
+def instructions(analysis: AnalysisRun, entry: ClassifiedEntry, addr: int) -> list[dict[str, Any]]:
     """The instructions of a function, each with classes and addresses over all contexts."""
     seen: dict[int, dict[str, Any]] = {}
     for index, node in enumerate(entry.graph.nodes):
@@ -178,7 +180,7 @@ def instructions(shared: Run, entry: Classified, addr: int) -> list[dict[str, An
         for position, insn in enumerate(node.block.insns):
             row = seen.setdefault(
                 insn.addr,
-                {"place": shared.image.place(insn.addr), "text": insn.text, "references": {}},
+                {"place": analysis.image.place(insn.addr), "text": insn.text, "references": {}},
             )
             for reference in entry.classes.references[index]:
                 if reference.insn == position:
@@ -203,21 +205,21 @@ def function_text(listing: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
             yield f"  {row['place'].split()[0]}  {row['text']:<34.34}  {notes}".rstrip()
 
 
-def summary_text(shared: Run, reports: dict[str, dict[str, Any]]) -> Iterator[str]:
+def summary_text(analysis: AnalysisRun, reports: dict[str, dict[str, Any]]) -> Iterator[str]:
     """The tables of all entries."""
-    hierarchy = shared.platform.hierarchy
-    yield f"platform  {shared.platform.name}, caches {hierarchy.policy.value}"
+    hierarchy = analysis.platform.hierarchy
+    yield f"platform  {analysis.platform.name}, caches {hierarchy.policy.value}"
     for name, found in reports.items():
         yield ""
         yield f"entry {name}: references on the worst path"
         for kind, classes in found["references"].items():
-            parts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
-            yield f"  {kind:<11} {parts}"
+            counts = ", ".join(f"{n:,} {c}" for c, n in sorted(classes.items()))
+            yield f"  {kind:<11} {counts}"
         shares = ", ".join(f"{k} {100 * s:.1f} %" for k, s in found["data_shares"].items() if s)
         yield f"  data addresses: {shares or 'none'}"
         for level, sets in found["pressure"].items():
-            parts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
-            yield f"  {level} competition: {parts}"
+            counts = ", ".join(f"{n} lines in {count} sets" for n, count in sets.items())
+            yield f"  {level} competition: {counts}"
         yield "      cycles       runs  contexts  costliest"
         for row in found["costliest"]:
             yield (
@@ -230,7 +232,7 @@ PAGE = 4096
 SHARES = ("exact line", "within 4 KiB", "named region", "symbolic hit", "unknown")
 
 
-def address_kind(reference: Reference, regions: Regions, line_bytes: int) -> str:
+def address_kind(reference: Reference, regions: MemoryRegions, line_bytes: int) -> str:
     """Which of ``SHARES`` a data reference is."""
     low, high = reference.low, reference.high
     if low is not None and high is not None:
@@ -238,16 +240,18 @@ def address_kind(reference: Reference, regions: Regions, line_bytes: int) -> str
             return "exact line"
         if high - low < PAGE:
             return "within 4 KiB"
-    if reference.symbolic and reference.l1 is Hit.AH:
+    if reference.symbolic and reference.l1 is HitClass.AH:
         return "symbolic hit"
     if low is not None and high is not None and regions.named(low, high):
         return "named region"
     return "unknown"
 
 
-def costliest(references: Iterator[Weighed] | Sequence[Weighed], most: int) -> list[list[Weighed]]:
+def costliest(
+    references: Iterator[WeighedReference] | Sequence[WeighedReference], most: int
+) -> list[list[WeighedReference]]:
     """The instructions whose references cost most, each with its references in all contexts."""
-    by_insn: dict[tuple[int, Kind], list[Weighed]] = {}
+    by_insn: dict[tuple[int, ReferenceKind], list[WeighedReference]] = {}
     for found in references:
         by_insn.setdefault((found.insn.addr, found.reference.kind), []).append(found)
     ranked = sorted(by_insn.values(), key=lambda found: -sum(w.cycles for w in found))
@@ -255,7 +259,7 @@ def costliest(references: Iterator[Weighed] | Sequence[Weighed], most: int) -> l
 
 
 def competing(
-    classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
+    classes: CacheClassification, kinds: Sequence[ReferenceKind], sets: int, line_bytes: int
 ) -> dict[int, set[int]]:
     """The different lines of known address that are referred to, by set."""
     lines: dict[int, set[int]] = {}
@@ -268,7 +272,7 @@ def competing(
 
 
 def pressure(
-    classes: Classification, kinds: Sequence[Kind], sets: int, line_bytes: int
+    classes: CacheClassification, kinds: Sequence[ReferenceKind], sets: int, line_bytes: int
 ) -> Counter[int]:
     """How many sets have how many different lines of known address competing in them."""
     lines = competing(classes, kinds, sets, line_bytes)

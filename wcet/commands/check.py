@@ -9,17 +9,17 @@ from fractions import Fraction
 from pathlib import Path
 
 from quoll.errors import UsageError, WcetError
-from wcet.analysis.analyse import analyse
+from wcet.analysis.analysis import analyse
 from wcet.analysis.entries import ALL
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.comparison import add_exchange, own_status, publish_comparison
+from wcet.comparison_output import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import RecordChange, compare
-from wcet.gate.project import BASELINE, FILE, budget, in_cycles, percent
-from wcet.gate.record import Record, read, recorded, to_json
-from wcet.gate.same_question import differences, refuse_different
-from wcet.project import add_project, given
+from wcet.gate.project_file import BASELINE, FILE, budget, in_cycles, percent
+from wcet.gate.record import BaselineRecord, read, recorded, to_json
+from wcet.gate.same_configuration import differences, refuse_different
+from wcet.project_options import add_project, given
 from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
@@ -68,9 +68,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     add_analysis(p)
     p.set_defaults(run=run_baseline)
-    p = add_command(
-        commands, "check", "fail where a kernel became slower", CHECK_TEXT, CHECK_EXAMPLES
-    )
+    p = add_command(commands, "check", "fail if a kernel became slower", CHECK_TEXT, CHECK_EXAMPLES)
     add_project(p)
     p.add_argument(
         "--baseline", type=Path, metavar="FILE",
@@ -118,18 +116,18 @@ def run_check(options: argparse.Namespace) -> int:
 
 
 def compared(options: argparse.Namespace) -> RecordChange:
-    """The comparison that is asked for. Raises WcetError."""
-    asked = frozenset(options.entry)
+    """The requested comparison. Raises WcetError."""
+    chosen = frozenset(options.entry)
     project = given(options)
-    alone = bool(asked) and ALL not in asked
+    alone = bool(chosen) and ALL not in chosen
     limits = dict(project.budgets if project else {})
     if alone:
-        limits = {name: limit for name, limit in limits.items() if name in asked}
+        limits = {name: limit for name, limit in limits.items() if name in chosen}
     limits |= dict(map(budget, options.budget))
     path = options.baseline or (project.baseline if project else Path(BASELINE))
     old = read(path) if options.baseline or path.exists() or not limits else None
     if old is not None and alone:
-        old = replace(old, entries={n: e for n, e in old.entries.items() if n in asked})
+        old = replace(old, entries={n: e for n, e in old.entries.items() if n in chosen})
     tolerance = project.tolerance if project else Fraction(0)
     if options.tolerance is not None:
         tolerance = percent(options.tolerance)
@@ -145,12 +143,12 @@ def compared(options: argparse.Namespace) -> RecordChange:
     return replace(found, gone_assumptions=()) if alone else found  # they may be of the others
 
 
-def measured(options: argparse.Namespace) -> tuple[Record, Result]:
+def measured(options: argparse.Namespace) -> tuple[BaselineRecord, AnalysisResult]:
     """The record of the kernel as it is."""
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     wanted = requested(options, options.entry)
     result = analyse(options.kernel, wanted, stages)
     for name, error in result.unbounded.items():
-        for part in error.parts or (str(error),):
-            print(f"wcet: error {error.code}: entry {name}: {part}", file=sys.stderr)
+        for paragraph in error.paragraphs or (str(error),):
+            print(f"wcet: error {error.code}: entry {name}: {paragraph}", file=sys.stderr)
     return recorded(result, wanted.sources), result

@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quoll.errors import InputError
-from quoll.facts import LoopParameter, UnknownPointsInto
+from quoll.facts import LoopParameter, UnknownPointsIntoFact
 from quoll.recordings.trace import Trace
-from wcet.analysis.analyse import recalled_or_prepared
+from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.entry_stages import AnalysisTarget, whole_graph
-from wcet.analysis.preparation import valued
-from wcet.analysis.prepared import Prepared
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
-from wcet.analysis.survival import (
+from wcet.analysis.fact_evidence import (
+    FactEvidence,
     FactLabel,
     FactOutcome,
     FactStatus,
-    Survival,
     labels,
     proved_loops,
 )
+from wcet.analysis.preparation import valued
+from wcet.analysis.prepared import Prepared
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.executions.fact_check import FactRecord, Walks, check_facts
 from wcet.request import add_analysis, add_command, requested
@@ -37,8 +37,8 @@ VIOLATED = 1  # exit status
 DESCRIPTION = """\
 Evaluate every fact on recorded executions of a kernel.
 
-TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each execution that ran to its end
-is followed through the graph of its entry. Constraints are checked in every invocation, loops are
+TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each complete execution is
+followed through the graph of its entry. Constraints are checked in every invocation, loops are
 counted from entry to entry. An execution refutes a fact if it takes an excluded branch, block or
 target, accesses memory outside the region of a pointer or of accesses of unknown address, or stores
 into a read-only region. A violation is printed with its position, and the exit status is 1.
@@ -68,7 +68,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRecording:
     """One recording."""
 
     path: Path
@@ -79,12 +79,12 @@ class Checked:
 
 def run(options: argparse.Namespace) -> int:
     """Follow every execution; returns the exit status."""
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     wanted = requested(options, ["all"])
     proving = replace(wanted.bounds, prove_stated=True)
     wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False), bounds=proving)
     traces = [(path, Trace.read(path)) for path in options.traces]
-    analysis = Run.begin(options.kernel, wanted, stages)
+    analysis = AnalysisRun.begin(options.kernel, wanted, stages)
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
     entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}
     if not entries:
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
             hint="was this kernel recorded, and did it make system calls?",
         )
     prepared = {
-        address & ~1: recalled_or_prepared(analysis, name, address)
+        address & ~1: cached_or_prepared(analysis, name, address)
         for name, address in entries.items()
     }
     graphs = {address & ~1: whole_graph(analysis, address) for address in entries.values()}
@@ -113,21 +113,21 @@ def run(options: argparse.Namespace) -> int:
                 walks,
             )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        checked.append(Checked(path, digest, tuple(records), count))
+        checked.append(CheckedRecording(path, digest, tuple(records), count))
     stages.done()
-    survival = Survival(wanted.store, analysis.image)
+    evidence = FactEvidence(wanted.store, analysis.image)
     for position, fact in enumerate(analysis.facts.facts):
         found = [(c.digest, c.records[position]) for c in checked]
-        survival.add(fact, {d: FactOutcome(r.reached, r.first or None) for d, r in found})
+        evidence.add(fact, {d: FactOutcome(r.reached, r.first or None) for d, r in found})
     bounds = [(paths.graph, paths.bounds) for p in prepared.values() for paths in p.paths]
     proved = proved_loops(analysis.image, analysis.facts, bounds)
-    known = labelled(checked, labels(analysis.facts, survival, proved), not wanted.store.keeps)
+    known = labelled(checked, labels(analysis.facts, evidence, proved), not wanted.store.enabled)
     publish_document(options, lambda: as_json(checked, known), lambda: as_text(checked, known))
     return VIOLATED if any(r.broken for c in checked for r in c.records) else 0
 
 
 def walks_of(prepared: Prepared) -> Walks:
-    """How often loops go round that facts about lists bound."""
+    """How often loops iterate that facts about lists bound."""
     found: dict[int, int] = {}
     for paths in prepared.paths:
         for bound in paths.bounds:
@@ -137,24 +137,24 @@ def walks_of(prepared: Prepared) -> Walks:
     return found
 
 
-def unknown_accesses(analysis: Run, entries: Mapping[str, int]) -> frozenset[int]:
+def unknown_accesses(analysis: AnalysisRun, entries: Mapping[str, int]) -> frozenset[int]:
     """The instructions that a fact about accesses of unknown address speaks of."""
-    if not analysis.facts.of(UnknownPointsInto):
+    if not analysis.facts.of(UnknownPointsIntoFact):
         return frozenset()
     coded = (AnalysisTarget(analysis, name, address) for name, address in entries.items())
     return frozenset().union(*(valued(code).values.unknown for code in coded))
 
 
 def labelled(
-    checked: Sequence[Checked], known: Sequence[FactLabel], nothing_kept: bool
+    checked: Sequence[CheckedRecording], known: Sequence[FactLabel], unrecorded: bool
 ) -> list[FactLabel]:
-    """The labels of all runs; where nothing is kept, those of this one."""
+    """The labels of all runs; without a store, the labels of this one."""
     found = []
     for position, label in enumerate(known):
         records = [c.records[position] for c in checked]
         reached = sum(r.reached for r in records)
         broken = next((r.first for r in records if r.first), "")
-        if nothing_kept and label.status is FactStatus.ASSUMED and reached:
+        if unrecorded and label.status is FactStatus.ASSUMED and reached:
             label = FactLabel(label.fact, FactStatus.SURVIVED, reached)
         if broken:
             label = FactLabel(label.fact, FactStatus.VIOLATED, broken=broken)
@@ -162,7 +162,7 @@ def labelled(
     return found
 
 
-def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]:
+def as_text(checked: Sequence[CheckedRecording], known: Sequence[FactLabel]) -> list[str]:
     """The recordings, then a row per fact, then violations."""
     rows = [f"{c.path}: {c.executions:,} executions ran to their end" for c in checked]
     rows += ["", f"{'reached':>9}{'most':>7}  fact"]
@@ -186,7 +186,7 @@ def as_text(checked: Sequence[Checked], known: Sequence[FactLabel]) -> list[str]
     return rows
 
 
-def as_json(checked: Sequence[Checked], known: Sequence[FactLabel]) -> dict[str, object]:
+def as_json(checked: Sequence[CheckedRecording], known: Sequence[FactLabel]) -> dict[str, object]:
     """The same as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,

@@ -1,4 +1,4 @@
-"""``wcet completion``: what makes a shell complete commands, options and files."""
+"""``wcet completion``: shell completion of commands, options and files."""
 
 from __future__ import annotations
 

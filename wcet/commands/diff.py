@@ -10,13 +10,13 @@ from pathlib import Path
 from quoll.errors import UsageError, WcetError
 from quoll.input_files import Unreadable, read_input
 from quoll.spelling import did_you_mean
-from wcet.analysis.analyse import analyse
-from wcet.analysis.stages import Stages
-from wcet.comparison import add_exchange, own_status, publish_comparison
+from wcet.analysis.analysis import analyse
+from wcet.analysis.stage_times import StageLog
+from wcet.comparison_output import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import compare
-from wcet.gate.project import percent
-from wcet.gate.record import LARGEST, Record, read, recorded
-from wcet.gate.same_question import differences, refuse_different
+from wcet.gate.project_file import percent
+from wcet.gate.record import LARGEST, BaselineRecord, read, recorded
+from wcet.gate.same_configuration import differences, refuse_different
 from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
@@ -27,7 +27,7 @@ baseline' or 'wcet analyse --json' has written. A result has no source lines: on
 and causes are compared. Two results are compared only if facts, platform, options and version are
 the same; --even-if-different compares others, too, and prints the differences.
 
-Output and exit status are as of 'wcet check': 0 nothing became worse; 1 an entry did; 2 a kernel
+Output and exit status are as of 'wcet check': 0 no bound grew; 1 an entry did; 2 a kernel
 cannot be analysed; 3 the command line or a file is wrong
 """
 EXAMPLES = """\
@@ -74,8 +74,8 @@ def run(options: argparse.Namespace) -> int:
                     f"no entry {unknown[0]!r} in either",
                     hint=f"{near} there are {names}" if near else f"there are {names}",
                 )
-            asked = frozenset(options.entry)
-            old, new = old.only(asked), new.only(asked)
+            chosen = frozenset(options.entry)
+            old, new = old.restricted_to(chosen), new.restricted_to(chosen)
         if not (old.has_lines and new.has_lines):
             old, new = old.without_lines(), new.without_lines()
         found = replace(compare(old, new, {}, tolerance), differences=differing)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         raise own_status(fault) from fault
 
 
-def _record(options: argparse.Namespace, path: Path) -> Record:
+def _record(options: argparse.Namespace, path: Path) -> BaselineRecord:
     """The record of an ELF or in a file. Raises WcetError."""
     try:
         is_elf = read_input(path, LARGEST).startswith(ELF)
@@ -92,6 +92,6 @@ def _record(options: argparse.Namespace, path: Path) -> Record:
         raise UsageError(f"{path} {error}", hint="give an ELF, or a result as JSON") from error
     if not is_elf:
         return read(path)
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     result = analyse(path, requested(options, options.entry), stages)
     return recorded(result, options.source_dir or Path())

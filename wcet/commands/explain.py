@@ -1,4 +1,4 @@
-"""``wcet explain``: what an error code means."""
+"""``wcet explain``: meaning of an error code."""
 
 from __future__ import annotations
 

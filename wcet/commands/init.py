@@ -13,15 +13,15 @@ from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.processes.children import Died, TimedOut, apart
-from wcet.analysis.missing import survey
-from wcet.analysis.options import Options
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.fact_survey import survey
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
 from wcet.gate.draft import draft, entries_of
-from wcet.gate.project import FILE
-from wcet.platforms import platform as platforms
-from wcet.reports.missing import suggested_facts, to_lines
-from wcet.request import add_cache, add_command, kept
+from wcet.gate.project_file import FILE
+from wcet.platforms import platform_model as platforms
+from wcet.reports.missing_facts import suggested_facts, to_lines
+from wcet.request import add_cache, add_command, results_store
 
 __all__ = ["add_to"]
 
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output != "-" and Path(options.output).exists():
         raise UsageError(
             f"{options.output} is there already",
-            hint="name another file with --output, or '-' to see what would be written",
+            hint="name another file with --output, or '-' to print it",
         )
     image = Image.load(options.kernel)
     platform = None
@@ -113,21 +113,22 @@ def run(options: argparse.Namespace) -> int:
 def missing_facts(
     options: argparse.Namespace, entries: tuple[str, ...], name: str
 ) -> Suggested | None:
-    """What has to be stated; None where the binary cannot be analysed on this platform, or soon."""
-    store = kept(options)
-    wanted = Options(
+    """The missing facts; None where the binary cannot be analysed on this platform, or not in
+    time."""
+    store = results_store(options)
+    wanted = AnalysisOptions(
         entries=entries,
         platform=options.platform,
         l2=None,
         facts=(),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="",
         time_limit=SECONDS,
         bounds=BoundOptions(store=store, budget=Budget(seconds=SECONDS)),
         store=store,
     )
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
 
     def work() -> Suggested:
         found = survey(options.kernel, wanted, stages)
@@ -137,8 +138,8 @@ def missing_facts(
         return apart(work, SECONDS)
     except TimedOut:
         stages.warn(
-            f"what has to be stated was not found in {SECONDS} seconds; 'wcet analyse "
-            "--suggest-facts FILE' finds it, and takes its time"
+            f"the missing facts were not found within {SECONDS} seconds; 'wcet analyse "
+            "--suggest-facts FILE' finds them without a time limit"
         )
     except (WcetError, Died) as error:
         stages.warn(f"no facts were looked for: {error}")

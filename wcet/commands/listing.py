@@ -1,4 +1,4 @@
-"""``wcet cfg``, ``disasm``, ``callgraph``: what is in a binary, on no platform."""
+"""``wcet cfg``, ``disasm``, ``callgraph``: the contents of a binary, without a platform."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, load
-from quoll.facts.applied import Depth
-from quoll.facts.places import resolve_code
+from quoll.facts.applied import RecursionDepth
+from quoll.facts.fact_places import resolve_code
 from quoll.image.image import Image
-from quoll.kept.store import Store
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
-from quoll.listing.listing import call_graph_text, disassembly, summary
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.raw_memory import add_memory, extra
-from wcet.analysis.stages import Stages
+from quoll.listing.program_text import call_graph_text, disassembly, summary
+from quoll.results.results_store import ResultsStore
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.raw_memory import add_memory, loaded_memory
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
 from wcet.reports.loads import FunctionLoad, counted_paths
 from wcet.reports.painted import LEGEND, painted
@@ -79,7 +79,7 @@ def _command(
     parser.add_argument("binary", type=Path, metavar="FILE.ELF", help="any little-endian ARM ELF")
     parser.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=ENTRIES)
     facts = "branch targets, functions that never return, code to leave out; repeatable"
-    add_facts(parser, facts, beside=False)
+    add_facts(parser, facts, neighbouring=False)
     add_memory(parser)
     parser.set_defaults(run=run)
     return parser
@@ -146,7 +146,7 @@ def callgraph_command(options: argparse.Namespace) -> int:
 
 def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
     """The functions of ``--entry`` and ``more``, else of the whole file, and what they reach."""
-    image = extra(options).image(options.binary)
+    image = loaded_memory(options).image(options.binary)
     named = [_address(image, name) for name in (*options.entry, *more)]
     entries = named or [
         symbol.addr | symbol.thumb
@@ -161,13 +161,13 @@ def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Im
 
 def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
     """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
-    depths: dict[int, Depth] = {}
+    depths: dict[int, RecursionDepth] = {}
     unknown: set[int] = set()
-    rests: dict[Assumption, None] = {}
+    assumptions: dict[Assumption, None] = {}
     for entry in program.entries:
         found = find_depths(program, entry, image, facts)
         unknown |= found.reasons.keys() - found.depths.keys()
-        rests |= dict.fromkeys(found.rests)
+        assumptions |= dict.fromkeys(found.assumed)
         for function, depth in found.depths.items():
             known = depths.setdefault(function, depth)
             depths[function] = max(known, depth, key=lambda d: (bool(d.facts), d.activations))
@@ -176,7 +176,7 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
     return replace(
         program,
         guidance=replace(program.guidance, depths=known_too),
-        assumptions=tuple(dict.fromkeys((*program.assumptions, *rests))),
+        assumptions=tuple(dict.fromkeys((*program.assumptions, *assumptions))),
     )
 
 
@@ -192,23 +192,24 @@ def _function(image: Image, program: Program, name: str) -> Cfg:
 
 
 def _load(options: argparse.Namespace, function: Cfg) -> FunctionLoad:
-    """What the worst path of ``--cycles`` does in a function. Raises UsageError if nothing."""
-    store = Store.of_user()
-    asked = Options(
+    """The executions and cycles of the worst path of ``--cycles`` in a function. Raises UsageError
+    if nothing."""
+    store = ResultsStore.of_user()
+    wanted = AnalysisOptions(
         entries=(options.cycles,),
         platform=options.platform,
         l2=None,
         facts=tuple(options.facts),
         neighbouring_facts=True,
-        ends=(),
+        exits=(),
         solver="",
         time_limit=60.0,
         bounds=BoundOptions(store=store, budget=Budget()),
         store=store,
         vivu=vivu_of(options),
-        extra=extra(options),
+        loaded_memory=loaded_memory(options),
     )
-    result = analyse(options.binary, asked, Stages(verbose=False))
+    result = analyse(options.binary, wanted, StageLog(verbose=False))
     for entry in result.entries.values():
         for path in counted_paths(entry):
             load = path.loads(path.outline()).get(function.entry)
@@ -216,7 +217,7 @@ def _load(options: argparse.Namespace, function: Cfg) -> FunctionLoad:
                 return load
     raise UsageError(
         f"{function.name} is not on the worst path of {', '.join(result.entries)}",
-        hint="'wcet path' prints what is",
+        hint="'wcet path' prints the blocks on it",
     )
 
 

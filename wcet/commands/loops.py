@@ -17,13 +17,13 @@ from quoll.errors import InputError, SolverError, UnboundedLoop, UsageError, Wce
 from quoll.exchange.otawa_xml import write_ffx
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.listing.listing import loops_text
+from quoll.listing.program_text import loops_text
 from wcet.analysis.entries import find_entries
 from wcet.analysis.entry_loops import EntryLoops, LoopInContext, loops_of
 from wcet.analysis.entry_stages import AnalysisTarget, Arrival, PathOrigin
 from wcet.analysis.raw_memory import refuse_several
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
 from wcet.commands.listing import listed_program
 from wcet.request import add_analysis, add_command, requested
@@ -34,18 +34,23 @@ SCHEMA_VERSION = 1
 
 DESCRIPTION = """\
 List every loop that is reached from the entries, in each calling context, with its bound: the
-most executions of its header each time it is entered from outside. Each bound comes with its
-method and evidence:
+maximum number of header executions per entry. Each bound comes with its method and evidence:
 
-  nusmv    proved by the model checker; "exact" when an execution of the model reaches it for the
-           stated initial ranges, else "not known to be tight"
-  smt      the same, proved by the SMT solver: NuSMV is missing, or --checker smt
-  fact     stated in a facts file, and assumed; with --prove-stated only where less is proved
+  nusmv    proved by the model checker; "exact" when an execution of
+           the model reaches it for the stated initial ranges, else
+           "not known to be tight"
+  smt      the same, proved by the SMT solver: NuSMV is missing, or
+           --checker smt
+  fact     stated in a facts file, and assumed; with --prove-stated
+           only if no smaller bound is proved
   execution, parameter
-           counted in the only execution of the entry; a name that a fact gives (--set)
-  pending  it does not go round while an interrupt is pending: code in it tests for one, and each
-           path from the arrival of an interrupt on is bounded by itself
-  -        none: the reason names the values that nothing bounds, and the fact that would help
+           counted in the concrete execution of the entry; a name
+           that a fact gives (--set)
+  pending  the loop has no further iteration while an interrupt is
+           pending: its code tests for one, and each path from the
+           arrival of an interrupt on is bounded by itself
+  -        none: the reason names the values that nothing bounds, and
+           the fact that would help
 
 These are the bounds that 'wcet analyse' uses, under the same options. Loops of a function that is
 analysed once for all its calls (--share) are listed once, for any context of that function.
@@ -69,7 +74,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(
         commands,
         "loops",
-        "the loops of a binary in every context, with bounds, methods and evidence",
+        "loops in every calling context, with bound, method and evidence",
         DESCRIPTION,
         EXAMPLES,
     )
@@ -97,7 +102,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """List, then say by the exit status whether all are bounded."""
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     if options.nest:
         image, program = nested(options, stages)
         publish(options, [], lambda: loops_text(program, image))
@@ -148,13 +153,13 @@ def run(options: argparse.Namespace) -> int:
     return UnboundedLoop.exit_status if any(missing) else 0
 
 
-def read_inputs(options: argparse.Namespace, stages: Stages) -> tuple[Run, Arrival]:
+def read_inputs(options: argparse.Namespace, stages: StageLog) -> tuple[AnalysisRun, Arrival]:
     """The inputs with the entries to be listed, and how control comes to these.
 
     Without ``--entry`` and entries of the platform, each function of the file is one by itself.
     """
     wanted = requested(options, options.entry, options.smv)
-    inputs = Run.begin(options.binary, replace(wanted, entries=()), stages)
+    inputs = AnalysisRun.begin(options.binary, replace(wanted, entries=()), stages)
     try:
         entries = find_entries(inputs.image, inputs.platform, wanted.entries)
     except UsageError:
@@ -185,7 +190,7 @@ def functions(image: Image) -> dict[str, int]:
     return found or {hex(image.entry): image.entry}
 
 
-def nested(options: argparse.Namespace, stages: Stages) -> tuple[Image, Program]:
+def nested(options: argparse.Namespace, stages: StageLog) -> tuple[Image, Program]:
     """The functions whose loops are nested; of a file for which no platform is known, too."""
     try:
         inputs, _ = read_inputs(options, stages)
@@ -194,10 +199,10 @@ def nested(options: argparse.Namespace, stages: Stages) -> tuple[Image, Program]
             raise
         return listed_program(options, [])
     entries = sorted({*inputs.entries.values()})
-    return inputs.image, extract(inputs.image, entries, inputs.facts, inputs.ends)
+    return inputs.image, extract(inputs.image, entries, inputs.facts, inputs.exits)
 
 
-def each(inputs: Run, arrival: Arrival, refused: list[WcetError]) -> Iterator[EntryLoops]:
+def each(inputs: AnalysisRun, arrival: Arrival, refused: list[WcetError]) -> Iterator[EntryLoops]:
     """The loops of each entry; ``refused`` gets the errors of the entries that are left out.
 
     Raises the error of an entry that is the only one.
@@ -269,7 +274,7 @@ def to_ffx(image: Image, found: Sequence[LoopInContext], name: str) -> str:
 
 
 def as_text(image: Image, found: Sequence[LoopInContext]) -> list[str]:
-    """A line per place and answer, with the number of contexts that have it."""
+    """A line per place and result, with the number of contexts that have it."""
     if not found:
         return ["no loops"]
     groups: dict[tuple[int, int | None, str, str], list[LoopInContext]] = {}

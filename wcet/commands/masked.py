@@ -12,12 +12,12 @@ from typing import Any
 from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.entries import ALL
-from wcet.analysis.stages import Stages
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.masked.masked_entries import MaskedAnswer, masked
-from wcet.masked.masked_functions import Extent
+from wcet.masked.masked_entries import MaskedRegions, masked
+from wcet.masked.masked_functions import SearchExtent
 from wcet.masked.masked_region import MaskedRegion
-from wcet.reports.text import Style
+from wcet.reports.result_text import TextStyle
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
 __all__ = ["add_to"]
@@ -26,7 +26,7 @@ SCHEMA_VERSION = 1
 SHOWN = 10
 BUDGET = 2000
 WITHIN = 480.0
-NAMED = 4  # of the functions that were not looked at
+NAMED = 4  # of the functions that were not examined
 
 DESCRIPTION = """\
 Print the longest regions in which interrupts are masked, over all paths and call chains, and the
@@ -110,70 +110,70 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Bound every region, and print."""
     wanted = requested(options, options.entry or [ALL])
-    stages = Stages(verbose=not options.quiet)
-    extent = Extent(options.budget, options.within) if options.everywhere else None
-    answer = masked(options.kernel, wanted, stages, options.handler, extent)
-    style = Style(color=colored(options), paths="full", stats=False)
+    stages = StageLog(verbose=not options.quiet)
+    extent = SearchExtent(options.budget, options.within) if options.everywhere else None
+    found = masked(options.kernel, wanted, stages, options.handler, extent)
+    style = TextStyle(color=colored(options), paths="full", stats=False)
     publish(
         options,
-        [(options.json, lambda: json.dumps(to_json(answer), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(answer, style, options)),
+        [(options.json, lambda: json.dumps(to_json(found), indent=1) + "\n")],
+        lambda: "".join(f"{line}\n" for line in to_text(found, style, options)),
     )
-    return answer.status
+    return found.status
 
 
-def to_text(answer: MaskedAnswer, style: Style, options: argparse.Namespace) -> Iterator[str]:
+def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace) -> Iterator[str]:
     """A line a region, then what is missing, the latency, and what all this assumes."""
-    platform = answer.platform
-    yield style.bold(f"{len(answer.regions)} places where a region starts, the longest first:")
+    platform = found.platform
+    yield style.bold(f"{len(found.regions)} places where a region starts, the longest first:")
     yield style.dim(f"{'cycles':>13}{'µs':>11}  entry, start, calls")
-    for number, region in enumerate(answer.regions[: options.regions]):
+    for number, region in enumerate(found.regions[: options.regions]):
         took = region.cycles * 1e6 / platform.clock_hz
         yield f"{region.cycles:>13,}{took:>11,.1f}  {region.entry}: {region.place}"
         yield f"{'':>26}{' > '.join(region.calls)}; in {region.contexts} contexts"
         if number < options.paths:
-            yield from _path(answer, region)
-    late = [one.entry for one in answer.missing if one.late]
-    for missing in answer.missing:
+            yield from _path(found, region)
+    late = [one.entry for one in found.missing if one.late]
+    for missing in found.missing:
         if not missing.late:
             yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
     if late:
         more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
-        yield f"not looked at within {options.within:g} s: {', '.join(late[:NAMED])}{more}"
-    to = f"to {answer.handler}" if answer.handler else "to the end of its path"
-    if answer.interrupt is not None:
-        yield f"interrupt path, {to}: {answer.interrupt:,} cycles"
-    if answer.latency is not None:
-        took = answer.latency * 1e6 / platform.clock_hz
-        text = f"latency: {answer.latency:,} cycles, {took:,.1f} µs"
-        yield style.bold(f"{text}{', of what is bounded' if answer.partial else ''}")
-    if answer.partial:
-        named = f"{len(answer.missing):,} places have no bound"
-        yield f"this answer is partial: {named}; what is not bounded may take longer"
-    for assumption in answer.assumptions:
+        yield f"not analysed within {options.within:g} s: {', '.join(late[:NAMED])}{more}"
+    to = f"to {found.handler}" if found.handler else "to the end of its path"
+    if found.interrupt is not None:
+        yield f"interrupt path, {to}: {found.interrupt:,} cycles"
+    if found.latency is not None:
+        took = found.latency * 1e6 / platform.clock_hz
+        text = f"latency: {found.latency:,} cycles, {took:,.1f} µs"
+        yield style.bold(f"{text}{', bounded regions only' if found.partial else ''}")
+    if found.partial:
+        named = f"{len(found.missing):,} regions have no bound"
+        yield f"this result is partial: {named}; regions without a bound may take longer"
+    for assumption in found.assumptions:
         yield f"assumed: {assumption}"
 
 
-def _path(answer: MaskedAnswer, region: MaskedRegion) -> Iterator[str]:
+def _path(found: MaskedRegions, region: MaskedRegion) -> Iterator[str]:
     """The blocks of the worst path with their cycles, repetitions in one row."""
     result = region.result
     for (node, cycles), same in groupby(
         (step.node, sum(causes)) for step, causes in result.charged_steps()
     ):
         count = sum(1 for _ in same)
-        place = answer.image.place(result.graph.nodes[node].block.addr)
+        place = found.image.place(result.graph.nodes[node].block.addr)
         yield f"{count * cycles:>13,}{f'{count}x':>11}    {place}"
 
 
-def to_json(answer: MaskedAnswer) -> dict[str, Any]:
+def to_json(found: MaskedRegions) -> dict[str, Any]:
     """All regions, with their call chains."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "platform": answer.platform.name,
-        "clock_hz": answer.platform.clock_hz,
-        "partial": answer.partial,
-        "latency_cycles": answer.latency,
-        "interrupt": {"cycles": answer.interrupt, "handler": answer.handler},
+        "platform": found.platform.name,
+        "clock_hz": found.platform.clock_hz,
+        "partial": found.partial,
+        "latency_cycles": found.latency,
+        "interrupt": {"cycles": found.interrupt, "handler": found.handler},
         "regions": [
             {
                 "entry": region.entry,
@@ -182,11 +182,11 @@ def to_json(answer: MaskedAnswer) -> dict[str, Any]:
                 "contexts": region.contexts,
                 "cycles": region.cycles,
             }
-            for region in answer.regions
+            for region in found.regions
         ],
         "not_bounded": [
-            {"entry": one.entry, "start": one.place, "reason": one.reason} for one in answer.missing
+            {"entry": one.entry, "start": one.place, "reason": one.reason} for one in found.missing
         ],
-        "assumptions": list(map(str, answer.assumptions)),
-        "assumption_kinds": table(answer.assumptions),
+        "assumptions": list(map(str, found.assumptions)),
+        "assumption_kinds": table(found.assumptions),
     }

@@ -13,21 +13,21 @@ from typing import Any
 from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
 from ilp.ipet import build_ipet
 from ilp.longest_path import proved_maximum
-from ilp.paths.outline import Outline, Stretch, outline
-from ilp.paths.solution import Solution
+from ilp.paths.outline import PathOutline, PathSection, outline
+from ilp.paths.solution import IlpSolution
 from ilp.solvers.solve import solver_named
 from ilp.worst_case import solution_of
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.errors import InfeasibleError, SolverError, UsageError
-from quoll.facts import AtMost, Facts, Require, Source
+from quoll.facts import AtMostFact, Facts, FactSource, RequireFact
 from wcet import numbers
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import EntryResult, Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.reports.path_text import Folding, collapsed, loop_name, source_listing, tree
-from wcet.reports.text import CAUSES, Style, full_path
+from wcet.reports.path_text import TreeFolding, collapsed, loop_name, source_listing, tree
+from wcet.reports.result_text import CAUSES, TextStyle, full_path
 from wcet.request import add_analysis, add_color, add_command, colored, requested
 
 __all__ = ["add_to", "explain"]
@@ -102,7 +102,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Analyse, or recall, and print."""
     wanted = requested(options, [options.entry])
-    result = analyse(options.kernel, wanted, stages := Stages(verbose=not options.quiet))
+    result = analyse(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
     if len(result.entries) != 1:
         raise UsageError("wcet path prints one entry", hint="name it with --entry")
     (entry,) = result.entries.values()
@@ -112,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
             hint="a longer --time-limit, or smaller bounds of loops",
         )
     whole = outline(entry.graph, entry.costs, entry.solution, entry.path.steps)
-    style = Style(color=colored(options), paths="full", stats=False)
+    style = TextStyle(color=colored(options), paths="full", stats=False)
     if options.why:
         with stages.stage("why"):
             why = explain(result, entry, options.why, wanted)
@@ -134,20 +134,26 @@ def run(options: argparse.Namespace) -> int:
 
 
 def path_text(
-    result: Result, entry: EntryResult, whole: Outline, options: argparse.Namespace, style: Style
+    result: AnalysisResult,
+    entry: EntryResult,
+    whole: PathOutline,
+    options: argparse.Namespace,
+    style: TextStyle,
 ) -> Iterator[str]:
-    """The form asked for, below the bound and its causes."""
+    """The requested form, below the bound and its causes."""
     yield from heading(result, entry, whole, style)
     if options.flat:
         yield from full_path(result, entry, style)
     elif options.source:
         yield from source_listing(result, entry, whole, options.source_dir or Path(), style)
     else:
-        folding = Folding(options.min / 100, options.depth)
+        folding = TreeFolding(options.min / 100, options.depth)
         yield from tree(result, entry, whole, folding, style)
 
 
-def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) -> Iterator[str]:
+def heading(
+    result: AnalysisResult, entry: EntryResult, whole: PathOutline, style: TextStyle
+) -> Iterator[str]:
     """The bound and where it goes."""
     yield style.bold(
         f"worst path of {entry.name}{entry.for_what}: "
@@ -159,17 +165,19 @@ def heading(result: Result, entry: EntryResult, whole: Outline, style: Style) ->
         yield f"the counts known reach {whole.cycles:,} cycles ({entry.solution.method})"
     if entry.path.unrealisable:
         yield entry.path.unrealisable
-    parts = (
+    causes = (
         f"{CAUSES[c]} {whole.total[c]:,} ({whole.total[c] / whole.cycles:.1%})"
-        for c in Cause
+        for c in CostCause
         if whole.total[c]
     )
-    yield "by cause: " + ", ".join(parts)
+    yield "by cause: " + ", ".join(causes)
     yield ""
 
 
-def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iterator[str]:
-    """What the place is, what it costs, and what the path would be otherwise."""
+def why_text(
+    result: AnalysisResult, entry: EntryResult, why: PathExplanation, style: TextStyle
+) -> Iterator[str]:
+    """The place, its cycles, and the alternative path."""
     blocks = ", ".join(result.image.place(addr) for addr in why.addresses)
     yield style.bold(f"{why.place} in the worst path of {entry.name}{entry.for_what}")
     yield f"  blocks: {blocks}"
@@ -203,7 +211,7 @@ def why_text(result: Result, entry: EntryResult, why: Why, style: Style) -> Iter
         yield f"{'':>38}… and {len(why.changes) - SHOWN} more"
 
 
-def stretch_text(result: Result, entry: EntryResult, context: int, loop: int | None) -> str:
+def stretch_text(result: AnalysisResult, entry: EntryResult, context: int, loop: int | None) -> str:
     """A call by its call string, innermost first; a loop before its function."""
     chain = entry.graph.call_string(context)
     text = " < ".join(result.function(c.function) for c in reversed(chain))
@@ -213,7 +221,7 @@ def stretch_text(result: Result, entry: EntryResult, context: int, loop: int | N
     return f"loop {result.image.line(header) or hex(header)} in {text}"
 
 
-def why_json(result: Result, entry: EntryResult, why: Why) -> dict[str, Any]:
+def why_json(result: AnalysisResult, entry: EntryResult, why: PathExplanation) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -235,10 +243,10 @@ def why_json(result: Result, entry: EntryResult, why: Why) -> dict[str, Any]:
     }
 
 
-def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, Any]:
+def path_json(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -> dict[str, Any]:
     """The tree as JSON values."""
 
-    def row(at: Outline) -> dict[str, Any]:
+    def row(at: PathOutline) -> dict[str, Any]:
         context = entry.graph.contexts[at.stretch.context]
         is_call = at.stretch.loop is None
         return {
@@ -248,13 +256,13 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
             else loop_name(result, entry.graph, at),
             "context": at.stretch.context,
             "entries": at.entries,
-            "rounds": None if is_call else at.rounds,
+            "rounds": None if is_call else at.iterations,
             "cycles": at.cycles,
-            "own": {c.name.lower(): at.own[c] for c in Cause if at.own[c]},
+            "own": {c.name.lower(): at.own[c] for c in CostCause if at.own[c]},
             "parts": [],
         }
 
-    rows: dict[Stretch, dict[str, Any]] = {}
+    rows: dict[PathSection, dict[str, Any]] = {}
     for around, at in whole.walk():
         if len(around) == DEEPEST:
             raise UsageError(
@@ -273,23 +281,23 @@ def path_json(result: Result, entry: EntryResult, whole: Outline) -> dict[str, A
         "example": dict(entry.example),
         "example_cycles": entry.cycles if entry.parametric else None,
         "path_unrealisable": entry.path.unrealisable,
-        "causes": {c.name.lower(): whole.total[c] for c in Cause},
+        "causes": {c.name.lower(): whole.total[c] for c in CostCause},
         "tree": rows[whole.stretch],
     }
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Cycles of a call on both paths, without those of the calls and loops inside it."""
+class CallChange:
+    """Cycles of a call on both paths, without the calls and loops inside it."""
 
-    stretch: Stretch
+    stretch: PathSection
     before: int
     after: int
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """The answer about one place. Cycles; ``other`` is None where there is no other path."""
+class PathExplanation:
+    """The explanation of one place. Cycles; ``other`` is None where there is no other path."""
 
     place: str
     addresses: tuple[int, ...]  # of the blocks that the place stands for
@@ -297,10 +305,12 @@ class Why:
     own: int  # cycles of those blocks on it
     bound: int
     other: int | None  # the bound without the place, or through it if ``executions`` is 0
-    changes: tuple[Change, ...]  # the largest first
+    changes: tuple[CallChange, ...]  # the largest first
 
 
-def explain(result: Result, entry: EntryResult, place: str, options: Options) -> Why:
+def explain(
+    result: AnalysisResult, entry: EntryResult, place: str, options: AnalysisOptions
+) -> PathExplanation:
     """Solve again without ``place``, or through it, if it is not on the worst path.
 
     What changes between the two paths, call by call, says what the place was traded for.
@@ -308,38 +318,43 @@ def explain(result: Result, entry: EntryResult, place: str, options: Options) ->
     Raises FactsError if the place does not exist or cannot be counted, UsageError if the entry
     does not reach it.
     """
-    source = Source("--why", 1, f"{place} never executes")
-    fact = AtMost(source, place, 0, None)
+    source = FactSource("--why", 1, f"{place} never executes")
+    fact = AtMostFact(source, place, 0, None)
     found = resolve_constraints(entry.graph, Facts((fact,)), locate_in(result.image))
     if not found:
         raise UsageError(f"--why {place}: entry {entry.name} does not reach it")
     nodes = found[0].a
     executions = sum(entry.solution.nodes[n] for n in nodes)
     before = outline(entry.graph, entry.costs, entry.solution)
-    own = sum(c for _, part in before.walk() for n, _, c in part.blocks if n in nodes)
+    own = sum(c for _, section in before.walk() for n, _, c in section.blocks if n in nodes)
     addresses = tuple(sorted({entry.graph.nodes[n].block.addr for n in nodes}))
-    extra = found[0] if executions else replace(found[0], fact=Require(source, place))
+    extra = found[0] if executions else replace(found[0], fact=RequireFact(source, place))
     try:
         solution = solve(entry, (*entry.constraints, extra), options)
     except InfeasibleError:
-        return Why(place, addresses, executions, own, entry.cycles, None, ())
+        return PathExplanation(place, addresses, executions, own, entry.cycles, None, ())
     changes = differences(before, outline(entry.graph, entry.costs, solution))
-    return Why(place, addresses, executions, own, entry.cycles, solution.cycles, changes)
+    return PathExplanation(
+        place, addresses, executions, own, entry.cycles, solution.cycles, changes
+    )
 
 
-def solve(entry: EntryResult, constraints: tuple[Constraint, ...], options: Options) -> Solution:
+def solve(
+    entry: EntryResult, constraints: tuple[Constraint, ...], options: AnalysisOptions
+) -> IlpSolution:
     """The solution with other constraints."""
     ipet = build_ipet(entry.graph, entry.costs, entry.numbers, constraints)
     proof = proved_maximum(ipet, solver_named(options.solver), options.time_limit)
     return solution_of(ipet, proof)
 
 
-def differences(before: Outline, after: Outline) -> tuple[Change, ...]:
+def differences(before: PathOutline, after: PathOutline) -> tuple[CallChange, ...]:
     """The calls and loops whose own cycles are not the same on both paths."""
     cycles = [
-        {part.stretch: sum(part.own) for _, part in whole.walk()} for whole in (before, after)
+        {section.stretch: sum(section.own) for _, section in whole.walk()}
+        for whole in (before, after)
     ]
     stretches = dict.fromkeys([*cycles[0], *cycles[1]])
-    changes = (Change(s, cycles[0].get(s, 0), cycles[1].get(s, 0)) for s in stretches)
+    changes = (CallChange(s, cycles[0].get(s, 0), cycles[1].get(s, 0)) for s in stretches)
     different = (c for c in changes if c.before != c.after)
     return tuple(sorted(different, key=lambda c: -abs(c.before - c.after)))

@@ -14,7 +14,7 @@ from quoll.image.image import Image
 from quoll.printable import shortened
 from wcet.atomic import publish
 from wcet.platforms.commented import commented, copied, value_rows
-from wcet.platforms.platform import OWN_CORE, Platform, file_of, load, names
+from wcet.platforms.platform_model import OWN_CORE, Platform, file_of, load, names
 from wcet.platforms.plausible import copied_figures, implausible, unfit
 from wcet.platforms.processor import check_processor
 from wcet.platforms.toml_table import read_toml
@@ -132,7 +132,7 @@ def run_new(options: argparse.Namespace) -> int:
     if output != "-" and Path(output).exists():
         raise UsageError(
             f"{output} is there already",
-            hint="name another file with --output, or '-' to see what would be written",
+            hint="name another file with --output, or '-' to print it",
         )
     base = load(options.base)
     if base.timing.own_rows is not None and not base.path.parent.samefile(Path(output).parent):

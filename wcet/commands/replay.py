@@ -13,26 +13,26 @@ from typing import Any
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError
-from quoll.facts import PathStart
+from quoll.facts import PathStartFact
 from quoll.recordings.trace import Execution, Trace
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.raw_memory import add_memory, extra
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.raw_memory import add_memory, loaded_memory
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
-from wcet.executions.pieces import cut
-from wcet.executions.replay import (
-    Moment,
-    Replayed,
-    Subject,
+from wcet.executions.path_replay import (
+    PathReplay,
+    ReplaySubject,
+    TimelineStep,
     by_path,
     initial,
     moments,
     replay_paths,
     takes_exception,
 )
-from wcet.executions.replay import ReplayPath as Walk
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.recorded_paths import cut
 from wcet.numbers import whole
 from wcet.request import (
     add_cache,
@@ -41,8 +41,8 @@ from wcet.request import (
     add_set,
     add_sources,
     add_vivu,
-    kept,
     parameters,
+    results_store,
     vivu_of,
 )
 
@@ -91,8 +91,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="the executed kernel"
     )
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
-    facts = "loop bounds and constraints; repeatable; kernel.facts beside kernel.elf is read too"
-    add_facts(p, facts, beside=False)
+    facts = (
+        "loop bounds and constraints; repeatable; kernel.facts in the folder of kernel.elf is "
+        "read too"
+    )
+    add_facts(p, facts, neighbouring=False)
     add_sources(p)
     add_memory(p)
     add_vivu(p)
@@ -135,8 +138,8 @@ class EntryReplay:
     charged: int | None  # for the path that took most; None if it was cut at a test
     paths: int  # different ones, and beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
-    exceeding: tuple[Replayed, ...]  # above the bound, or above what their path is charged
-    timing: tuple[Moment, ...] = ()  # the replay that took most, if asked for
+    exceeding: tuple[PathReplay, ...]  # above the bound, or above what their path is charged
+    timing: tuple[TimelineStep, ...] = ()  # the replay that took most, if requested
 
     @property
     def ratio(self) -> float:
@@ -152,7 +155,7 @@ class EntryReplay:
 
 
 def summarise(
-    name: str, bound: int, paths: Sequence[Replayed], timing: tuple[Moment, ...] = ()
+    name: str, bound: int, paths: Sequence[PathReplay], timing: tuple[TimelineStep, ...] = ()
 ) -> EntryReplay:
     """The figures of one entry."""
     longest = max(paths, key=lambda p: p.most)
@@ -179,10 +182,10 @@ def run(options: argparse.Namespace) -> int:
             f"{options.trace} has no execution that ran to its end",
             hint="record a program that makes system calls",
         )
-    stages = Stages(verbose=not options.quiet)
+    stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
     for label in result.facts:
-        if isinstance(label.fact, PathStart):
+        if isinstance(label.fact, PathStartFact):
             raise UsageError(
                 f"{label.source}: '{label.text}', but recorded executions start at entries",
                 hint="replay without this fact",
@@ -221,35 +224,35 @@ def run(options: argparse.Namespace) -> int:
     return EXCEEDED if any(entry.exceeding for entry in found) else 0
 
 
-def analysis(options: argparse.Namespace) -> Options:
-    """What ``wcet analyse`` would be asked for: every entry of the platform."""
-    return Options(
+def analysis(options: argparse.Namespace) -> AnalysisOptions:
+    """The default request of ``wcet analyse``: every entry of the platform."""
+    return AnalysisOptions(
         entries=("all",),
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
         neighbouring_facts=True,
-        ends=(),
+        exits=(),
         solver="",
         time_limit=60.0,
-        bounds=BoundOptions(store=kept(options), models=None, budget=Budget(seconds=60)),
+        bounds=BoundOptions(store=results_store(options), models=None, budget=Budget(seconds=60)),
         vivu=vivu_of(options),
-        extra=extra(options),
+        loaded_memory=loaded_memory(options),
         parameters=parameters(options.set),
         sources=options.source_dir or Path(),
     )
 
 
 def replay_entry(
-    result: Result,
+    result: AnalysisResult,
     name: str,
     paths: Sequence[Sequence[Execution]],
     options: argparse.Namespace,
-    stages: Stages,
+    stages: StageLog,
 ) -> EntryReplay:
     """Replay all paths of one entry."""
     entry = result.entries[name]
-    subject = Subject(name, entry.paths, result.image, result.platform)
+    subject = ReplaySubject(name, entry.paths, result.image, result.platform)
 
     def progress(done: int) -> None:
         if done % 50 == 0:
@@ -262,20 +265,25 @@ def replay_entry(
 
 
 def timeline(
-    subject: Subject, paths: Sequence[Sequence[Execution]], replayed: Sequence[Replayed], seed: int
-) -> tuple[Moment, ...]:
+    subject: ReplaySubject,
+    paths: Sequence[Sequence[Execution]],
+    replayed: Sequence[PathReplay],
+    seed: int,
+) -> tuple[TimelineStep, ...]:
     """The replay that took most, once more, instruction by instruction."""
     most = max(replayed, key=lambda r: r.most)
-    piece = list(cut(subject.paths, subject.image, paths))[most.number]
-    path = Walk.of(piece.paths.graph, piece.visits)
-    machine, steps, _ = initial(subject, path, piece, most.number, most.state, seed)
-    exception = takes_exception(subject, piece)
+    recorded = list(cut(subject.paths, subject.image, paths))[most.number]
+    path = Walk.of(recorded.paths.graph, recorded.visits)
+    machine, steps, _ = initial(subject, path, recorded, most.number, most.state, seed)
+    exception = takes_exception(subject, recorded)
     found = tuple(moments(machine, steps, exception=exception))
     assert machine.finished == most.most, "both machines agree"
     return found
 
 
-def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+def to_text(
+    result: AnalysisResult, found: Sequence[EntryReplay], options: argparse.Namespace
+) -> str:
     """One row per entry, then whatever exceeds."""
     rows = [
         f"kernel    {result.kernel}",
@@ -309,12 +317,14 @@ def to_text(result: Result, found: Sequence[EntryReplay], options: argparse.Name
     return "\n".join(rows) + "\n"
 
 
-def charge_text(path: Replayed) -> str:
-    """What a path was charged."""
+def charge_text(path: PathReplay) -> str:
+    """The charges of a path."""
     return "nothing charged for" if path.charged is None else f"{path.charged:,} charged for"
 
 
-def to_json(result: Result, found: Sequence[EntryReplay], options: argparse.Namespace) -> str:
+def to_json(
+    result: AnalysisResult, found: Sequence[EntryReplay], options: argparse.Namespace
+) -> str:
     """The same as JSON."""
     entries: dict[str, Any] = {
         e.name: {

@@ -1,4 +1,4 @@
-"""``wcet setup``: get what the wheel does not bring, and say what else is missing."""
+"""``wcet setup``: install the programs outside the wheel, and list missing ones."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loopbounds.nusmv.fetch import fetch
-from loopbounds.nusmv.library import installed
-from loopbounds.nusmv.run import any_solver
+from loopbounds.nusmv.nusmv_library import installed
+from loopbounds.nusmv.nusmv_run import any_solver
 from quoll.errors import SolverError
 from wcet.process import send_output
 from wcet.request import add_command
 
-__all__ = ["PARTS", "Part", "add_to"]
+__all__ = ["OPTIONAL_TOOLS", "OptionalTool", "add_to"]
 
 DESCRIPTION = """\
 Install the programs that no wheel contains, each with its checksum, into the user's data folder
@@ -29,8 +29,9 @@ examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Something beside the wheel. ``there``: where it is, or None. ``get`` installs it, or is None.
+class OptionalTool:
+    """A program outside the wheel. ``there``: where it is, or None. ``get`` installs it, or is
+    None.
 
     ``get`` raises a WcetError and leaves nothing behind; ``cure`` says what a user can do instead.
     """
@@ -50,17 +51,25 @@ def _nusmv() -> str | None:
     return next((str(path) for path in (any_solver(), installed()) if path.is_file()), None)
 
 
-PARTS = (
-    Part(
-        "NuSMV", "proves the bounds of loops; without it the SMT solver does", _nusmv, fetch,
+OPTIONAL_TOOLS = (
+    OptionalTool(
+        "NuSMV",
+        "proves the bounds of loops; without it the SMT solver does",
+        _nusmv,
+        fetch,
         "wcet setup",
     ),
-    Part(
-        "gcc", "replays of recordings: 'wcet replay', 'wcet check-facts'", _program("gcc"), None,
+    OptionalTool(
+        "gcc",
+        "replays of recordings: 'wcet replay', 'wcet check-facts'",
+        _program("gcc"),
+        None,
         "apt-get install gcc libc6-dev",
     ),
-    Part("dot", "pictures: 'wcet cfg --svg'", _program("dot"), None, "apt-get install graphviz"),
-)  # fmt: skip
+    OptionalTool(
+        "dot", "pictures: 'wcet cfg --svg'", _program("dot"), None, "apt-get install graphviz"
+    ),
+)
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -75,15 +84,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Get what can be got. Raises SolverError for what cannot, after the list of all parts."""
     failed: list[SolverError] = []
-    for part in PARTS:
-        if part.get is not None and part.there() is None and not options.list:
+    for tool in OPTIONAL_TOOLS:
+        if tool.get is not None and tool.there() is None and not options.list:
             try:
-                part.get()
+                tool.get()
             except SolverError as error:
                 failed.append(error)
-        where = part.there()
-        state = where if where is not None else f"missing: {part.cure}"
-        send_output(f"{part.name:<6} {state}\n       {part.purpose}\n")
+        where = tool.there()
+        state = where if where is not None else f"missing: {tool.cure}"
+        send_output(f"{tool.name:<6} {state}\n       {tool.purpose}\n")
     if failed:
         raise failed[0]
     return 0

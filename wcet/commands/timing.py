@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from cache.reference import Kind, Reference
-from pipeline.charge import Charges, InsnTime
-from pipeline.costs import Cause
+from cache.reference import Reference, ReferenceKind
+from pipeline.charge import ChargedCosts, InsnTime
+from pipeline.costs import CostCause
 from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import AnalysisTarget, block_timer, charged, timed
 from wcet.analysis.preparation import valued
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish, publish_document
 from wcet.commands.values import chosen_context, contexts_of
-from wcet.reports.text import CAUSES, Style
+from wcet.reports.result_text import CAUSES, TextStyle
 from wcet.request import add_color, add_command, add_function, colored, columns_of, requested
 
 __all__ = ["add_to"]
@@ -34,14 +34,14 @@ DESCRIPTION = """\
 Print when each instruction of a function issues, its stalls with their reasons, and its cycles
 beyond the first-level caches.
 
-FUNCTION is timed as part of ENTRY, in one of its calling contexts: the costliest, unless --context
-gives another (--contexts lists them). Without --entry the function is the entry, called from
-anywhere, with nothing known of caches and registers.
+FUNCTION is timed within ENTRY, in one of its calling contexts: the most expensive one, unless
+--context gives another (--contexts lists them). Without --entry the function is the entry, called
+from anywhere, with nothing known of caches and registers.
 
 Cycles count from the first issue slot of the block, all references hitting; two instructions with
 one cycle issue together. In the diagram '.' is waiting and '#' issuing. An access that may miss is
-charged in full, beside the pipeline: its cycles stand at the right. The cycles of a transfer of
-control beyond its own slot stand below the block, for each way out.
+charged in full, outside the pipeline: its cycles are in the right column. The cycles of a transfer
+of control beyond its own slot stand below the block, for each way out.
 """
 
 EXAMPLES = """\
@@ -52,11 +52,11 @@ examples:
   wcet timing kernel.elf exit_to_user --json - | jq '.blocks[].insns[].stall'
 """
 SHORT = {
-    Kind.FETCH: "fetch",
-    Kind.PREFETCH: "prefetch",
-    Kind.LOAD: "load",
-    Kind.STORE: "store",
-    Kind.WRITE_BACK: "write-back",
+    ReferenceKind.FETCH: "fetch",
+    ReferenceKind.PREFETCH: "prefetch",
+    ReferenceKind.LOAD: "load",
+    ReferenceKind.STORE: "store",
+    ReferenceKind.WRITE_BACK: "write-back",
 }
 
 
@@ -65,7 +65,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(
         commands,
         "timing",
-        "issue cycles, stalls and misses of a function, as a pipeline diagram",
+        "pipeline diagram of a function: issue cycles, stalls, misses",
         DESCRIPTION,
         EXAMPLES,
     )
@@ -75,29 +75,29 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedEntry:
     """An entry with the cycles of every node and edge, and what they are made of."""
 
     graph: Supergraph
-    charges: Charges
+    charges: ChargedCosts
 
 
-def times(shared: Run, name: str, address: int) -> Timed:
+def times(analysis: AnalysisRun, name: str, address: int) -> TimedEntry:
     """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
-    entry = valued(AnalysisTarget(shared, name, address))
+    entry = valued(AnalysisTarget(analysis, name, address))
     part = undivided(entry.graph)
     with entry.code.stage("pipeline"):
-        known = timed(entry, part, block_timer(shared))
-        return Timed(entry.graph, charged(entry, part, known, {}))
+        known = timed(entry, part, block_timer(analysis))
+        return TimedEntry(entry.graph, charged(entry, part, known, {}))
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionTiming:
     """A function in one context of an entry: its nodes in the order of their addresses."""
 
-    run: Run
+    run: AnalysisRun
     entry: str
-    timed: Timed
+    timed: TimedEntry
     context: int
     nodes: tuple[int, ...]
 
@@ -105,29 +105,31 @@ class FunctionTiming:
 def run(options: argparse.Namespace) -> int:
     """Time, choose a context, print."""
     name = options.function if options.entry is None else options.entry
-    stages = Stages(verbose=not options.quiet)
-    shared = Run.begin(options.kernel, requested(options, [name]), stages)
-    if len(shared.entries) != 1:
+    stages = StageLog(verbose=not options.quiet)
+    analysis = AnalysisRun.begin(options.kernel, requested(options, [name]), stages)
+    if len(analysis.entries) != 1:
         raise UsageError("wcet timing looks at one entry", hint="name it with --entry")
-    ((name, address),) = shared.entries.items()
-    timed = times(shared, name, address)
+    ((name, address),) = analysis.entries.items()
+    timed = times(analysis, name, address)
     stages.done()
     graph, rows_of = timed.graph, timed.charges.explain
-    contexts = contexts_of(shared, graph, options.function, name, rows_of)
+    contexts = contexts_of(analysis, graph, options.function, name, rows_of)
     if options.contexts:
-        rows = listed(shared, timed, contexts)
+        rows = listed(analysis, timed, contexts)
         publish(options, [], lambda: "".join(f"{line}\n" for line in rows))
         return 0
     costliest = max(contexts, key=lambda c: cost(timed, contexts[c]))
     context = chosen_context(options, contexts, name, costliest)
     nodes = tuple(sorted(contexts[context], key=lambda i: graph.nodes[i].block.addr))
-    timing = FunctionTiming(shared, name, timed, context, nodes)
-    style = Style(color=colored(options), paths="none", stats=False, columns=columns_of(options))
+    timing = FunctionTiming(analysis, name, timed, context, nodes)
+    style = TextStyle(
+        color=colored(options), paths="none", stats=False, columns=columns_of(options)
+    )
     publish_document(options, lambda: to_json(timing), lambda: to_text(timing, style))
     return 0
 
 
-def cost(timed: Timed, nodes: Sequence[int]) -> int:
+def cost(timed: TimedEntry, nodes: Sequence[int]) -> int:
     """Cycles of the blocks of one context, each once."""
     return sum(timed.charges.costs.node_cycles(n) for n in nodes)
 
@@ -142,15 +144,19 @@ def chain(image: Image, graph: Supergraph, context: int) -> list[str]:
     return names
 
 
-def listed(shared: Run, timed: Timed, contexts: dict[int, list[int]]) -> Iterator[str]:
+def listed(
+    analysis: AnalysisRun, timed: TimedEntry, contexts: dict[int, list[int]]
+) -> Iterator[str]:
     """Every context, the costliest first."""
     yield f"{'context':>8}{'cycles':>10}  blocks, each once; called from"
     for context in sorted(contexts, key=lambda c: -cost(timed, contexts[c])):
         cycles = cost(timed, contexts[context])
-        yield f"{context:>8}{cycles:>10,}  {' < '.join(chain(shared.image, timed.graph, context))}"
+        yield (
+            f"{context:>8}{cycles:>10,}  {' < '.join(chain(analysis.image, timed.graph, context))}"
+        )
 
 
-def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
+def to_text(timing: FunctionTiming, style: TextStyle) -> Iterator[str]:
     """The diagram."""
     image, platform, graph = timing.run.image, timing.run.platform, timing.timed.graph
     level2 = "L2 on" if platform.l2_enabled else "L2 off"
@@ -161,17 +167,19 @@ def to_text(timing: FunctionTiming, style: Style) -> Iterator[str]:
     costs = timing.timed.charges.costs
     for node in timing.nodes:
         block = graph.nodes[node].block
-        parts = ", ".join(f"{CAUSES[c]} {costs.nodes[node][c]:,}" for c in Cause
+        amounts = ", ".join(f"{CAUSES[c]} {costs.nodes[node][c]:,}" for c in CostCause
                           if costs.nodes[node][c])  # fmt: skip
         yield ""
-        yield style.bold(f"{image.place(block.addr)}  {costs.node_cycles(node):,} cycles: {parts}")
+        yield style.bold(
+            f"{image.place(block.addr)}  {costs.node_cycles(node):,} cycles: {amounts}"
+        )
         for row in timing.timed.charges.explain(node):
             yield from insn_lines(row, style)
         for edge in graph.successors[node]:
             yield edge_line(timing, edge, style)
 
 
-def insn_lines(row: InsnTime, style: Style) -> Iterator[str]:
+def insn_lines(row: InsnTime, style: TextStyle) -> Iterator[str]:
     """One instruction: cycle, address, text, diagram; reason and misses beside it, or below.
 
     They stand below where a terminal has no room beside.
@@ -196,23 +204,23 @@ def insn_lines(row: InsnTime, style: Style) -> Iterator[str]:
 
 
 def reference_text(reference: Reference, cycles: int) -> str:
-    """What is known of an access, and its charge."""
+    """The class of an access, and its charge."""
     place = "" if reference.low is None else f" {reference.low:#x}"
     if reference.low is not None and reference.high != reference.low:
         place += f"..{reference.high:#x}"
-    hit = "paid before" if reference.paid else reference.l1.value
+    hit = "credited" if reference.credited else reference.l1.value
     return f"{SHORT[reference.kind]}{place} {hit}" + (f" +{cycles:,}" if cycles else "")
 
 
-def edge_line(timing: FunctionTiming, edge: int, style: Style) -> str:
+def edge_line(timing: FunctionTiming, edge: int, style: TextStyle) -> str:
     """A way out of a block and what it adds."""
     graph, costs = timing.timed.graph, timing.timed.charges.costs
     taken = graph.edges[edge]
-    parts = ", ".join(
-        f"{CAUSES[c]} {costs.edges[edge][c]:,}" for c in Cause if costs.edges[edge][c]
+    amounts = ", ".join(
+        f"{CAUSES[c]} {costs.edges[edge][c]:,}" for c in CostCause if costs.edges[edge][c]
     )
     place = timing.run.image.place(graph.nodes[taken.dst].block.addr)
-    return style.dim(f"       -> {taken.kind.value} {place}: {parts or '0'}")
+    return style.dim(f"       -> {taken.kind.value} {place}: {amounts or '0'}")
 
 
 def to_json(timing: FunctionTiming) -> dict[str, Any]:
@@ -248,7 +256,7 @@ def to_json(timing: FunctionTiming) -> dict[str, Any]:
 
 def by_cause(cycles: Sequence[int]) -> dict[str, int]:
     """Cycles under the names of the text report."""
-    return {CAUSES[cause]: cycles[cause] for cause in Cause if cycles[cause]}
+    return {CAUSES[cause]: cycles[cause] for cause in CostCause if cycles[cause]}
 
 
 def insn_json(row: InsnTime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``wcet values``: what is known of registers, stack and addresses in a function."""
+"""``wcet values``: values of registers, stack and addresses in a function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from quoll.arm.insn import LR, SP
 from quoll.errors import UsageError
 from quoll.inlining.supergraph import Supergraph
-from quoll.words.strided_interval import ANY
+from quoll.intervals.strided_interval import ANY
 from wcet.analysis.entries import find_entry
 from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.preparation import ValuedEntry, valued
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish, publish_document
 from wcet.request import add_command, add_function, requested
 
@@ -54,28 +54,28 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse values, and print."""
-    asked = options.function if options.entry is None else options.entry
-    wanted = requested(options, [asked])
-    stages = Stages(verbose=not options.quiet)
-    shared = Run.begin(options.kernel, wanted, stages)
-    if len(shared.entries) != 1:
+    function = options.function if options.entry is None else options.entry
+    wanted = requested(options, [function])
+    stages = StageLog(verbose=not options.quiet)
+    analysis = AnalysisRun.begin(options.kernel, wanted, stages)
+    if len(analysis.entries) != 1:
         raise UsageError("wcet values looks at one entry", hint="name it with --entry")
-    ((name, address),) = shared.entries.items()
-    found = valued(AnalysisTarget(shared, name, address))
+    ((name, address),) = analysis.entries.items()
+    found = valued(AnalysisTarget(analysis, name, address))
     stages.done()
-    contexts = contexts_of(shared, found.graph, options.function, name, found.values.reached)
+    contexts = contexts_of(analysis, found.graph, options.function, name, found.values.reached)
     if options.contexts:
-        lines = (f"{n:>6}  {chain(shared, found.graph, n)}" for n in contexts)
+        lines = (f"{n:>6}  {chain(analysis, found.graph, n)}" for n in contexts)
         publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
         return 0
     context = chosen_context(options, contexts, name, next(iter(contexts)))
-    blocks = [block_json(shared, found, node) for node in contexts[context]]
+    blocks = [block_json(analysis, found, node) for node in contexts[context]]
     document = {
         "schema_version": SCHEMA_VERSION,
         "function": options.function,
         "entry": name,
         "context": context,
-        "called": chain(shared, found.graph, context),
+        "called": chain(analysis, found.graph, context),
         "blocks": blocks,
     }
     publish_document(options, lambda: document, lambda: to_text(document))
@@ -83,10 +83,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def contexts_of(
-    shared: Run, graph: Supergraph, function: str, entry: str, executed: Callable[[int], object]
+    analysis: AnalysisRun,
+    graph: Supergraph,
+    function: str,
+    entry: str,
+    executed: Callable[[int], object],
 ) -> dict[int, list[int]]:
     """Contexts of ``function`` with its ``executed`` nodes. Raises UsageError if there is none."""
-    addr = find_entry(shared.image, shared.platform, function) & ~1
+    addr = find_entry(analysis.image, analysis.platform, function) & ~1
     found: dict[int, list[int]] = {}
     for index, node in enumerate(graph.nodes):
         if graph.contexts[node.context].function & ~1 == addr and executed(index):
@@ -102,7 +106,7 @@ def contexts_of(
 def chosen_context(
     options: argparse.Namespace, contexts: Container[int], entry: str, likely: int
 ) -> int:
-    """The one that is asked for, else the ``likely`` one. Raises UsageError if it is not there."""
+    """The requested one, else the ``likely`` one. Raises UsageError if it is not there."""
     context: int = likely if options.context is None else options.context
     if context not in contexts:
         raise UsageError(
@@ -111,30 +115,30 @@ def chosen_context(
     return context
 
 
-def chain(shared: Run, graph: Supergraph, context: int) -> str:
+def chain(analysis: AnalysisRun, graph: Supergraph, context: int) -> str:
     """The calls that lead to a context, innermost first."""
-    places = (shared.image.place(c.function) for c in reversed(graph.call_string(context)))
+    places = (analysis.image.place(c.function) for c in reversed(graph.call_string(context)))
     return " < ".join(place.split()[:2][-1] for place in places)  # the symbol, if there is one
 
 
-def block_json(shared: Run, entry: ValuedEntry, node: int) -> dict[str, Any]:
-    """What is known at one block. Registers of which nothing is known are left out."""
+def block_json(analysis: AnalysisRun, entry: ValuedEntry, node: int) -> dict[str, Any]:
+    """The values at one block, without unknown registers."""
     values, block = entry.values, entry.graph.nodes[node].block
     registers = {r: values.register(node, r) for r in range(15)}
     accesses = {i: values.access(node, i) for i in range(len(block.insns))}
     return {
-        "place": shared.image.place(block.addr),
+        "place": analysis.image.place(block.addr),
         "registers": {
             NAMES.get(r, f"r{r}"): str(known) for r, known in registers.items() if known != ANY
         },
         "stack": {f"{addr:#x}": str(known) for addr, known in values.stack(node)},
         "accesses": [
-            {"place": shared.image.place(block.insns[i].addr), "text": block.insns[i].text,
+            {"place": analysis.image.place(block.insns[i].addr), "text": block.insns[i].text,
              "address": str(known)}
             for i, known in accesses.items() if known is not None
         ],
         "never_taken": [
-            {"target": shared.image.place(edge.target), "why": edge.why}
+            {"target": analysis.image.place(edge.target), "why": edge.why}
             for edge in entry.infeasible
             if edge.source == block.last.addr
             and edge.context == entry.graph.nodes[node].context

@@ -1,9 +1,9 @@
-"""Facts against recorded executions: what really ran must obey every one of them (rule 28).
+"""Facts against recorded executions: no execution may violate one (rule 28).
 
-An execution is followed through the graph of its entry (``quoll.recordings.follow``); that it
-leaves the graph may refute guidance or a statement about control. On the path found, constraints
-are judged by ``ilp.paths.check``, and the rounds of each loop are counted here. Facts about memory
-are judged by the addresses that were recorded.
+An execution is followed through the graph of its entry (``quoll.recordings.follow``); an execution
+that leaves the graph refutes guidance or a fact about control. On its path, constraints are judged
+by ``ilp.paths.path_check``, and the iterations of each loop are counted here. Facts about memory
+are judged by the recorded addresses.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
-from ilp.paths.check import violations
+from ilp.paths.path_check import violations
 from ilp.paths.solution import PathStep
 from loopbounds.places import facts_of_loops
 from quoll.assumptions import stated
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
-    AtMost,
-    CallsThrough,
+    AtMostFact,
+    CallsThroughFact,
     Fact,
     Facts,
-    InitialContents,
-    ListAtMost,
+    InitialContentsFact,
+    ListAtMostFact,
     LoopFact,
     LoopParameter,
-    NeverReturns,
-    Returns,
-    Targets,
+    NeverReturnsFact,
+    ReturnsFact,
+    TargetsFact,
 )
-from quoll.facts.places import resolve
-from quoll.facts.regions import NO_REGIONS, Regions
+from quoll.facts.fact_places import resolve
+from quoll.facts.regions import NO_REGIONS, MemoryRegions
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
 from quoll.inlining.supergraph import Supergraph
-from quoll.recordings.follow import MissingEdge, RefutedFact, Visit, follow
+from quoll.recordings.follow import MissingEdge, NodeVisit, RefutedFact, follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution, Trace
 
 __all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
 
 UNLIMITED = 1 << 62
-Walks = Mapping[int, int]  # header's address -> rounds in any context, by a list's length
+Walks = Mapping[int, int]  # header's address -> iterations in any context, by a list's length
 NO_WALKS: Mapping[int, Walks] = {}
 
 
 @dataclass(slots=True)
 class FactRecord:
-    """What executions say about one fact. ``most`` is for loops: rounds per entry seen."""
+    """The verdict of executions on one fact. ``most`` is for loops: iterations per entry seen."""
 
     fact: Fact
     reached: int = 0  # executions in which what it is about executed
@@ -66,22 +66,23 @@ class _Entry:
     graph: Supergraph
     constraints: tuple[Constraint, ...]
     loops: tuple[tuple[Fact, ...], ...]  # per loop
-    walks: Mapping[int, int]  # loop -> rounds that facts about the list it walks allow
+    walks: Mapping[int, int]  # loop -> iterations that facts about the list it walks allow
     known: dict[bytes, _Judged] = field(default_factory=dict)  # by path
 
     def most(self, loop: int, fact: Fact) -> int:
-        """The rounds of a loop that a fact allows."""
+        """The iterations of a loop that a fact allows."""
         if isinstance(fact, LoopFact):
             return fact.bound
-        return self.walks.get(loop, UNLIMITED) if isinstance(fact, ListAtMost) else UNLIMITED
+        return self.walks.get(loop, UNLIMITED) if isinstance(fact, ListAtMostFact) else UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One path: facts reached, rounds seen, and violations as (fact, place in the execution)."""
+    """One path: facts reached, iterations seen, and violations as (fact, place in the
+    execution)."""
 
     reached: tuple[Fact, ...]
-    rounds: tuple[tuple[Fact, int], ...]
+    iterations: tuple[tuple[Fact, int], ...]
     broken: tuple[tuple[Fact, str], ...]
 
 
@@ -91,7 +92,7 @@ def check_facts(
     graphs: Mapping[int, Supergraph],
     name: str,
     trace: Trace,
-    regions: Regions = NO_REGIONS,
+    regions: MemoryRegions = NO_REGIONS,
     unknown: frozenset[int] = frozenset(),
     walks: Mapping[int, Walks] = NO_WALKS,
 ) -> tuple[list[FactRecord], int]:
@@ -123,9 +124,9 @@ def check_facts(
         broken |= {fact: where for fact, where in contents.items() if where}
         for fact in (*found.reached, *reached, *contents):
             records[id(fact)].reached += 1
-        for fact, rounds in found.rounds:
+        for fact, iterations in found.iterations:
             record = records[id(fact)]
-            record.most = max(rounds, record.most or 0)
+            record.most = max(iterations, record.most or 0)
         for fact, where in (dict(found.broken) | broken).items():
             record = records[id(fact)]
             record.broken += 1
@@ -139,7 +140,8 @@ def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _En
     about = [
         f
         for f in facts.facts
-        if isinstance(f, LoopFact | ListAtMost) or (isinstance(f, LoopParameter) and not f.total)
+        if isinstance(f, LoopFact | ListAtMostFact)
+        or (isinstance(f, LoopParameter) and not f.total)
     ]
     for fact in about:
         one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
@@ -162,13 +164,13 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
             raise
         return _Judged((found[0],), (), (found,))
     reached = list(reached_by(entry, visits))
-    rounds: dict[int, tuple[Fact, int, int]] = {}
+    iterations: dict[int, tuple[Fact, int, int]] = {}
     over: dict[int, tuple[Fact, int, int]] = {}
-    for loop, count, start in rounds_of(entry.graph, visits):
+    for loop, count, start in iterations_of(entry.graph, visits):
         for fact in entry.loops[loop]:
-            for seen in (rounds, over) if count > entry.most(loop, fact) else (rounds,):
-                if count > seen.get(id(fact), (fact, 0, 0))[1]:
-                    seen[id(fact)] = fact, count, start
+            for totals in (iterations, over) if count > entry.most(loop, fact) else (iterations,):
+                if count > totals.get(id(fact), (fact, 0, 0))[1]:
+                    totals[id(fact)] = fact, count, start
     broken: list[tuple[Fact, str]] = [
         (fact, f"{at(image, execution, start)}: {count} rounds")
         for fact, count, start in over.values()
@@ -179,14 +181,16 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
         if broke.constraint is not None:
             place = at(image, execution, visits[broke.step].start)
             broken.append((entry.constraints[broke.constraint].fact, f"{place}: {broke.counts}"))
-    reached += [fact for fact, _, _ in rounds.values()]
+    reached += [fact for fact, _, _ in iterations.values()]
     return _Judged(
-        tuple(reached), tuple((fact, count) for fact, count, _ in rounds.values()), tuple(broken)
+        tuple(reached),
+        tuple((fact, count) for fact, count, _ in iterations.values()),
+        tuple(broken),
     )
 
 
 def judge_memory(
-    image: Image, regions: Regions, unknown: frozenset[int], execution: Execution
+    image: Image, regions: MemoryRegions, unknown: frozenset[int], execution: Execution
 ) -> tuple[tuple[Fact, ...], dict[Fact, str]]:
     """The facts about memory that the accesses of one execution show, and where they break them."""
     if not regions.regions and not regions.pointers:
@@ -204,15 +208,15 @@ def judge_memory(
 class _Stores:
     """Whether executions of one recording have stored into regions that facts speak of."""
 
-    def __init__(self, image: Image, regions: Regions) -> None:
+    def __init__(self, image: Image, regions: MemoryRegions) -> None:
         self._image, self._regions = image, regions
-        self._stored: dict[InitialContents, str] = {}  # where that was first
+        self._stored: dict[InitialContentsFact, str] = {}  # where that was first
 
     def before(self, number: int, execution: Execution) -> dict[Fact, str]:
         """The facts about the contents of memory when ``execution`` starts.
 
         Each with the place of an earlier store, or "". A recording has no values: a store of what
-        was there counts, too. ``execution`` is looked at for those that follow.
+        was there counts, too. ``execution`` is analysed for those that follow.
         """
         initial = self._regions.initial
         found: dict[Fact, str] = {
@@ -238,7 +242,7 @@ class _Stores:
         return found
 
 
-def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:
+def reached_by(entry: _Entry, visits: Sequence[NodeVisit]) -> Iterator[Fact]:
     """The constraints of which a place executes.
 
     What never executes is reached by an invocation in which it might.
@@ -247,7 +251,7 @@ def reached_by(entry: _Entry, visits: Sequence[Visit]) -> Iterator[Fact]:
     executed = {visit.node for visit in visits}
     contexts = {graph.nodes[node].context for node in executed}
     for constraint in entry.constraints:
-        never = isinstance(constraint.fact, AtMost) and not constraint.fact.count
+        never = isinstance(constraint.fact, AtMostFact) and not constraint.fact.count
         if executed & (constraint.a | constraint.b) or (
             never and any(is_about(graph, constraint, context) for context in contexts)
         ):
@@ -263,8 +267,9 @@ def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
     return at.function == constraint.function and constraint.caller in (None, caller)
 
 
-def rounds_of(graph: Supergraph, visits: Sequence[Visit]) -> Iterator[tuple[int, int, int]]:
-    """Each execution of a header: the loop, its round since the loop was entered, its position."""
+def iterations_of(graph: Supergraph, visits: Sequence[NodeVisit]) -> Iterator[tuple[int, int, int]]:
+    """Each execution of a header: the loop, its iteration since the loop was entered, its
+    position."""
     headers: dict[int, list[int]] = {}
     for loop in graph.loops:
         headers.setdefault(loop.header, []).append(loop.index)
@@ -290,13 +295,13 @@ def refuted(
     for fact in facts.facts:
         if isinstance(error, RefutedFact) and stated(fact) == error.fact:
             return fact, str(error)
-        if isinstance(fact, Targets):
+        if isinstance(fact, TargetsFact):
             position = other_target(image, fact, execution.pcs)
-        elif isinstance(fact, CallsThrough):
+        elif isinstance(fact, CallsThroughFact):
             position = other_function(image, fact, execution.pcs)
-        elif isinstance(fact, NeverReturns):
+        elif isinstance(fact, NeverReturnsFact):
             position = returned(image, fact, execution.pcs)
-        elif isinstance(fact, Returns):
+        elif isinstance(fact, ReturnsFact):
             position = gone_elsewhere(image, fact, execution.pcs)
         else:
             continue
@@ -305,7 +310,7 @@ def refuted(
     return None
 
 
-def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
+def other_target(image: Image, fact: TargetsFact, pcs: Sequence[int]) -> int | None:
     """The first position after the branch at which it has gone to none of the targets."""
     branches = set(resolve(image, fact.place, fact.source))
     targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
@@ -315,7 +320,7 @@ def other_target(image: Image, fact: Targets, pcs: Sequence[int]) -> int | None:
     return None
 
 
-def other_function(image: Image, fact: CallsThrough, pcs: Sequence[int]) -> int | None:
+def other_function(image: Image, fact: CallsThroughFact, pcs: Sequence[int]) -> int | None:
     """The first position after one of the calls at which no function of the tables begins."""
     sites = {a for text in fact.sites for a in resolve(image, text, fact.source)}
     functions = CalledTables(image, Vtables(image), AddressTaken(image), fact).functions
@@ -325,7 +330,7 @@ def other_function(image: Image, fact: CallsThrough, pcs: Sequence[int]) -> int 
     return None
 
 
-def gone_elsewhere(image: Image, fact: Returns, pcs: Sequence[int]) -> int | None:
+def gone_elsewhere(image: Image, fact: ReturnsFact, pcs: Sequence[int]) -> int | None:
     """The first position after the place at which no transfer before could have come back."""
     places = set(resolve(image, fact.place, fact.source))
     after: set[int] = set()
@@ -336,7 +341,7 @@ def gone_elsewhere(image: Image, fact: Returns, pcs: Sequence[int]) -> int | Non
     return None
 
 
-def returned(image: Image, fact: NeverReturns, pcs: Sequence[int]) -> int | None:
+def returned(image: Image, fact: NeverReturnsFact, pcs: Sequence[int]) -> int | None:
     """The first position at which a call of the function has come back."""
     (entry,) = resolve(image, fact.function, fact.source)
     waiting: dict[int, None] = {}

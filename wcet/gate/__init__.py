@@ -1,7 +1,7 @@
-"""The gate: whether a kernel became slower than what was written down, and where.
+"""The regression gate: detects and locates bounds that grew since the baseline.
 
 Takes a ``Result``, the record of an earlier one, and budgets.
 Gives a verdict for each entry, with the lines, loops and assumptions that changed.
 Source: docs/gate.md; the formats of JUnit and SARIF 2.1.0 (OASIS).
-Names: record.recorded, compare.compare, project.Project, text.to_text, exchange.to_sarif.
+Names: record.recorded, compare.compare, project_file.ProjectFile, change_text.to_text.
 """

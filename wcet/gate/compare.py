@@ -15,9 +15,9 @@ from difflib import SequenceMatcher
 from enum import Enum
 from fractions import Fraction
 
-from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record
+from wcet.gate.record import BaselineRecord, EntryRecord, LineRecord, LoopRecord
 
-__all__ = ["EntryChange", "LineChange", "RecordChange", "Verdict", "compare"]
+__all__ = ["EntryChange", "EntryVerdict", "LineChange", "RecordChange", "compare"]
 
 ALIKE = 0.6  # of the lines of two functions, from which on one is the other with a new name
 # What GCC and Clang append to the names of parts and copies of a function.
@@ -25,8 +25,8 @@ APPENDED = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|clone|llvm)(\.[0-9
 NOTHING = EntryRecord(None, "", {}, (), ())
 
 
-class Verdict(Enum):
-    """What is said of one entry; the value is for people."""
+class EntryVerdict(Enum):
+    """The verdict on one entry; the value is the printed text."""
 
     SAME = "same"
     BETTER = "better"
@@ -40,7 +40,12 @@ class Verdict(Enum):
     @property
     def fails(self) -> bool:
         """Whether the gate is closed to it."""
-        return self in (Verdict.WORSE, Verdict.OVER, Verdict.UNBOUNDED, Verdict.GONE)
+        return self in (
+            EntryVerdict.WORSE,
+            EntryVerdict.OVER,
+            EntryVerdict.UNBOUNDED,
+            EntryVerdict.GONE,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,12 @@ class LineChange:
 
     @property
     def cycles(self) -> int:
-        """What it takes more."""
+        """The increase in cycles."""
         return (self.after.cycles if self.after else 0) - (self.before.cycles if self.before else 0)
 
     @property
     def misses(self) -> int | None:
-        """What it waits more for accesses that miss or may miss; None if a record does not say."""
+        """The increase in cycles of misses and possible misses; None if a record lacks them."""
         if self.before is None or self.after is None:
             return None
         if self.before.misses is None or self.after.misses is None:
@@ -77,7 +82,7 @@ class EntryChange:
     """One entry. ``lines``: those that take more or less, the greatest increase first."""
 
     name: str
-    verdict: Verdict
+    verdict: EntryVerdict
     before: EntryRecord
     after: EntryRecord
     budget: int | None  # cycles
@@ -92,7 +97,7 @@ class EntryChange:
 
     @property
     def cycles(self) -> int | None:
-        """What it takes more, if both are numbers."""
+        """The increase in cycles, if both are numbers."""
         if self.before.cycles is None or self.after.cycles is None:
             return None
         return self.after.cycles - self.before.cycles
@@ -102,8 +107,8 @@ class EntryChange:
 class RecordChange:
     """All entries, in the order of the new record; assumptions that are new, or gone.
 
-    ``notes``: what else differs, where a bound does. ``differences``: what makes it a comparison of
-    different questions, which is asked for.
+    ``notes``: what else differs, where a bound does. ``differences``: the requested differences of
+    configuration.
     """
 
     entries: tuple[EntryChange, ...]
@@ -119,7 +124,7 @@ class RecordChange:
 
 
 def compare(
-    old: Record | None, new: Record, budgets: Mapping[str, int], tolerance: Fraction
+    old: BaselineRecord | None, new: BaselineRecord, budgets: Mapping[str, int], tolerance: Fraction
 ) -> RecordChange:
     """``tolerance`` is the part of a bound by which it may grow; without ``old`` budgets decide."""
     known = old.entries if old else {}
@@ -130,14 +135,16 @@ def compare(
     for name, reason in new.unbounded.items():
         before = known.get(name, NOTHING)
         changes.append(
-            EntryChange(name, Verdict.UNBOUNDED, before, NOTHING, budgets.get(name), (), (), reason)
+            EntryChange(
+                name, EntryVerdict.UNBOUNDED, before, NOTHING, budgets.get(name), (), (), reason
+            )
         )
-    seen = {change.name for change in changes}
+    matched = {change.name for change in changes}
     for name in (*known, *(b for b in budgets if b not in known)):
-        if name not in seen:
+        if name not in matched:
             before = known.get(name, NOTHING)
             changes.append(
-                EntryChange(name, Verdict.GONE, before, NOTHING, budgets.get(name), (), ())
+                EntryChange(name, EntryVerdict.GONE, before, NOTHING, budgets.get(name), (), ())
             )
     earlier = old.assumed if old else new.assumed
     return RecordChange(
@@ -145,12 +152,12 @@ def compare(
         tuple(a for a in new.assumed if a not in earlier),
         tuple(a for a in earlier if a not in new.assumed),
         tuple(_notes(old, new))
-        if old and any(c.verdict is not Verdict.SAME for c in changes)
+        if old and any(c.verdict is not EntryVerdict.SAME for c in changes)
         else (),
     )
 
 
-def _notes(old: Record, new: Record) -> Iterator[str]:
+def _notes(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:
     """Facts files that changed; another version of this program for the same kernel and facts.
 
     Of a report neither is known.
@@ -176,7 +183,7 @@ def _entry(
 ) -> EntryChange:
     verdict = _verdict(before, after, tolerance)
     if budget is not None and (after.cycles is None or after.cycles > budget):
-        verdict = Verdict.OVER
+        verdict = EntryVerdict.OVER
     old = before or NOTHING
     names = _renamed(_by_function(old.lines), _by_function(after.lines))
     pairs = _matched(old.lines, after.lines, names) if before else []
@@ -186,18 +193,20 @@ def _entry(
     return EntryChange(name, verdict, old, after, budget, tuple(lines), loops)
 
 
-def _verdict(before: EntryRecord | None, after: EntryRecord, tolerance: Fraction) -> Verdict:
+def _verdict(before: EntryRecord | None, after: EntryRecord, tolerance: Fraction) -> EntryVerdict:
     if before is None:
-        return Verdict.NEW
+        return EntryVerdict.NEW
     if before.cycles is None or after.cycles is None:
         same = (before.cycles, before.formula) == (after.cycles, after.formula)
-        return Verdict.SAME if same else Verdict.WORSE  # another function: nobody says it is less
+        return (
+            EntryVerdict.SAME if same else EntryVerdict.WORSE
+        )  # another function: nobody says it is less
     if after.cycles == before.cycles:
-        return Verdict.SAME
+        return EntryVerdict.SAME
     if after.cycles < before.cycles:
-        return Verdict.BETTER
+        return EntryVerdict.BETTER
     allowed = before.cycles * (1 + tolerance)
-    return Verdict.WITHIN if after.cycles <= allowed else Verdict.WORSE
+    return EntryVerdict.WITHIN if after.cycles <= allowed else EntryVerdict.WORSE
 
 
 def _matched(

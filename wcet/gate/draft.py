@@ -1,4 +1,4 @@
-"""A first ``wcet.toml`` for an ELF: what can be seen of it, and what its author has to say."""
+"""A first ``wcet.toml`` for an ELF: detected settings, and lines to fill in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quoll.image.image import Image
 from quoll.printable import printable
-from wcet.platforms.platform import Platform
+from wcet.platforms.platform_model import Platform
 
 __all__ = ["draft", "entries_of"]
 
@@ -63,7 +63,7 @@ def _lines(
         yield f"platform = {_quoted(platform[1])}"
     yield ""
     yield from _entries(image, None if platform is None else platform[0])
-    beside = kernel.with_suffix(".facts")
+    neighbouring = kernel.with_suffix(".facts")
     yield ""
     yield "# Instructions after which every path ends, beyond exits of the platform and returns."
     yield '# exits = ["symbol+0xOFFSET"]'
@@ -72,8 +72,8 @@ def _lines(
         yield "# What the binary does not say: this file has lines to fill in."
         yield f"facts = [{_quoted(facts)}]"
     else:
-        yield f"# Facts: {beside.name} beside the kernel is read; here stand others."
-        yield f"# facts = [{_quoted(f'{beside.stem}-more.facts')}]"
+        yield f"# Facts: {neighbouring.name} in the folder of the kernel is read; name others here."
+        yield f"# facts = [{_quoted(f'{neighbouring.stem}-more.facts')}]"
     yield ""
     yield "# Where the compiler ran, if not here: paths of source files are relative to it."
     yield '# sources = "."'

@@ -11,9 +11,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from quoll.printable import printable
+from wcet.gate.change_text import headline, line_text
 from wcet.gate.compare import EntryChange, LineChange, RecordChange
-from wcet.gate.project import FILE
-from wcet.gate.text import headline, line_text
+from wcet.gate.project_file import FILE
 
 __all__ = ["to_code_quality", "to_json", "to_junit", "to_sarif"]
 

@@ -1,4 +1,4 @@
-"""What is written down of a result, to be compared with later ones: a small JSON document.
+"""The baseline record of a result, for later comparisons: a small JSON document.
 
 Of each worst path: the cycles of every source line by function, and the bounds of its loops. A line
 is known by its function and its text, so that moved lines and renamed files are still the same.
@@ -18,20 +18,20 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ilp.paths.outline import outline, spent_at
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.errors import FactsError, InputError
-from quoll.facts.places import resolve
+from quoll.facts.fact_places import resolve
 from quoll.input_files import Unreadable, read_input
-from wcet.analysis.result import EntryResult, Result
+from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.reports.path_text import read_source
 
 __all__ = [
     "LARGEST",
     "LATENCY",
+    "BaselineRecord",
     "EntryRecord",
     "LineRecord",
     "LoopRecord",
-    "Record",
     "StatedFact",
     "read",
     "recorded",
@@ -41,7 +41,7 @@ __all__ = [
 SCHEMA_VERSION = 1
 LARGEST = 64 << 20  # bytes of a record
 LATENCY = "interrupt latency"  # in the place of an entry
-MISSES = (Cause.FETCH_MISS, Cause.LOAD_MISS, Cause.STORE, Cause.TLB)
+MISSES = (CostCause.FETCH_MISS, CostCause.LOAD_MISS, CostCause.STORE, CostCause.TLB)
 LINE = re.compile(r"[\w./+-]+\.[A-Za-z]+:[0-9]{1,18}")  # a place in a fact
 ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
 
@@ -100,10 +100,10 @@ class StatedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BaselineRecord:
     """All of it. ``kernel`` and ``facts`` are hashes; ``entries`` may have ``LATENCY`` among them.
 
-    ``assumed`` is without what moves: addresses, offsets, numbers of lines. ``asked``: the question
+    ``assumed`` is without what moves: addresses, offsets, numbers of lines. ``asked``: the query
     beside the facts ``stated``; an older record has neither.
     """
 
@@ -127,12 +127,12 @@ class Record:
         """Whether it knows the lines of any path."""
         return any(entry.lines for entry in self.entries.values())
 
-    def without_lines(self) -> Record:
+    def without_lines(self) -> BaselineRecord:
         """The same with bounds and causes alone."""
         bare = {n: replace(e, lines=(), loops=()) for n, e in self.entries.items()}
         return replace(self, entries=bare)
 
-    def only(self, names: frozenset[str]) -> Record:
+    def restricted_to(self, names: frozenset[str]) -> BaselineRecord:
         """The entries with these names, bounded or not."""
         return replace(
             self,
@@ -141,13 +141,13 @@ class Record:
         )
 
 
-def recorded(result: Result, sources: Path) -> Record:
+def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
     """The record of ``result``, whose compiler ran in the folder ``sources``."""
     reader = _Sources(result, sources)
     entries = {name: _entry(reader, entry) for name, entry in result.entries.items()}
     if result.latency is not None:
         entries[LATENCY] = EntryRecord(result.latency.cycles, "", {}, (), ())
-    return Record(
+    return BaselineRecord(
         result.image.sha256,
         {Path(name).name: _hash(Path(name)) for name in result.facts_files},
         result.platform.name,
@@ -155,7 +155,7 @@ def recorded(result: Result, sources: Path) -> Record:
         entries,
         tuple(sorted({ADDRESS.sub("", str(a)) for a in result.assumptions})),
         {name: str(error) for name, error in result.unbounded.items()},
-        result.question,
+        result.configuration,
         tuple(
             StatedFact(_from_here(Path(fact.source)), fact.text, reader.about(fact.text))
             for fact in result.facts
@@ -166,7 +166,7 @@ def recorded(result: Result, sources: Path) -> Record:
 class _Sources:
     """Source lines by address: where they are, and their text."""
 
-    def __init__(self, result: Result, folder: Path) -> None:
+    def __init__(self, result: AnalysisResult, folder: Path) -> None:
         self.result, self._folder = result, folder
         self._files: dict[str, list[str]] = {}
 
@@ -221,9 +221,9 @@ def _lines(reader: _Sources, entry: EntryResult) -> tuple[LineRecord, ...]:
     cycles: dict[tuple[str, str, int, str], int] = {}
     misses: dict[tuple[str, str, int, str], int] = {}
     runs: dict[tuple[str, str, int, str], dict[int, int]] = {}
-    for _, part in outline(entry.graph, entry.costs, entry.solution).walk():
-        function = reader.function(entry, part.stretch.context)
-        for node, executions, spent in part.blocks:
+    for _, section in outline(entry.graph, entry.costs, entry.solution).walk():
+        function = reader.function(entry, section.stretch.context)
+        for node, executions, spent in section.blocks:
             insns = entry.graph.nodes[node].block.insns
             n, here = len(insns), set()
             causes = spent_at(entry.graph, entry.costs, entry.solution, node)
@@ -248,7 +248,7 @@ def _loops(reader: _Sources, entry: EntryResult) -> tuple[LoopRecord, ...]:
     for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
         header = entry.graph.nodes[loop.header]
         key = reader.function(entry, header.context), *reader.line(header.block.addr)
-        found.setdefault(key, []).append((entry.rounds(bound), bound.method))
+        found.setdefault(key, []).append((entry.iterations(bound), bound.method))
     records = []
     for key, bounds in sorted(found.items()):
         numbers = [n for n, _ in bounds if n is not None]
@@ -268,12 +268,12 @@ def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def to_json(record: Record) -> str:
+def to_json(record: BaselineRecord) -> str:
     """The document; the same record gives the same bytes."""
     return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(record)}, indent=1) + "\n"
 
 
-def read(path: Path) -> Record:
+def read(path: Path) -> BaselineRecord:
     """The record in a file, or of a result of ``wcet analyse --json``. Raises InputError."""
     try:
         document = json.loads(read_input(path, LARGEST).decode("utf-8"))
@@ -283,7 +283,7 @@ def read(path: Path) -> Record:
             raise ValueError("it is of another version of this program")
         if isinstance(document.get("kernel"), dict):
             return _of_report(document)
-        return _made(Record, document, "")
+        return _made(BaselineRecord, document, "")
     except Unreadable as error:
         raise InputError(
             f"the baseline {path} {error}", hint="write one: wcet baseline KERNEL.ELF"
@@ -299,7 +299,7 @@ def read(path: Path) -> Record:
         ) from error
 
 
-T = TypeVar("T", Record, EntryRecord, LineRecord, LoopRecord)
+T = TypeVar("T", BaselineRecord, EntryRecord, LineRecord, LoopRecord)
 
 
 def _made(kind: type[T], value: object, where: str) -> T:
@@ -341,8 +341,8 @@ def _object(value: object, where: str) -> dict[str, Any]:
     return value
 
 
-def _of_report(document: dict[str, Any]) -> Record:
-    """What a report says of bounds; it has no lines, and its facts have no text of lines."""
+def _of_report(document: dict[str, Any]) -> BaselineRecord:
+    """The bounds of a report; it has no lines, and its facts have no text of lines."""
     entries: dict[str, dict[str, Any]] = {}
     for name, value in document["entries"].items():
         formula = "" if value["parametric"] is None else str(value["parametric"]["text"])
@@ -371,4 +371,4 @@ def _of_report(document: dict[str, Any]) -> Record:
         "assumed": sorted({ADDRESS.sub("", text) for text in document["assumptions"]}),
         "unbounded": {name: error["message"] for name, error in document["unbounded"].items()},
     }
-    return _made(Record, found, "")
+    return _made(BaselineRecord, found, "")

@@ -3,7 +3,7 @@
 A region starts where an exception is taken, or at an instruction that may mask interrupts where
 they may be unmasked; it ends where they are surely unmasked, or with the path. Each is bounded as
 the paths from its start (rule 21): caches and pipeline are unknown there, values and loop bounds
-are those of the paths from the entry. An interrupt that arrives in a region waits for the rest of
+come from the paths from the entry. An interrupt that arrives in a region waits for the rest of
 it, and then for the interrupt path: from taking the exception to the end of the path, or to a
 handler.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from quoll.assumptions import (
     OTHERS_FIRST,
-    TAKEN_AT_ONCE,
+    TAKEN_IMMEDIATELY,
     UNMASKED,
     Assumption,
 )
@@ -23,33 +23,34 @@ from quoll.errors import ControlFlowError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
-from quoll.preemption.segments import Segment, masked_region
+from quoll.preemption.segments import PendingSegment, masked_region
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
 from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.integer_programs import constraints_of, entry_result
-from wcet.analysis.options import Options
 from wcet.analysis.preparation import prepare, valued
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
-from wcet.masked.masked_functions import Extent, everywhere
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
+from wcet.masked.masked_functions import SearchExtent, everywhere
 from wcet.masked.masked_region import (
     PARAMETER,
     Found,
     MaskedRegion,
-    NotBounded,
+    UnboundedRegion,
     bounded_regions,
     disturbing,
     place_of,
     without,
 )
-from wcet.platforms.platform import INTERRUPT, Platform
+from wcet.platforms.platform_model import INTERRUPT, Platform
 
-__all__ = ["MaskedAnswer", "masked"]
+__all__ = ["MaskedRegions", "masked"]
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedAnswer:
-    """``regions``, the longest first; ``interrupt`` is None where it has no bound or is not asked.
+class MaskedRegions:
+    """``regions``, the longest first; ``interrupt`` is None where it has no bound or is not
+    requested.
 
     ``handler``: where that path ends, if not where paths do.
     """
@@ -57,7 +58,7 @@ class MaskedAnswer:
     image: Image
     platform: Platform
     regions: tuple[MaskedRegion, ...]
-    missing: tuple[NotBounded, ...]
+    missing: tuple[UnboundedRegion, ...]
     interrupt: int | None
     handler: str | None
     assumptions: tuple[Assumption, ...]
@@ -82,27 +83,27 @@ class MaskedAnswer:
 
 def masked(
     kernel: Path,
-    options: Options,
-    stages: Stages,
+    options: AnalysisOptions,
+    stages: StageLog,
     handler: str | None,
-    extent: Extent | None = None,
-) -> MaskedAnswer:
+    extent: SearchExtent | None = None,
+) -> MaskedRegions:
     """Bound every region of the entries that ``options`` asks for.
 
     With an ``extent``, those of every function, as far as it goes. What has no bound is named; only
     wrong inputs raise WcetError.
     """
     if extent is not None:
-        options = extent.shared_out(options)
-    hiding_nothing = replace(options, sharing=NEVER)  # a shared function hides masks
-    nowhere: list[NotBounded] = []
+        options = extent.distributed(options)
+    hiding_nothing = replace(options, summary_settings=NEVER)  # a shared function hides masks
+    nowhere: list[UnboundedRegion] = []
     try:
-        run = Run.begin(kernel, hiding_nothing, stages)
+        run = AnalysisRun.begin(kernel, hiding_nothing, stages)
     except UsageError as error:
         if extent is None or options.entries != (ALL,):
             raise
         nowhere.append(without(ALL, "the entries of the platform", error))
-        run = Run.begin(kernel, replace(hiding_nothing, entries=()), stages)
+        run = AnalysisRun.begin(kernel, replace(hiding_nothing, entries=()), stages)
     found, missing, assumed = _of_entries(run) if extent is None else everywhere(run, extent)
     missing = [*nowhere, *missing]
     assumptions = dict.fromkeys(assumed)
@@ -111,12 +112,12 @@ def masked(
         if extent is not None and handler is None:
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
         interrupt, assumed = _interrupt_path(kernel, options, stages, handler)
-        latency = (OTHERS_FIRST.of(others=0), TAKEN_AT_ONCE.of())
+        latency = (OTHERS_FIRST.of(others=0), TAKEN_IMMEDIATELY.of())
         assumptions |= dict.fromkeys((*assumed, *latency))
     except WcetError as error:
         missing.append(without(INTERRUPT, "the interrupt path", error))
     stages.done()
-    return MaskedAnswer(
+    return MaskedRegions(
         run.image,
         run.platform,
         tuple(sorted(found, key=lambda region: (-region.cycles, region.place))),
@@ -128,11 +129,11 @@ def masked(
 
 
 def _interrupt_path(
-    kernel: Path, options: Options, stages: Stages, handler: str | None
+    kernel: Path, options: AnalysisOptions, stages: StageLog, handler: str | None
 ) -> tuple[int, tuple[Assumption, ...]]:
     """Cycles from taking the interrupt to the handler's first instruction, or to the path's end."""
-    ends = (*options.ends, *([handler] if handler else []))
-    run = Run.begin(kernel, replace(options, entries=(INTERRUPT,), ends=ends), stages)
+    ends = (*options.exits, *([handler] if handler else []))
+    run = AnalysisRun.begin(kernel, replace(options, entries=(INTERRUPT,), exits=ends), stages)
     (address,) = run.entries.values()
     prepared = prepare(AnalysisTarget(run, INTERRUPT, address))
     constraints = constraints_of(run, INTERRUPT, prepared)
@@ -145,10 +146,10 @@ def _interrupt_path(
 HANDLER = "name where it ends: --handler PLACE"
 
 
-def _of_entries(run: Run) -> Found:
-    """The regions on the paths of the entries that are asked for."""
+def _of_entries(run: AnalysisRun) -> Found:
+    """The regions on the paths of the entries that are requested."""
     found: list[MaskedRegion] = []
-    missing: list[NotBounded] = []
+    missing: list[UnboundedRegion] = []
     assumptions: dict[Assumption, None] = {}
     for name, address in run.entries.items():
         try:
@@ -162,7 +163,7 @@ def _of_entries(run: Run) -> Found:
     return found, missing, tuple(assumptions)
 
 
-def _of_entry(run: Run, name: str, address: int) -> Found:
+def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
     """The regions of one entry. Raises WcetError where its graph or values are not known."""
     entry = valued(AnalysisTarget(run, name, address))
     image = entry.code.run.image
@@ -170,16 +171,16 @@ def _of_entry(run: Run, name: str, address: int) -> Found:
     with entry.code.stage("values"):
         states = mask_states(entry.values, at_entry)
         starts, ends = regions(entry.values, states, at_entry)
-    parts: list[tuple[RegionStart, Segment]] = []
-    missing: list[NotBounded] = []
+    cut_segments: list[tuple[RegionStart, PendingSegment]] = []
+    missing: list[UnboundedRegion] = []
     for start in starts:
         try:
-            parts.append((start, masked_region(entry.graph, start, ends, image)))
+            cut_segments.append((start, masked_region(entry.graph, start, ends, image)))
         except ControlFlowError as error:
             missing.append(without(name, place_of(image, entry, start), error))
-    worst, not_bounded, assumed = bounded_regions(entry, parts)
+    worst, not_bounded, assumed = bounded_regions(entry, cut_segments)
     places = map(image.place, entry.unmasking)
     unmasked = {UNMASKED.of(entry=name, place=place) for place in places}  # regions follow it
     listed = tuple(assumption for assumption in entry.assumptions if assumption not in unmasked)
-    more = disturbing(entry, parts, ends)
+    more = disturbing(entry, cut_segments, ends)
     return worst, [*missing, *not_bounded], (*listed, *more, *assumed)

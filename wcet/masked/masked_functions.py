@@ -1,17 +1,18 @@
 """The masked regions of every function, where a kernel cannot be followed from its entries.
 
-Each function with code that masks is a place where paths start, with unknown values. Of what it
-calls only that is inlined which runs in one of its regions; the rest is passed over as code that
-gives back what the ABI says, forgets memory, and leaves interrupts as it found them. A function of
-which that is not so, a lock, is inlined in all that call it, and these are starts, too.
+Each function with code that masks is a place where paths start, with unknown values. Only callees
+that run in one of its regions are inlined; others are passed over: they preserve the registers of
+the ABI and interrupt masks, and make memory unknown. A function that changes masks, a lock, is
+inlined in all its callers, and these are starts, too.
 
     inlined := locks
-    repeat: extract the function with what is inlined; values; masks, from masked and from unmasked
+    repeat: extract the function with its inlined callees; values; masks, from masked and from
+    unmasked
             inlined += what regions call
-    until no region calls what is passed over, or more is inlined than the budget allows
+    until no region calls a function passed over, or the budget is exceeded
 
-A region that comes to a call whose target is not known, or to more code than that, is named, and so
-is a function that is not looked at before the time is over.
+A region with an unresolved call, or with more code than that, is listed, and so is a function that
+is not analysed within the time limit.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.unresolved import STATE_TARGETS
 from quoll.errors import ControlFlowError, MissingKind, WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, NeverReturns, Source
-from quoll.facts.guidance import ELSEWHERE, OnlyFollowed
-from quoll.facts.places import resolve
+from quoll.facts import Facts, FactSource, NeverReturnsFact
+from quoll.facts.fact_places import resolve
+from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
 from quoll.image.image import Image
 from quoll.inlining.sharing import exceeds
 from quoll.inlining.supergraph import Supergraph
@@ -39,15 +40,15 @@ from quoll.preemption.mask_states import (
     regions,
 )
 from quoll.preemption.masking_code import MaskingCode, function_of, masking_code
-from quoll.preemption.segments import Segment, masked_region
+from quoll.preemption.segments import PendingSegment, masked_region
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import ENTRY, AnalysisTarget, Arrival, PathOrigin
-from wcet.analysis.options import Options
 from wcet.analysis.preparation import ValuedEntry, valued
-from wcet.analysis.run import Run
+from wcet.analysis.run import AnalysisRun
 from wcet.masked.masked_region import (
     Found,
     MaskedRegion,
-    NotBounded,
+    UnboundedRegion,
     bounded_regions,
     disturbing,
     open_exits,
@@ -55,25 +56,25 @@ from wcet.masked.masked_region import (
     without,
 )
 
-__all__ = ["Extent", "everywhere"]
+__all__ = ["SearchExtent", "everywhere"]
 
 OURS = "--everywhere"  # the source of what is passed over
-ROUNDS = 12  # of one function
+ITERATIONS = 12  # of one function
 SHARE = 100  # a loop, and an integer program, has at most this part of the whole time
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class SearchExtent:
     """How much is tried."""
 
     instructions: int  # of one function and what runs in its regions
     seconds: float  # on the clock, of all functions
 
     def late(self) -> str:
-        """Why a function has no bound that was not looked at."""
+        """The reason why a function was not analysed."""
         return f"{NOT_LOOKED_AT} of {self.seconds:g} s (more: --within SECONDS)"
 
-    def shared_out(self, options: Options) -> Options:
+    def distributed(self, options: AnalysisOptions) -> AnalysisOptions:
         """``options`` with no proof that takes the time of all the others."""
         most = max(1, round(self.seconds / SHARE))
         budget = options.bounds.budget
@@ -87,16 +88,16 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class OfFunction:
-    """What was found of one function; ``lock``: it may leave masks changed."""
+class MaskedFunction:
+    """The regions of one function; ``lock``: it may change masks for its callers."""
 
     regions: tuple[MaskedRegion, ...] = ()
-    missing: tuple[NotBounded, ...] = ()
+    missing: tuple[UnboundedRegion, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     lock: bool = False
 
 
-def everywhere(run: Run, extent: Extent) -> Found:
+def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
     """The regions of all functions of the image, within ``extent``.
 
     Raises WcetError only for wrong inputs.
@@ -111,7 +112,7 @@ def everywhere(run: Run, extent: Extent) -> Found:
     locks = {t for t in code.sources if (f := function_of(image, t)) != t and f in code.masking}
     named = (addr & ~1 for addr in run.entries.values())
     waiting = {*named, *code.masking, *(f for t in locks for f in code.sources[t])}
-    found: dict[int, OfFunction] = {}
+    found: dict[int, MaskedFunction] = {}
     while waiting and time.monotonic() < deadline:
         function = _innermost(waiting, code)
         waiting.discard(function)
@@ -123,25 +124,25 @@ def everywhere(run: Run, extent: Extent) -> Found:
         if found[function].lock and function not in locks and function not in entries:
             locks.add(function)
             waiting |= code.sources.get(function, frozenset())
-    for function in waiting:  # also those that were looked at before one of their calls was a lock
+    for function in waiting:  # also those that were examined before one of their calls was a lock
         name = entries.get(function) or name_of(image, function)
         status = ControlFlowError.exit_status
-        late = NotBounded(name, image.place(function), extent.late(), status, late=True)
-        found[function] = OfFunction(missing=(late,))
-    parts = [found[function] for function in sorted(found)]
+        late = UnboundedRegion(name, image.place(function), extent.late(), status, late=True)
+        found[function] = MaskedFunction(missing=(late,))
+    found_regions = [found[function] for function in sorted(found)]
     handed = (
-        NotBounded(name_of(image, f), image.place(f), HANDED_ON, ControlFlowError.exit_status)
+        UnboundedRegion(name_of(image, f), image.place(f), HANDED_ON, ControlFlowError.exit_status)
         for f in sorted(locks & found.keys())
     )
     worst: dict[str, MaskedRegion] = {}
-    for region in (region for part in parts for region in part.regions):
+    for region in (region for found_region in found_regions for region in found_region.regions):
         known = worst.get(region.place)
         if known is None or region.cycles > known.cycles:
             worst[region.place] = region
     return (
         list(worst.values()),
-        [*(one for part in parts for one in part.missing), *handed],
-        tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        [*(one for found_region in found_regions for one in found_region.missing), *handed],
+        tuple(dict.fromkeys(a for found_region in found_regions for a in found_region.assumptions)),
     )
 
 
@@ -151,10 +152,10 @@ def _innermost(waiting: set[int], code: MaskingCode) -> int:
     return min(waiting, key=lambda function: (calls[function], function))
 
 
-NOT_LOOKED_AT = "it is not looked at within the time"
+NOT_LOOKED_AT = "it was not analysed within the time limit"
 HANDED_ON = (
-    "it leaves masks changed for its callers: those that the code names are looked at, not those "
-    "that call through a pointer or are not in this file"
+    "it changes masks for its callers: direct callers are analysed, callers through pointers or "
+    "in other files are not"
 )
 
 
@@ -163,8 +164,8 @@ class _Part:
     """A region, where it starts, where regions end, and what it calls that is passed over."""
 
     start: RegionStart
-    segment: Segment
-    ends: frozenset[int]
+    segment: PendingSegment
+    exits: frozenset[int]
     calls: frozenset[int]
 
 
@@ -173,7 +174,7 @@ class _Function:
 
     def __init__(
         self,
-        run: Run,
+        run: AnalysisRun,
         code: MaskingCode,
         function: int,
         entry: str | None,
@@ -184,27 +185,29 @@ class _Function:
         self.locks, self.entry = locks, entry
         self.name = entry or name_of(run.image, function)
         self.thumb = run.image.thumb_at(function) is True
-        self.never = frozenset(_place_of(run.image, f.function) for f in run.facts.of(NeverReturns))
+        self.never = frozenset(
+            _place_of(run.image, f.function) for f in run.facts.of(NeverReturnsFact)
+        )
 
-    def found(self) -> OfFunction:
+    def found(self) -> MaskedFunction:
         """Its regions, as far as they are bounded."""
         inlined = self.locks - {self.function}
-        known: tuple[ValuedEntry, list[_Part], list[NotBounded], bool] | None = None
+        known: tuple[ValuedEntry, list[_Part], list[UnboundedRegion], bool] | None = None
         late: WcetError | None = None
-        for _ in range(ROUNDS):
+        for _ in range(ITERATIONS):
             try:
                 entry = self._valued(inlined)
-                known = (entry, *self._parts(entry))
+                known = (entry, *self._regions(entry))
             except WcetError as error:
                 late = error
                 break
-            wanted = {c for part in known[1] for c in part.calls} - {ELSEWHERE}
+            wanted = {c for region in known[1] for c in region.calls} - {ELSEWHERE}
             if not wanted:
                 break
             inlined |= wanted
         if known is None:
             assert late is not None
-            return OfFunction(missing=(without(self.name, self._place(), late),))
+            return MaskedFunction(missing=(without(self.name, self._place(), late),))
         return self._bounded(*known, late)
 
     def _place(self) -> str:
@@ -219,11 +222,11 @@ class _Function:
                 where=self._place(),
                 hint="a larger --budget, or a bound: function FUNCTION takes at most N cycles",
             )
-        kept = inlined | self.never | self.run.ends | {self.function}
-        only = OnlyFollowed(_source(self.function), kept, frozenset())
+        included = inlined | self.never | self.run.exits | {self.function}
+        only = RestrictedInlining(_source(self.function), included, frozenset())
         address = self.function | self.thumb
         facts = Facts((*self.run.facts.facts, only))
-        program = extract(self.run.image, [address], facts, self.run.ends)
+        program = extract(self.run.image, [address], facts, self.run.exits)
         graph = call_graph(program)
         if exceeds(graph, self.function, program.guidance.depths, self.budget):
             raise ControlFlowError(
@@ -240,19 +243,19 @@ class _Function:
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:
         """The function and what it may call of ``inlined``, directly or in the end."""
-        pending, seen = [self.function], {self.function}
+        pending, visited = [self.function], {self.function}
         while pending:
             for target in self.code.targets.get(pending.pop(), ()):
                 function = function_of(self.run.image, target)
-                if target in inlined | self.never and function not in seen:
-                    seen.add(function)
+                if target in inlined | self.never and function not in visited:
+                    visited.add(function)
                     pending.append(function)
-        return seen
+        return visited
 
-    def _parts(self, entry: ValuedEntry) -> tuple[list[_Part], list[NotBounded], bool]:
+    def _regions(self, entry: ValuedEntry) -> tuple[list[_Part], list[UnboundedRegion], bool]:
         """The regions that end here, those that do not end, and whether masks are left changed."""
-        parts: list[_Part] = []
-        missing: dict[NotBounded, None] = {}
+        found: list[_Part] = []
+        missing: dict[UnboundedRegion, None] = {}
         lock = False
         graph = entry.graph
         for held in (MASKED,) if self.entry else (UNMASKED, MASKED):
@@ -260,58 +263,58 @@ class _Function:
             left = left_at_exits(entry.values, states)
             lock = lock or bool(left & ~held)
             at_entry = MASKED if self.entry else UNMASKED
-            starts, ends = regions(entry.values, states, at_entry)
+            starts, exits = regions(entry.values, states, at_entry)
             for start in starts:
                 try:
-                    segment = masked_region(graph, start, ends, self.run.image)
+                    segment = masked_region(graph, start, exits, self.run.image)
                 except ControlFlowError as error:
                     place = place_of(self.run.image, entry, start)
                     missing[without(self.name, place, error)] = None
                     continue
-                if self.entry is None and _returning(start, segment, ends):
+                if self.entry is None and _returning(start, segment, exits):
                     lock = True
                 else:
-                    parts.append(_Part(start, segment, ends, _called(start, segment, ends)))
-        return parts, list(missing), lock
+                    found.append(_Part(start, segment, exits, _called(start, segment, exits)))
+        return found, list(missing), lock
 
     def _bounded(
         self,
         entry: ValuedEntry,
-        parts: list[_Part],
-        missing: list[NotBounded],
+        own_regions: list[_Part],
+        missing: list[UnboundedRegion],
         lock: bool,
         late: WcetError | None,
-    ) -> OfFunction:
+    ) -> MaskedFunction:
         image = self.run.image
-        whole = [part for part in parts if not part.calls]
-        for part in parts:
-            if part.calls:
-                place = place_of(image, entry, part.start)
-                missing.append(self._not_whole(place, part, late))
+        whole = [region for region in own_regions if not region.calls]
+        for region in own_regions:
+            if region.calls:
+                place = place_of(image, entry, region.start)
+                missing.append(self._not_whole(place, region, late))
         assumed: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
             assumed = dict.fromkeys((*entry.assumptions, OTHER_CALLS.of()))
-            for part in whole:
-                pair = [(part.start, part.segment)]
-                assumed |= dict.fromkeys(disturbing(entry, pair, part.ends))
-            pairs = [(part.start, part.segment) for part in whole]
+            for region in whole:
+                pair = [(region.start, region.segment)]
+                assumed |= dict.fromkeys(disturbing(entry, pair, region.exits))
+            pairs = [(region.start, region.segment) for region in whole]
             try:
-                worst, unbounded, rests = bounded_regions(entry, pairs)
+                worst, unbounded, assumptions = bounded_regions(entry, pairs)
             except WcetError as error:
                 place = self._place()
-                return OfFunction((), (*missing, without(self.name, place, error)), (), lock)
+                return MaskedFunction((), (*missing, without(self.name, place, error)), (), lock)
             found = {region.place: region for region in worst}
             missing += unbounded
-            assumed |= dict.fromkeys(rests)
-        return OfFunction(
+            assumed |= dict.fromkeys(assumptions)
+        return MaskedFunction(
             tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(assumed), lock
         )
 
-    def _not_whole(self, place: str, part: _Part, late: WcetError | None) -> NotBounded:
+    def _not_whole(self, place: str, region: _Part, late: WcetError | None) -> UnboundedRegion:
         """Why a region is not bounded that calls what is passed over."""
-        if ELSEWHERE in part.calls:
-            sites = _sites(part.segment.graph, ELSEWHERE)
+        if ELSEWHERE in region.calls:
+            sites = _sites(region.segment.graph, ELSEWHERE)
             where = ", ".join(self.run.image.place(site) for site in sites[:NAMED])
             error = ControlFlowError(
                 f"it calls what is not known at {where}"
@@ -320,23 +323,23 @@ class _Function:
             )
             return without(self.name, place, error)
         if late is None:
-            late = ControlFlowError(f"after {ROUNDS} rounds it still calls what is passed over")
+            late = ControlFlowError(f"after {ITERATIONS} rounds it still calls what is passed over")
         return without(self.name, place, late)
 
 
 NAMED = 4  # calls of a region
 
 
-def _returning(start: RegionStart, segment: Segment, ends: frozenset[int]) -> list[int]:
+def _returning(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> list[int]:
     """Nodes in which the function returns and the region has not ended."""
     blocks = segment.graph.nodes
-    return [n for n in open_exits(start, segment, ends) if blocks[n].block.returns]
+    return [n for n in open_exits(start, segment, exits) if blocks[n].block.returns]
 
 
-def _called(start: RegionStart, segment: Segment, ends: frozenset[int]) -> frozenset[int]:
-    """What a region calls that something stands for."""
+def _called(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> frozenset[int]:
+    """The replaced callees of a region."""
     graph = segment.graph
-    calling = {edge.src for edge in graph.edges} | set(_returning(start, segment, ends))
+    calling = {edge.src for edge in graph.edges} | set(_returning(start, segment, exits))
     return frozenset(
         callee
         for n in calling
@@ -356,8 +359,8 @@ def name_of(image: Image, function: int) -> str:
     return symbol[0].name if symbol else f"{function:#x}"
 
 
-def _source(addr: int) -> Source:
-    return Source(OURS, 1, f"{addr:#x}")
+def _source(addr: int) -> FactSource:
+    return FactSource(OURS, 1, f"{addr:#x}")
 
 
 def _place_of(image: Image, text: str) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.assumptions import STILL_MASKED, UNDISTURBED, Assumption
 from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
 from quoll.preemption.mask_states import RegionStart
-from quoll.preemption.segments import Segment
+from quoll.preemption.segments import PendingSegment
 from wcet.analysis.entry_stages import ValuedCode, bounded
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.preparation import ValuedEntry
@@ -21,7 +21,7 @@ __all__ = [
     "PARAMETER",
     "Found",
     "MaskedRegion",
-    "NotBounded",
+    "UnboundedRegion",
     "bounded_regions",
     "disturbing",
     "open_exits",
@@ -49,7 +49,7 @@ class MaskedRegion:
 
 
 @dataclass(frozen=True, slots=True)
-class NotBounded:
+class UnboundedRegion:
     """An entry, or a region of it, without a bound, why, and the exit status that says so.
 
     ``late``: the time was over before it was analysed.
@@ -62,25 +62,27 @@ class NotBounded:
     late: bool = False
 
 
-def without(entry: str, place: str, error: WcetError) -> NotBounded:
-    return NotBounded(entry, place, str(error), error.exit_status)
+def without(entry: str, place: str, error: WcetError) -> UnboundedRegion:
+    return UnboundedRegion(entry, place, str(error), error.exit_status)
 
 
-Found = tuple[list[MaskedRegion], list[NotBounded], tuple[Assumption, ...]]
+Found = tuple[list[MaskedRegion], list[UnboundedRegion], tuple[Assumption, ...]]
 
 
-def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segment]]) -> Found:
+def bounded_regions(
+    valued: ValuedCode, cut_segments: Sequence[tuple[RegionStart, PendingSegment]]
+) -> Found:
     """The worst region of each place."""
-    code, segments = valued.code, [part for _, part in parts]
+    code, segments = valued.code, [segment for _, segment in cut_segments]
     run, name = code.run, code.name
     with costing(valued, segments) as costs:
         with code.stage("loop bounds"):
             loops = bounded(valued, segments)
         made = costs(loops)
     worst: dict[str, MaskedRegion] = {}
-    missing: dict[NotBounded, None] = {}
-    assumed = dict.fromkeys(a for bound in loops.bounds for a in bound.rests)
-    for (start, part), paths in zip(parts, made, strict=True):
+    missing: dict[UnboundedRegion, None] = {}
+    assumed = dict.fromkeys(a for bound in loops.bounds for a in bound.assumed)
+    for (start, segment), paths in zip(cut_segments, made, strict=True):
         place = place_of(run.image, valued, start)
         assumed |= dict.fromkeys(paths.costs.assumptions)
         try:
@@ -94,7 +96,7 @@ def bounded_regions(valued: ValuedCode, parts: Sequence[tuple[RegionStart, Segme
         known = worst.get(place)
         contexts = 1 if known is None else known.contexts + 1
         if known is None or result.cycles > known.cycles:
-            calls = tuple(_calls(run.image, valued, part.nodes[part.graph.entry]))
+            calls = tuple(_calls(run.image, valued, segment.nodes[segment.graph.entry]))
             known = MaskedRegion(name, place, calls, result.cycles, contexts, result)
         worst[place] = replace(known, contexts=contexts)
     return list(worst.values()), list(missing), tuple(assumed)
@@ -119,41 +121,47 @@ def _calls(image: Image, valued: ValuedCode, node: int) -> Iterator[str]:
 
 
 def disturbing(
-    entry: ValuedEntry, parts: Sequence[tuple[RegionStart, Segment]], ends: frozenset[int]
+    entry: ValuedEntry,
+    cut_segments: Sequence[tuple[RegionStart, PendingSegment]],
+    exits: frozenset[int],
 ) -> Iterator[Assumption]:
     """What the regions of an entry assume of the code between them, and behind their ends."""
     name, place = entry.code.name, entry.code.run.image.place
     if entry.unmasking:
         yield UNDISTURBED.of(entry=name)
-    left = sorted(_left_masked(parts, ends))
+    left = sorted(_left_masked(cut_segments, exits))
     if left:
         yield STILL_MASKED.of(entry=name, exits=", ".join(map(place, left)))
 
 
-def open_exits(start: RegionStart, part: Segment, ends: frozenset[int]) -> list[int]:
+def open_exits(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> list[int]:
     """Nodes in which paths end, and the region has not ended before.
 
     The first node is a copy that begins with the region: in it what unmasks before does not count.
     """
-    graph = part.graph
+    graph = segment.graph
     return [
-        n for n in graph.exits if (start.goes_on if n == graph.entry else part.nodes[n] not in ends)
+        n
+        for n in graph.exits
+        if (start.goes_on if n == graph.entry else segment.nodes[n] not in exits)
     ]
 
 
-def _left_masked(parts: Sequence[tuple[RegionStart, Segment]], ends: frozenset[int]) -> set[int]:
+def _left_masked(
+    cut_segments: Sequence[tuple[RegionStart, PendingSegment]], exits: frozenset[int]
+) -> set[int]:
     """Instructions behind which the kernel itself goes on where a region ends with its path.
 
     They are ends of paths that are no exception returns, and those of functions that switch
     contexts: another one goes on there, perhaps with interrupts masked.
     """
     found: set[int] = set()
-    for start, part in parts:
-        graph = part.graph
-        for exit_ in open_exits(start, part, ends):
+    for start, segment in cut_segments:
+        graph = segment.graph
+        for exit_ in open_exits(start, segment, exits):
             last = graph.nodes[exit_].block.last
-            if last.flow is not Flow.EXCEPTION_RETURN:
+            if last.flow is not ControlFlow.EXCEPTION_RETURN:
                 found.add(last.addr)
         for edge in range(len(graph.edges)):
-            found |= {end.addr for replaced in graph.passed(edge) for end in replaced.ends}
+            found |= {end.addr for replaced in graph.passed(edge) for end in replaced.exits}
     return found

@@ -1,7 +1,7 @@
-"""Which lines compete in each set of the first-level caches, and what they cost on a worst path.
+"""Competing lines in each set of the first-level caches, and their cycles on a worst path.
 
-The sets and lines are those of the graph of the worst start, over all contexts; references whose
-address is not known to one line have no set, and are summed up.
+The sets and lines are taken from the graph of the worst start, over all contexts; references
+without a known line have no set, and are summed up.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cache.geometry import Geometry
-from cache.reference import Kind, Reference
-from ilp.paths.solution import Solution
+from cache.geometry import CacheGeometry
+from cache.reference import Reference, ReferenceKind
+from ilp.paths.solution import IlpSolution
 from pipeline.charge import due_cycles, entry_cycles
-from wcet.analysis.references import Classified, known_line, on_worst_path
-from wcet.analysis.result import Result
-from wcet.analysis.run import Run
+from wcet.analysis.references import ClassifiedEntry, known_line, on_worst_path
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.run import AnalysisRun
 
 __all__ = ["CacheUse", "MemoryUse", "memory_uses"]
 
 LEVELS = (
-    ("L1 instruction cache", (Kind.FETCH, Kind.PREFETCH)),
-    ("L1 data cache", (Kind.LOAD, Kind.STORE)),
+    ("L1 instruction cache", (ReferenceKind.FETCH, ReferenceKind.PREFETCH)),
+    ("L1 data cache", (ReferenceKind.LOAD, ReferenceKind.STORE)),
 )
 
 
@@ -74,14 +74,14 @@ class MemoryUse:
     waits: Mapping[int, Mapping[int, int]]
 
 
-def memory_uses(shared: Run, result: Result) -> dict[str, MemoryUse]:
+def memory_uses(run: AnalysisRun, result: AnalysisResult) -> dict[str, MemoryUse]:
     """Each entry that has counts."""
     found: dict[str, MemoryUse] = {}
     for name, entry in result.entries.items():
         if not entry.solution.nodes:
             continue
-        hierarchy = shared.platform.hierarchy
-        classes = on_worst_path(shared, name, entry)
+        hierarchy = run.platform.hierarchy
+        classes = on_worst_path(run, name, entry)
         charged = list(charged_references(classes, entry.solution))
         sides = (hierarchy.l1i, hierarchy.l1d)
         caches = tuple(
@@ -92,7 +92,7 @@ def memory_uses(shared: Run, result: Result) -> dict[str, MemoryUse]:
     return found
 
 
-def waits_of(classes: Classified, solution: Solution) -> dict[int, dict[int, int]]:
+def waits_of(classes: ClassifiedEntry, solution: IlpSolution) -> dict[int, dict[int, int]]:
     """``MemoryUse.waits``."""
     found: dict[int, dict[int, int]] = {}
     for node, count in enumerate(solution.nodes):
@@ -105,7 +105,7 @@ def waits_of(classes: Classified, solution: Solution) -> dict[int, dict[int, int
 
 
 def charged_references(
-    classes: Classified, solution: Solution
+    classes: ClassifiedEntry, solution: IlpSolution
 ) -> Iterator[tuple[Reference, int, int]]:
     """Every reference of the graph, its executions on the path, and cycles charged for all of them.
 
@@ -135,7 +135,7 @@ def _times(
 
 
 def cache_use(
-    name: str, charged: Sequence[tuple[Reference, int, int]], geometry: Geometry
+    name: str, charged: Sequence[tuple[Reference, int, int]], geometry: CacheGeometry
 ) -> CacheUse:
     """One cache of an entry."""
     lines: dict[int | None, list[int]] = {None: [0, 0]}

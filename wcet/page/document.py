@@ -11,22 +11,22 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from ilp.paths.outline import Outline
+from ilp.paths.outline import PathOutline
 from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import table
 from quoll.facts import Facts
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.result import EntryResult, Result
+from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.gate.compare import RecordChange
+from wcet.page.analysed_code import AnalysedCode, SourceLines
 from wcet.page.caches import MemoryUse
-from wcet.page.code import AnalysedCode, SourceLines
-from wcet.page.comparison import comparison_document
+from wcet.page.comparison_document import comparison_document
 from wcet.page.facts import fact_places
 from wcet.reports.loads import HEAT, CountedPath, counted_paths
 from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
-from wcet.reports.shared_text import shared_calls
-from wcet.reports.text import CAUSES, start_text
+from wcet.reports.result_text import CAUSES, start_text
+from wcet.reports.summary_text import summarised_calls
 
 __all__ = ["page_document"]
 
@@ -35,7 +35,7 @@ NOTHING = MemoryUse((), {})
 
 
 def page_document(
-    result: Result,
+    result: AnalysisResult,
     sources: Path,
     memory: Mapping[str, MemoryUse],
     facts: Facts,
@@ -87,7 +87,7 @@ def page_document(
     }
 
 
-def _entry(result: Result, entry: EntryResult, memory: MemoryUse) -> dict[str, Any]:
+def _entry(result: AnalysisResult, entry: EntryResult, memory: MemoryUse) -> dict[str, Any]:
     start = start_text(result, entry, entry.starts[0]) if len(entry.starts) > 1 else ""
     return {
         "name": entry.name,
@@ -113,21 +113,21 @@ def _entry(result: Result, entry: EntryResult, memory: MemoryUse) -> dict[str, A
 
 
 def _path(
-    result: Result, entry: EntryResult, path: CountedPath, memory: MemoryUse
+    result: AnalysisResult, entry: EntryResult, path: CountedPath, memory: MemoryUse
 ) -> dict[str, Any]:
     """A worst path: its outline as rows, parts after what they are in, and loads of functions.
 
     A row: its parent's index, function, call site or header, name of the loop or "", entries,
-    rounds, bound of the loop or null, own cycles by cause, and blocks: address, executions, cycles,
-    and of these what the references of its instructions are charged: position, cycles.
+    iterations, bound of the loop or null, own cycles by cause, and blocks: address, executions,
+    cycles, and of these what the references of its instructions are charged: position, cycles.
     """
     whole, called = path.outline(), path.call
     waits = memory.waits if called is None else {}
     rows: list[list[Any]] = []
-    pending: list[tuple[Outline, int]] = [(whole, -1)]
+    pending: list[tuple[PathOutline, int]] = [(whole, -1)]
     while pending:
         at, parent = pending.pop()
-        pending += [(part, len(rows)) for part in reversed(at.parts)]
+        pending += [(child, len(rows)) for child in reversed(at.children)]
         rows.append(_row(result, path, at, parent, waits))
     return {
         "title": f"worst path of {entry.name}{entry.for_what}"
@@ -140,7 +140,7 @@ def _path(
             [
                 function,
                 [[addr, *use] for addr, use in load.blocks.items()],
-                [[*ends, count] for ends, count in load.edges.items()],
+                [[*exits, count] for exits, count in load.edges.items()],
                 [[header, *bounds] for header, bounds in load.loops.items()],
             ]
             for function, load in path.loads(whole).items()
@@ -149,9 +149,9 @@ def _path(
 
 
 def _row(
-    result: Result,
+    result: AnalysisResult,
     path: CountedPath,
-    at: Outline,
+    at: PathOutline,
     parent: int,
     waits: Mapping[int, Mapping[int, int]],
 ) -> list[Any]:
@@ -161,14 +161,14 @@ def _row(
         where, name, limit = context.call_site, "", None
     else:
         where = graph.nodes[graph.loops[loop].header].block.addr
-        name, limit = loop_name(result, graph, at), path.rounds(path.bounds[loop])
+        name, limit = loop_name(result, graph, at), path.iterations(path.bounds[loop])
     return [
         parent,
         context.function & ~1,
         where,
         name,
         at.entries,
-        at.rounds,
+        at.iterations,
         limit,
         list(at.own),
         [
@@ -181,7 +181,7 @@ def _row(
     ]
 
 
-def _loops(result: Result) -> list[dict[str, Any]]:
+def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
     """Every loop by header, method and entry, with its bounds over all contexts.
 
     Those of functions that were analysed once for all their calls are among them.
@@ -201,13 +201,13 @@ def _loops(result: Result) -> list[dict[str, Any]]:
                 row["exact"] &= bound.exact is True
                 row["executions"] += counts[loop.header] * calls if counts else 0
                 if bound.bound is not None:
-                    rounds = bound.bound + graph.apart(loop)
-                    if row["high"] is None or rounds > row["high"]:
-                        row["high"], row["evidence"] = rounds, bound.explained
-                    row["low"] = rounds if row["low"] is None else min(row["low"], rounds)
+                    iterations = bound.bound + graph.apart(loop)
+                    if row["high"] is None or iterations > row["high"]:
+                        row["high"], row["evidence"] = iterations, bound.explained
+                    row["low"] = iterations if row["low"] is None else min(row["low"], iterations)
                 row["evidence"] = row["evidence"] or bound.explained or str(bound.reason)
-                rests = {numbers[a] for a in bound.assumptions if a in numbers}
-                row["assumptions"] = sorted({*row["assumptions"], *rests})
+                numbers_of_assumptions = {numbers[a] for a in bound.assumptions if a in numbers}
+                row["assumptions"] = sorted({*row["assumptions"], *numbers_of_assumptions})
     return [found[key] for key in sorted(found)]
 
 
@@ -217,9 +217,9 @@ def _bounded(
     """The graphs of an entry: bounds of loops, counts of a path, and how often that is taken."""
     yield entry.graph, entry.bounds, entry.solution.nodes, 1
     calls: dict[int, int] = {}
-    for call in shared_calls(entry):
+    for call in summarised_calls(entry):
         calls[id(call.function)] = calls.get(id(call.function), 0) + call.calls
-    for one in entry.shared:
+    for one in entry.summaries:
         yield one.paths.graph, one.paths.bounds, one.solution.nodes, calls.get(id(one), 0)
 
 
@@ -236,8 +236,8 @@ def _no_loop(method: str) -> dict[str, Any]:
     }
 
 
-def _listed(result: Result) -> list[dict[str, Any]]:
-    """Each with its kind, and the entries and loops whose bounds rest on it."""
+def _listed(result: AnalysisResult) -> list[dict[str, Any]]:
+    """Each with its kind, and the entries and loops whose bounds depend on it."""
     entries = list(result.entries.values())
     return [
         {**row, "entries": [n for n, e in enumerate(entries) if assumption in e.assumptions]}

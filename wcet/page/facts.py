@@ -1,17 +1,17 @@
-"""What the facts of a result are about: the places in the code that each names."""
+"""The places in the code of each fact of a result."""
 
 from __future__ import annotations
 
 from quoll.errors import WcetError
 from quoll.facts import Fact, Facts
-from quoll.facts.places import resolve
+from quoll.facts.fact_places import resolve
 from quoll.image.image import Image
-from wcet.analysis.result import Result
+from wcet.analysis.result import AnalysisResult
 
 __all__ = ["fact_places"]
 
 
-def fact_places(result: Result, facts: Facts) -> list[list[int]]:
+def fact_places(result: AnalysisResult, facts: Facts) -> list[list[int]]:
     """For each fact of a result the addresses that it names, where the code has them."""
     by_source = {(str(fact.source), fact.source.text): fact for fact in facts.facts}
     return [_addresses(result.image, by_source.get((f.source, f.text))) for f in result.facts]

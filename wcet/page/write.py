@@ -1,6 +1,6 @@
 """The page: markup, style, scripts and data in one text, which needs nothing else to be shown.
 
-What comes from the ELF is data in a script element that is never executed, with every ``<`` spelled
+Data of the ELF stand in a script element that is never executed, with every ``<`` spelled
 out, and the scripts of the page put it into text nodes only. The policy in the head allows exactly
 the scripts and the style that are here, by their hashes: no other code runs, and nothing is loaded.
 """
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from quoll.facts import Facts
-from wcet.analysis.result import Result
+from wcet.analysis.result import AnalysisResult
 from wcet.gate.compare import RecordChange
 from wcet.page.caches import MemoryUse
 from wcet.page.document import page_document
-from wcet.page.parts import part_texts
+from wcet.page.web_scripts import script_texts
 
 __all__ = ["page", "to_html"]
 
@@ -31,7 +31,7 @@ SCRIPTS = ("base", "list", "code", "listing", "flame", "graph", "views", "main")
 
 
 def to_html(
-    result: Result,
+    result: AnalysisResult,
     sources: Path,
     memory: Mapping[str, MemoryUse],
     facts: Facts,
@@ -43,20 +43,20 @@ def to_html(
 
 def page(document: dict[str, Any]) -> str:
     """The page of a document. Raises UsageError if a web part is not installed."""
-    parts = part_texts()
+    page_scripts = script_texts()
     licences = [
         {
-            "name": one.part.name,
-            "purpose": one.part.purpose,
-            "home": one.part.home,
-            "licence": one.part.licence,
-            "package": f"{one.part.distribution} {one.version}",
+            "name": one.script.name,
+            "purpose": one.script.purpose,
+            "home": one.script.home,
+            "licence": one.script.licence,
+            "package": f"{one.script.distribution} {one.version}",
             "notice": one.notice,
         }
-        for one in parts
+        for one in page_scripts
     ]
     own = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
-    scripts = [*(one.text for one in parts), f'(() => {{\n"use strict";\n{own}}})();\n']
+    scripts = [*(one.text for one in page_scripts), f'(() => {{\n"use strict";\n{own}}})();\n']
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     style = asset("page.css")
     data = json.dumps({**document, "licences": licences}, separators=(",", ":"))
@@ -81,8 +81,8 @@ def page(document: dict[str, Any]) -> str:
     }
     # All at once: a field's text is not searched for the names of others.
     before, *rest = asset("page.html").split("{{")
-    pieces = (part.partition("}}") for part in rest)
-    return before + "".join(fields[name] + after for name, _, after in pieces)
+    chunks = (chunk.partition("}}") for chunk in rest)
+    return before + "".join(fields[name] + after for name, _, after in chunks)
 
 
 def asset(name: str) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
-from wcet.platforms.keys import ANY, EACH, KEYS, Form, PlatformKey, key_of
-from wcet.platforms.platform import COPIED
+from wcet.platforms.platform_keys import ANY, EACH, KEYS, Form, PlatformKey, key_of
+from wcet.platforms.platform_model import COPIED
 
 __all__ = ["ValueRow", "commented", "copied", "explained", "value_rows"]
 
@@ -20,7 +20,7 @@ SHORT = 10_000  # integers from here on have underscores
 ValueRow = tuple[str, str, str, str]  # key, value, unit, source
 HEADER = """\
 # {name}: a platform file, copied from {base}. Put the figures of your board in the place of those
-# that are here, and where you found them into "source". 'wcet platform check' says what is
+# that are here, and where you found them into "source". 'wcet platform check' lists what is
 # missing, what cannot be, and which figures are still those of {base}. Until you replace them,
 # reports list as an assumption that they hold for your board. The memory map is {base}'s, too.
 # TRM: the Technical Reference Manual of the core. ARM ARM: the Architecture Reference Manual.
@@ -28,7 +28,7 @@ HEADER = """\
 
 
 def copied(content: Mapping[str, Any], name: str, base: str) -> dict[str, Any]:
-    """What a new file ``name`` says: all of ``base``, with sources that say so."""
+    """The text of a new file ``name``: a copy of ``base``, with sources that name it."""
     changed = {
         "name": name,
         "description": f"a board of your own, copied from {base}: say here which",
@@ -57,7 +57,7 @@ def commented(content: Mapping[str, Any], base: str) -> str:
 
 
 def explained(key: PlatformKey) -> str:
-    """What a key means, in sentences."""
+    """The meaning of a key, in sentences."""
     sentences = [key.meaning, *([f"Unit: {key.unit}"] if key.unit else [])]
     if key.words:
         sentences.append(f"One of {', '.join(key.words)}")
@@ -113,7 +113,7 @@ def _toml(value: Any, key: PlatformKey) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_toml(inner, key) for inner in value)}]"
     if isinstance(value, dict):
-        inner = (f"{name} = {_toml(part, key)}" for name, part in value.items())
+        inner = (f"{name} = {_toml(item, key)}" for name, item in value.items())
         return f"{{ {', '.join(inner)} }}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -170,14 +170,14 @@ def _absent(key: PlatformKey) -> Iterator[str]:
 def _chosen(content: Mapping[str, Any], key: PlatformKey) -> Iterator[str]:
     """A table whose names the file chooses: a line for each."""
     yield from _comment(explained(key))
-    inner = {part.last: part for part in KEYS if part.parent == key.path}
-    for part in inner.values():
-        yield from _comment(f"{part.last}: {explained(part)}")
+    inner = {item.last: item for item in KEYS if item.parent == key.path}
+    for item in inner.values():
+        yield from _comment(f"{item.last}: {explained(item)}")
     for name, value in content.items():
         shown = name if BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
         if isinstance(value, dict):
-            parts = (f"{n} = {_toml(part, inner[n])}" for n, part in value.items())
-            yield f"{shown} = {{ {', '.join(parts)} }}"
+            items = (f"{n} = {_toml(item, inner[n])}" for n, item in value.items())
+            yield f"{shown} = {{ {', '.join(items)} }}"
         else:
             yield f"{shown} = {_toml(value, key)}"
 

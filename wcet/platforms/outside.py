@@ -1,6 +1,6 @@
 """Code and data of an ELF that lie outside of the platform's memory, so that nothing caches them.
 
-What the map leaves open may be uncached (``Cacheability.MAYBE``): every access there is charged as
+Memory outside the map may be uncached (``Cacheability.MAYBE``): every access there is charged as
 one to memory. That is sound, and often 20 times too much.
 """
 

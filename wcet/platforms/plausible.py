@@ -1,4 +1,4 @@
-"""What a platform file says that can hardly be, and what does not fit a binary.
+"""Finds implausible values of a platform file, and values that do not fit a binary.
 
 A file that loads may still give sizes in KiB, an end that is not included, or memory that the code
 is not in. Each finding is a sentence that begins with its key; lines to write may follow.
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from cache.geometry import Geometry
-from cache.initial import Contents
+from cache.geometry import CacheGeometry
+from cache.initial import InitialContentsKind
 from pipeline.core import load_core
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryRegion, RegionKind
 from quoll.printable import printable, shortened
 from quoll.spelling import did_you_mean
 from wcet.platforms.outside import outside_map
-from wcet.platforms.platform import COPIED, INTERRUPT, Platform, cores
+from wcet.platforms.platform_model import COPIED, INTERRUPT, Platform, cores
 
 __all__ = ["copied_figures", "implausible", "unfit"]
 
@@ -46,7 +46,7 @@ def implausible(platform: Platform) -> tuple[str, ...]:
 
 
 def unfit(platform: Platform, image: Image) -> tuple[str, ...]:
-    """What a binary has that the platform does not describe."""
+    """The code and data of a binary outside the platform's map."""
     found: list[str] = []
     memory = platform.hierarchy.memory
     for outside in outside_map(image, memory):
@@ -104,7 +104,11 @@ def _rows(platform: Platform) -> Iterator[str]:
 
 def _caches(platform: Platform) -> Iterator[str]:
     known = platform.hierarchy
-    caches: dict[str, Geometry | None] = {"l1i": known.l1i, "l1d": known.l1d, "l2": platform.l2}
+    caches: dict[str, CacheGeometry | None] = {
+        "l1i": known.l1i,
+        "l1d": known.l1d,
+        "l2": platform.l2,
+    }
     for name, cache in caches.items():
         if cache is None:
             continue
@@ -145,7 +149,10 @@ def _memory(platform: Platform) -> Iterator[str]:
     for mirror in mirrors:
         end = mirror.of + mirror.high - mirror.low
         if mirror.of <= mirror.high and mirror.low <= end:
-            yield f"mirror: {mirror.low:#010x} to {mirror.high:#010x} is a part of what it repeats"
+            yield (
+                f"mirror: {mirror.low:#010x} to {mirror.high:#010x} lies inside the memory that "
+                "it mirrors"
+            )
         if not any(_holds_physical(region, mirror.of) for region in regions):
             yield f"mirror: of = {mirror.of:#010x} is the physical address of no [[memory]]"
 
@@ -169,11 +176,11 @@ def _optimism(platform: Platform) -> Iterator[str]:
     """Figures that may be too small for any board of this kind."""
     known, timing = platform.hierarchy, platform.timing
     if not known.fetch_ahead:
-        yield "core.fetch_ahead: 0 bytes: every core with a pipeline fetches ahead"
+        yield "core.fetch_ahead: 0 bytes: every pipelined core prefetches"
     state = timing.entry
     if not (state.load_misses or state.store_words or state.fetch_misses):
         yield "entry_state: nothing is under way when an exception is taken"
-    clean = known.l1d.write_through or known.initial_d.contents is not Contents.UNKNOWN
+    clean = known.l1d.write_through or known.initial_d.contents is not InitialContentsKind.UNKNOWN
     if not (timing.memory.dirty_l1_victims or clean):
         yield "dirty_victims.l1: false, though a write-back cache may hold dirty lines at an entry"
 

@@ -1,8 +1,8 @@
 """Whether a binary is built for the core that a platform describes, by its build attributes.
 
 A name of another processor, another architecture or profile, and extensions that the core lacks are
-refused. What fits may still be built for another core of the same architecture: unless the name is
-the core's own, "this binary runs on that core" is an assumption (rule 37).
+refused. A fitting binary may still be built for another core of the same architecture: unless the
+name is the core's own, "this binary runs on that core" is an assumption (rule 37).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quoll.arm.architecture import Extension
 from quoll.assumptions import FORCED_CORE, RUNS_ON, Assumption
 from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes
-from wcet.platforms.toml_table import Table
+from wcet.platforms.toml_table import TomlTable
 
 __all__ = ["Processor", "check_processor", "check_profile"]
 
@@ -44,7 +44,7 @@ class Processor:
     @staticmethod
     def load(path: Path) -> Processor:
         """The one that a file describes. Raises InputError if it is not there, or is wrong."""
-        top = Table.load(path)
+        top = TomlTable.load(path)
         found = Processor(
             top.text("title"),
             top.texts("names"),
@@ -62,8 +62,8 @@ class Processor:
         """Whether ``cpu`` is a name of this processor and no other."""
         return cpu is not None and cpu.casefold() in map(str.casefold, self.names)
 
-    def misfit(self, built: BuildAttributes) -> str | None:
-        """What says that a binary is not built for this processor."""
+    def conflict(self, built: BuildAttributes) -> str | None:
+        """The evidence that a binary is not built for this processor."""
         named = self.is_named(built.cpu)
         if built.cpu and not named and not ARCHITECTURE.fullmatch(built.cpu):
             return f"Tag_CPU_name is {built.cpu}"
@@ -78,7 +78,7 @@ class Processor:
         return None
 
 
-def _extensions(top: Table, key: str) -> frozenset[Extension]:
+def _extensions(top: TomlTable, key: str) -> frozenset[Extension]:
     known = {extension.value: extension for extension in Extension}
     names = top.texts(key)
     for name in names:
@@ -106,20 +106,20 @@ def check_profile(built: BuildAttributes, profiles: tuple[str, ...] = ()) -> Non
 def check_processor(
     built: BuildAttributes, platform: str, processor: Processor, *, force: bool
 ) -> tuple[Assumption, ...]:
-    """What is assumed of the processor. Raises InputError for a binary built for another one.
+    """The assumption about the processor. Raises InputError for a binary built for another one.
 
     One of the M profile is refused even if ``force`` is set.
     """
     check_profile(built, processor.profiles)
-    misfit = processor.misfit(built)
-    if misfit is not None:
+    fault = processor.conflict(built)
+    if fault is not None:
         if not force:
             raise InputError(
-                f"the binary is not built for {processor.title}, the core of {platform}: {misfit}",
+                f"the binary is not built for {processor.title}, the core of {platform}: {fault}",
                 hint="choose another board with --platform; if it does run there, --force-core "
                 "bounds it so and lists that as an assumption",
             )
-        return (FORCED_CORE.of(platform=platform, core=processor.title, misfit=misfit),)
+        return (FORCED_CORE.of(platform=platform, core=processor.title, misfit=fault),)
     if processor.is_named(built.cpu):
         return ()
     said = f"name {built.cpu or 'none'}, architecture {built.arch or 'none'}"

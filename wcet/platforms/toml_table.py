@@ -1,6 +1,6 @@
 """Strict reading of TOML: every key known and present, every value of its type.
 
-A ``Table`` hands out each key once; ``close`` refuses what nobody asked for. Errors name the
+A ``TomlTable`` hands out each key once; ``close`` refuses unknown keys. Errors name the
 file and the key.
 """
 
@@ -16,13 +16,13 @@ from quoll.errors import InputError
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
 
-__all__ = ["Table", "read_toml"]
+__all__ = ["TomlTable", "read_toml"]
 
 LARGEST = 16 << 20  # bytes of a file
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a file says. Raises InputError if it cannot be read or is not TOML."""
+    """The content of a file. Raises InputError if it cannot be read or is not TOML."""
     try:
         return tomllib.loads(read_input(path, LARGEST).decode("utf-8"))
     except Unreadable as error:
@@ -31,7 +31,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a TOML file: {error}") from error
 
 
-class Table:
+class TomlTable:
     """One table of a TOML file, with the path of keys that leads to it."""
 
     def __init__(self, content: dict[str, Any], file: str, path: str = "") -> None:
@@ -41,7 +41,7 @@ class Table:
         self.sources: dict[str, str] = {}  # key path of each figure -> where it comes from
 
     @classmethod
-    def load(cls, path: Path) -> Table:
+    def load(cls, path: Path) -> TomlTable:
         """The top table of a file. Raises InputError if it cannot be read or is not TOML."""
         return cls(read_toml(path), str(path))
 
@@ -122,7 +122,7 @@ class Table:
         return values[0], values[1]
 
     def figure(self, key: str, low: int = 0) -> int:
-        """``{ value = N, source = "..." }``; the source is kept in ``sources``."""
+        """``{ value = N, source = "..." }``; the source goes into ``sources``."""
         with_source = self.table(key)
         value = with_source.number("value", low)
         self.sources[f"{self._path}{key}"] = with_source.text("source")
@@ -133,18 +133,18 @@ class Table:
         """Whether an optional key is there."""
         return key in self._content
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """A table inside this one; it shares ``sources``."""
-        inner = Table(self._take(key, dict, "a table"), self._file, f"{self._path}{key}.")
+        inner = TomlTable(self._take(key, dict, "a table"), self._file, f"{self._path}{key}.")
         inner.sources = self.sources
         return inner
 
-    def tables(self, key: str) -> list[Table]:
+    def tables(self, key: str) -> list[TomlTable]:
         """A list of tables."""
         values = self._take(key, list, "a list of tables")
         if not all(isinstance(v, dict) for v in values):
             raise self.error(key, "must be a list of tables")
-        return [Table(v, self._file, f"{self._path}{key}[{i}].") for i, v in enumerate(values)]
+        return [TomlTable(v, self._file, f"{self._path}{key}[{i}].") for i, v in enumerate(values)]
 
     def close(self) -> None:
         """Refuse keys that nobody took."""

@@ -3,5 +3,5 @@
 Takes a ``Result``.
 Gives text for a terminal and documents of a versioned schema.
 Source: docs/architecture.md; the collapsed stacks of Brendan Gregg's FlameGraph.
-Names: text.to_text, json_document.to_json, path_text.tree.
+Names: result_text.to_text, json_document.to_json, path_text.tree.
 """

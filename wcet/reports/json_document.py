@@ -6,25 +6,25 @@ import json
 from importlib.metadata import version
 from typing import Any
 
-from ilp.parametric import Parametric
+from ilp.parametric import ParametricBound
 from ilp.paths.solution import PathStep
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.assumptions import table
-from wcet.analysis.result import EntryResult, Result
-from wcet.reports.shared_text import shared_calls
+from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.reports.summary_text import summarised_calls
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
 
 SCHEMA_VERSION = 1
 
 
-def to_json(result: Result) -> str:
+def to_json(result: AnalysisResult) -> str:
     """The whole result; addresses are hexadecimal strings, times cycles, microseconds, seconds."""
     latency = result.latency
     document = {
         "schema_version": SCHEMA_VERSION,
         "version": version("quoll"),
-        "question": dict(result.question),
+        "question": dict(result.configuration),
         "kernel": {
             "path": str(result.kernel),
             "sha256": result.image.sha256,
@@ -65,7 +65,7 @@ def to_json(result: Result) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
+def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
     """One entry: the bound, where it comes from, and the worst path step by step."""
     graph = entry.graph
     return {
@@ -102,7 +102,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
             {
                 "place": result.image.place(graph.nodes[loop.header].block.addr),
                 "context": graph.nodes[loop.header].context,
-                "bound": entry.rounds(bound),
+                "bound": entry.iterations(bound),
                 "first_apart": bool(graph.apart(loop)),
                 "exact": bound.exact,
                 "method": bound.method,
@@ -119,7 +119,7 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
                 "cycles_of_a_call": call.function.solution.cycles,
                 "depth": call.depth,
             }
-            for call in shared_calls(entry)
+            for call in summarised_calls(entry)
         ],
         "infeasible_edges": [
             {
@@ -136,7 +136,9 @@ def entry_json(result: Result, entry: EntryResult) -> dict[str, Any]:
     }
 
 
-def parametric_json(result: Result, entry: EntryResult, bound: Parametric) -> dict[str, Any]:
+def parametric_json(
+    result: AnalysisResult, entry: EntryResult, bound: ParametricBound
+) -> dict[str, Any]:
     """A bound as a function; ``path`` and ``causes`` are those at ``example``.
 
     A piece holds from ``first`` to ``last`` (null: for ever) of the first parameter.
@@ -148,12 +150,12 @@ def parametric_json(result: Result, entry: EntryResult, bound: Parametric) -> di
         "parameters": list(bound.names),
         "pieces": [
             {
-                "first": piece.first,
-                "last": piece.last,
-                "constant": piece.constant,
-                "slopes": dict(zip(bound.names, piece.slopes, strict=True)),
+                "first": affine.first,
+                "last": affine.last,
+                "constant": affine.constant,
+                "slopes": dict(zip(bound.names, affine.slopes, strict=True)),
             }
-            for piece in bound.pieces
+            for affine in bound.pieces
         ],
         "cycles_per_iteration": [
             {
@@ -170,7 +172,7 @@ def parametric_json(result: Result, entry: EntryResult, bound: Parametric) -> di
 
 
 def step_json(
-    result: Result, entry: EntryResult, step: PathStep, causes: tuple[int, ...]
+    result: AnalysisResult, entry: EntryResult, step: PathStep, causes: tuple[int, ...]
 ) -> dict[str, Any]:
     """One block of the worst path, with the edge out of it."""
     node = entry.graph.nodes[step.node]
@@ -183,5 +185,5 @@ def step_json(
         "context": node.context,
         "edge": None if step.edge is None else entry.graph.edges[step.edge].kind.value,
         "cycles": sum(causes),
-        "causes": {c.name.lower(): causes[c] for c in Cause if causes[c]},
+        "causes": {c.name.lower(): causes[c] for c in CostCause if causes[c]},
     }

@@ -16,7 +16,7 @@ LEGEND = "words   "  # how a legend begins
 
 @dataclass(frozen=True, slots=True)
 class ScreenWord:
-    """A word as it is printed by ``commands``, and what it means."""
+    """A word as it is printed by ``commands``, and its meaning."""
 
     word: str
     commands: tuple[str, ...]
@@ -44,7 +44,7 @@ WORDS = (
     ),
     ScreenWord("once per line", ("timing",), "a miss where a load enters another line"),
     ScreenWord("not classified", ("timing",), "hit or miss, charged as the worse"),
-    ScreenWord("paid before", ("timing",), "its miss was charged before"),
+    ScreenWord("credited", ("timing",), "its miss was charged before"),
     ScreenWord("L2", ("cache",), "after a class: it then hits in the level-2 cache"),
     ScreenWord("competition", ("cache",), "lines of known address that share a set"),
     ScreenWord("exact line", ("cache",), "the address is known up to its cache line"),

@@ -1,4 +1,5 @@
-"""What a worst path does in each function, over all contexts: for drawings and listings of code."""
+"""Executions and cycles of a worst path in each function, over all contexts: for drawings and
+listings."""
 
 from __future__ import annotations
 
@@ -6,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-from ilp.paths.outline import Outline, outline
-from ilp.paths.solution import PathStep, Solution
+from ilp.paths.outline import PathOutline, outline
+from ilp.paths.solution import IlpSolution, PathStep
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 from wcet.analysis.result import EntryResult
-from wcet.reports.shared_text import SharedCall, shared_calls
+from wcet.reports.summary_text import SummarisedCall, summarised_calls
 
 __all__ = [
     "HEAT",
@@ -58,7 +59,7 @@ class FunctionLoad:
 
 @dataclass(frozen=True, slots=True)
 class CountedPath:
-    """A worst path with its counts: that of an entry, or the one inside a shared function.
+    """A worst path with its counts: of an entry, or inside a summarised function.
 
     The second has a ``call``: its cycles are those of one call, and the path of the entry has them
     on the edge over the call.
@@ -67,47 +68,47 @@ class CountedPath:
     graph: Supergraph
     costs: Costs
     bounds: tuple[LoopBound, ...]
-    solution: Solution
+    solution: IlpSolution
     steps: tuple[PathStep, ...]
-    call: SharedCall | None
+    call: SummarisedCall | None
 
-    def outline(self) -> Outline:
+    def outline(self) -> PathOutline:
         """Calls and loops inside each other."""
         return outline(self.graph, self.costs, self.solution, self.steps)
 
-    def rounds(self, bound: LoopBound) -> int | None:
-        """As ``EntryResult.rounds``."""
+    def iterations(self, bound: LoopBound) -> int | None:
+        """As ``EntryResult.iterations``."""
         if bound.bound is None:
             return None
         return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
 
-    def loads(self, whole: Outline) -> dict[int, FunctionLoad]:
+    def loads(self, whole: PathOutline) -> dict[int, FunctionLoad]:
         """By address of the function; ``whole`` is the outline."""
         graph = self.graph
         found: dict[int, FunctionLoad] = {}
-        for _, part in whole.walk():
-            for node, executions, cycles in part.blocks:
+        for _, section in whole.walk():
+            for node, executions, cycles in section.blocks:
                 blocks = found.setdefault(function_of(graph, node), FunctionLoad()).blocks
                 addr = graph.nodes[node].block.addr
                 before = blocks.get(addr, (0, 0))
                 blocks[addr] = before[0] + executions, before[1] + cycles
         for number, source, target in within_functions(graph):
             if count := self.solution.edges[number]:
-                ends = graph.nodes[source].block.addr, graph.nodes[target].block.addr
+                exits = graph.nodes[source].block.addr, graph.nodes[target].block.addr
                 edges = found[function_of(graph, source)].edges
-                edges[ends] = edges.get(ends, 0) + count
+                edges[exits] = edges.get(exits, 0) + count
         for loop, bound in zip(graph.loops, self.bounds, strict=True):
-            rounds = self.rounds(bound)
-            if rounds is not None:
+            iterations = self.iterations(bound)
+            if iterations is not None:
                 function = found.setdefault(function_of(graph, loop.header), FunctionLoad())
                 header = graph.nodes[loop.header].block.addr
-                low, high = function.loops.get(header, (rounds, rounds))
-                function.loops[header] = min(low, rounds), max(high, rounds)
+                low, high = function.loops.get(header, (iterations, iterations))
+                function.loops[header] = min(low, iterations), max(high, iterations)
         return found
 
 
 def counted_paths(entry: EntryResult) -> Iterator[CountedPath]:
-    """The worst path of an entry, then those inside shared functions that matter on it.
+    """The worst path of an entry, then the relevant paths inside summarised functions.
 
     There is none if the solver knows no counts.
     """
@@ -116,7 +117,7 @@ def counted_paths(entry: EntryResult) -> Iterator[CountedPath]:
     yield CountedPath(
         entry.graph, entry.costs, entry.bounds, entry.solution, entry.path.steps, None
     )
-    for call in shared_calls(entry):
+    for call in summarised_calls(entry):
         paths = call.function.paths
         yield CountedPath(paths.graph, paths.costs, paths.bounds, call.function.solution, (), call)
 

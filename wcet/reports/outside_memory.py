@@ -1,18 +1,18 @@
-"""Warnings: code and data outside of the platform's memory, what that costs, and the cure."""
+"""Warnings: code and data outside of the platform's memory, their cost, and the cure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.printable import printable
-from wcet.analysis.result import EntryResult, Result
+from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.platforms.outside import OutsideMap, outside_map
 
 __all__ = ["outside_warnings"]
 
 
-def outside_warnings(result: Result) -> Iterator[str]:
+def outside_warnings(result: AnalysisResult) -> Iterator[str]:
     """A sentence for each range of pages, with the line to write where it is cached RAM."""
     memory = result.platform.hierarchy.memory
     for found in outside_map(result.image, memory):
@@ -26,7 +26,7 @@ def outside_warnings(result: Result) -> Iterator[str]:
         )
 
 
-def _share(result: Result, found: OutsideMap) -> str:
+def _share(result: AnalysisResult, found: OutsideMap) -> str:
     """What instruction misses there take of the entry that they take most of; "" if none does."""
     shares = [(_fetches(entry, found), entry) for entry in result.entries.values()]
     cycles, entry = max(shares, key=lambda share: share[0], default=(0, None))
@@ -47,6 +47,6 @@ def _fetches(entry: EntryResult, found: OutsideMap) -> int:
     inside = [found.holds(node.block.addr) for node in graph.nodes]
     nodes = zip(inside, counts.nodes, costs.nodes, strict=True)
     edges = zip(graph.edges, counts.edges, costs.edges, strict=True)
-    return sum(count * cost[Cause.FETCH_MISS] for here, count, cost in nodes if here) + sum(
-        count * cost[Cause.FETCH_MISS] for edge, count, cost in edges if inside[edge.src]
+    return sum(count * cost[CostCause.FETCH_MISS] for here, count, cost in nodes if here) + sum(
+        count * cost[CostCause.FETCH_MISS] for edge, count, cost in edges if inside[edge.src]
     )

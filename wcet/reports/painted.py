@@ -1,4 +1,4 @@
-"""A drawn function with what a worst path does in it: colours, cycles, and a legend."""
+"""A drawn function with its share of a worst path: colours, cycles, and a legend."""
 
 from __future__ import annotations
 

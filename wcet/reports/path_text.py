@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ilp.paths.outline import Outline
+from ilp.paths.outline import PathOutline
 from loopbounds.proof.bound import NamedCount
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.inlining.supergraph import Supergraph
 from quoll.input_files import Unreadable, read_input
-from wcet.analysis.result import EntryResult, Result
-from wcet.reports.text import CAUSES, Style, line_of
+from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.reports.result_text import CAUSES, TextStyle, line_of
 
-__all__ = ["Folding", "SourceUse", "collapsed", "source_listing", "source_use", "tree"]
+__all__ = ["SourceUse", "TreeFolding", "collapsed", "source_listing", "source_use", "tree"]
 
 LARGEST_SOURCE = 16 << 20  # bytes of a source file
 AROUND = 2  # source lines shown before and after those that are executed
@@ -22,15 +22,19 @@ SHARE_SHOWN = 0.15  # a cause is named beside a row if it takes more than this
 
 
 @dataclass(frozen=True, slots=True)
-class Folding:
-    """What of a tree is left out: parts below a share of the whole, and below a depth."""
+class TreeFolding:
+    """The folding of a tree: subtrees below a share of the whole, or below a depth."""
 
     least: float  # share of the whole path, 0 to 1
     depth: int | None
 
 
 def tree(
-    result: Result, entry: EntryResult, whole: Outline, folding: Folding, style: Style
+    result: AnalysisResult,
+    entry: EntryResult,
+    whole: PathOutline,
+    folding: TreeFolding,
+    style: TextStyle,
 ) -> Iterator[str]:
     """One row per call and loop, in the order of the path; what is folded is summed up."""
     yield style.dim(f"{'cycles':>12}{'share':>7}{'own':>11}{'count':>9}  call or loop")
@@ -40,36 +44,45 @@ def tree(
         yield row(result, entry, whole, at, lead, style)
         deep = folding.depth is not None and depth >= folding.depth
         shown = [
-            part for part in at.parts if not deep and part.cycles >= folding.least * whole.cycles
+            section
+            for section in at.children
+            if not deep and section.cycles >= folding.least * whole.cycles
         ]
-        rest = sum(part.cycles for part in at.parts) - sum(part.cycles for part in shown)
-        hidden = len(at.parts) - len(shown)
+        rest = sum(section.cycles for section in at.children) - sum(
+            section.cycles for section in shown
+        )
+        hidden = len(at.children) - len(shown)
         if hidden:
             corner = "├─ " if shown else "└─ "
             more = f"{below}{corner}… {hidden} folded"
             yield style.dim(f"{rest:>12,}{rest / whole.cycles:>7.1%}{'':>20}  {more}")
         last = shown[-1] if shown else None
         pending += [
-            (part, below + ("└─ " if part is last else "├─ "),
-             below + ("   " if part is last else "│  "), depth + 1)
-            for part in reversed(shown)
+            (section, below + ("└─ " if section is last else "├─ "),
+             below + ("   " if section is last else "│  "), depth + 1)
+            for section in reversed(shown)
         ]  # fmt: skip
 
 
 def row(
-    result: Result, entry: EntryResult, whole: Outline, at: Outline, lead: str, style: Style
+    result: AnalysisResult,
+    entry: EntryResult,
+    whole: PathOutline,
+    at: PathOutline,
+    lead: str,
+    style: TextStyle,
 ) -> str:
     """Cycles, share, cycles without the parts inside, count, and what it is."""
     if at.stretch.loop is None:
         count, text = f"{at.entries:,}", call_text(result, entry, at)
     else:
         count, text = (
-            f"{at.rounds:,}",
+            f"{at.iterations:,}",
             f"{loop_name(result, entry.graph, at)}{loop_text(entry, at)}",
         )
     causes = [
         f"{CAUSES[c]} {at.total[c] / at.cycles:.0%}"
-        for c in sorted(Cause, key=lambda c: -at.total[c])
+        for c in sorted(CostCause, key=lambda c: -at.total[c])
         if at.cycles and at.total[c] > SHARE_SHOWN * at.cycles
     ]
     return (
@@ -78,14 +91,14 @@ def row(
     )
 
 
-def call_text(result: Result, entry: EntryResult, at: Outline) -> str:
+def call_text(result: AnalysisResult, entry: EntryResult, at: PathOutline) -> str:
     """A function, and the line it is called from."""
     context = entry.graph.contexts[at.stretch.context]
     site = "" if context.call_site is None else f"  from {line_of(result, context.call_site)}"
     return f"{result.function(context.function)}{site}"
 
 
-def loop_name(result: Result, graph: Supergraph, at: Outline) -> str:
+def loop_name(result: AnalysisResult, graph: Supergraph, at: PathOutline) -> str:
     """``loop cspace.c:26``."""
     assert at.stretch.loop is not None
     header = graph.loops[at.stretch.loop].header
@@ -93,7 +106,7 @@ def loop_name(result: Result, graph: Supergraph, at: Outline) -> str:
     return f"loop {line_of(result, graph.nodes[header].block.addr)}{later}"
 
 
-def loop_text(entry: EntryResult, at: Outline) -> str:
+def loop_text(entry: EntryResult, at: PathOutline) -> str:
     """How often a loop is entered, and its bound per entry."""
     assert at.stretch.loop is not None
     bound = entry.bounds[at.stretch.loop]
@@ -102,18 +115,18 @@ def loop_text(entry: EntryResult, at: Outline) -> str:
     return f", entered {times}, at most {limit} each"
 
 
-def collapsed(result: Result, entry: EntryResult, whole: Outline) -> Iterator[str]:
+def collapsed(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -> Iterator[str]:
     """``caller;callee;loop file.c:1;cause cycles``: what flame-graph viewers read."""
     for around, at in whole.walk():
         names = [
             (
-                result.function(entry.graph.contexts[part.stretch.context].function)
-                if part.stretch.loop is None
-                else loop_name(result, entry.graph, part)
+                result.function(entry.graph.contexts[section.stretch.context].function)
+                if section.stretch.loop is None
+                else loop_name(result, entry.graph, section)
             ).replace(";", ":")
-            for part in (*around, at)
+            for section in (*around, at)
         ]
-        for cause in Cause:
+        for cause in CostCause:
             if at.own[cause]:
                 yield f"{';'.join(names)};[{CAUSES[cause]}] {at.own[cause]}"
 
@@ -135,15 +148,15 @@ class _File:
         return sum(use.cycles for use in self.lines.values())
 
 
-def source_use(result: Result, entry: EntryResult, whole: Outline) -> dict[str, _File]:
+def source_use(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -> dict[str, _File]:
     """Uses by path and line; the cycles of a block are shared among its instructions.
 
     Code without a line is under the path ``?``, by address.
     """
     files: dict[str, _File] = {}
     runs: dict[tuple[str, int, int], int] = {}
-    for _, part in whole.walk():
-        for node, executions, cycles in part.blocks:
+    for _, section in whole.walk():
+        for node, executions, cycles in section.blocks:
             insns = entry.graph.nodes[node].block.insns
             for position, insn in enumerate(insns):
                 line = result.image.line(insn.addr)
@@ -162,7 +175,7 @@ def source_use(result: Result, entry: EntryResult, whole: Outline) -> dict[str, 
 
 
 def source_listing(
-    result: Result, entry: EntryResult, whole: Outline, folder: Path, style: Style
+    result: AnalysisResult, entry: EntryResult, whole: PathOutline, folder: Path, style: TextStyle
 ) -> Iterator[str]:
     """The source lines on the path with executions and cycles, files that cost most first.
 
@@ -199,7 +212,7 @@ def source_listing(
                 )
 
 
-def without_lines(result: Result, whole: Outline, file: _File) -> Iterator[str]:
+def without_lines(result: AnalysisResult, whole: PathOutline, file: _File) -> Iterator[str]:
     """Code that the line table does not cover, by instruction."""
     for addr, use in sorted(file.lines.items()):
         yield (

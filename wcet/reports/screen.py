@@ -1,6 +1,6 @@
 """A report on a terminal: lines as long as it is wide, and at first as many as it is high.
 
-What is no terminal gets all of it, as it is: a file must not depend on a window.
+Anything but a terminal gets the full text: a file must not depend on a window.
 """
 
 from __future__ import annotations
@@ -11,9 +11,16 @@ from dataclasses import dataclass
 
 from ilp.paths.tree import fold
 from quoll.fitting import fitted
-from wcet.analysis.result import Result
+from wcet.analysis.result import AnalysisResult
 from wcet.reports.legend import LEGEND, legend
-from wcet.reports.text import Style, call_tree, fitting_table, functions, heading, latency
+from wcet.reports.result_text import (
+    TextStyle,
+    call_tree,
+    fitting_table,
+    functions,
+    heading,
+    latency,
+)
 
 __all__ = ["Screen", "to_screen"]
 
@@ -35,7 +42,7 @@ class Screen:
         return cls(*shutil.get_terminal_size()) if sys.stdout.isatty() else None
 
 
-def to_screen(result: Result, style: Style, screen: Screen) -> str:
+def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
     """Bounds, latency, assumptions, and as much of the worst entry's path as there is room for."""
     lines = [
         *heading(result, style).splitlines(), "", *fitting_table(result, style, screen.columns),

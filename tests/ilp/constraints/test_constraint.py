@@ -14,13 +14,13 @@ from ilp.constraints.constraint import (
     unused_constraints,
 )
 from loopbounds.proof.bound import LoopBound
-from quoll.arm.insn import Cond, Flow
+from quoll.arm.insn import Condition, ControlFlow
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import AtMost, Facts, Linear, Require, Source, parse
-from quoll.facts.applied import Removed
+from quoll.facts import AtMostFact, Facts, FactSource, LinearFact, RequireFact, parse
+from quoll.facts.applied import RemovedEdge
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
@@ -29,7 +29,7 @@ from tests.testing.ilp.programs import insn, locate_among
 from tests.testing.quoll.building import build
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
-SOMEWHERE = Source("my.facts", 1, "")
+SOMEWHERE = FactSource("my.facts", 1, "")
 
 # f (0x2000: nodes 1, 2; 0x2020 in node 2 and 5) is called from 0x1000 and from g (0x3000)
 GRAPH = draw(
@@ -111,15 +111,15 @@ def with_insns(*insns) -> Supergraph:  # type: ignore[no-untyped-def]
 
 
 def test_a_conditional_instruction_is_refused_unless_it_is_the_branch() -> None:
-    moveq = insn(0x2004, cond=Cond.EQ)
-    graph = with_insns(insn(0x2000), moveq, insn(0x2008, Flow.JUMP, Cond.NE))
+    moveq = insn(0x2004, cond=Condition.EQ)
+    graph = with_insns(insn(0x2000), moveq, insn(0x2008, ControlFlow.JUMP, Condition.NE))
     for place in ("0x2000", "0x2008"):
         assert resolved(f"{place} never executes", graph)[0].a == {1, 5}
     with pytest.raises(FactsError, match=r"0x2004, a conditional instruction \(op\)"):
         resolved("0x2004 never executes", graph)
     with pytest.raises(FactsError, match="a branch leads to"):
         resolved("y.c:1 never executes", graph, {"y.c:1": (0x2000, 0x2004)})
-    calls = with_insns(insn(0x2000, Flow.CALL, Cond.EQ))
+    calls = with_insns(insn(0x2000, ControlFlow.CALL, Condition.EQ))
     with pytest.raises(FactsError, match="a conditional instruction"):
         resolved("0x2000 never executes", calls)
 
@@ -170,22 +170,22 @@ def test_places_of_a_real_binary() -> None:
 @pytest.mark.parametrize(
     ("fact", "function", "holds"),
     [
-        (AtMost(SOMEWHERE, "a", 1, None), None, True),
-        (Require(SOMEWHERE, "a"), None, False),
-        (Linear(SOMEWHERE, ((1, "a"), (2, "b")), "<=", 3), None, True),
-        (Linear(SOMEWHERE, ((1, "a"), (-2, "b")), "<=", 3), None, False),
-        (Linear(SOMEWHERE, ((1, "a"),), ">=", 1), None, False),
-        (Linear(SOMEWHERE, ((-1, "a"),), ">=", -1), None, True),
-        (Linear(SOMEWHERE, ((1, "a"),), "=", 1), None, False),
-        (Linear(SOMEWHERE, ((1, "a"),), ">=", 1, "f"), 0x1000, True),
+        (AtMostFact(SOMEWHERE, "a", 1, None), None, True),
+        (RequireFact(SOMEWHERE, "a"), None, False),
+        (LinearFact(SOMEWHERE, ((1, "a"), (2, "b")), "<=", 3), None, True),
+        (LinearFact(SOMEWHERE, ((1, "a"), (-2, "b")), "<=", 3), None, False),
+        (LinearFact(SOMEWHERE, ((1, "a"),), ">=", 1), None, False),
+        (LinearFact(SOMEWHERE, ((-1, "a"),), ">=", -1), None, True),
+        (LinearFact(SOMEWHERE, ((1, "a"),), "=", 1), None, False),
+        (LinearFact(SOMEWHERE, ((1, "a"),), ">=", 1, "f"), 0x1000, True),
     ],
 )
 def test_what_holds_of_a_path_may_not_hold_of_its_parts(
-    fact: AtMost | Require | Linear, function: int | None, holds: bool
+    fact: AtMostFact | RequireFact | LinearFact, function: int | None, holds: bool
 ) -> None:
     """Paths that start or end at a preemption point, and single invocations, are parts."""
     constraint = Constraint(fact, frozenset({1}), frozenset(), function, None)
-    assert constraint.holds_in_parts is holds
+    assert constraint.holds_in_subpaths is holds
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_count_is_implied_by_proved_loop_bounds_only(
     (constraint,) = resolved(f"0x1020 executes at most {most} times", loop)
     bound = LoopBound(0, 5, None, method, None, None, 0.0)
     assert is_implied(constraint, loop, [bound]) == implied
-    removed = replace(loop.guidance, removed=(Removed(None, None, Assumption("ignore x")),))
+    removed = replace(loop.guidance, removed=(RemovedEdge(None, None, Assumption("ignore x")),))
     assert not is_implied(constraint, replace(loop, guidance=removed), [bound])
 
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from ilp.paths.outline import Stretch, outline
+from ilp.paths.outline import PathSection, outline
 from ilp.paths.solution import PathStep
 from ilp.worst_case import worst_case
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.drawn import C, R, bounded, costs, draw
@@ -31,7 +31,7 @@ def test_loops_and_calls_inside_each_other() -> None:
     bounds = bounded(CALLED, *(3 if loop.header == 1 else 4 for loop in CALLED.loops))
     answer = worst_case(CALLED, cycles, bounds, solver=InProcess())
     whole = outline(CALLED, cycles, answer.solution, answer.path.steps)
-    parts = [(p.stretch.context, p.stretch.loop is None, p.entries, p.rounds, p.cycles)
+    parts = [(p.stretch.context, p.stretch.loop is None, p.entries, p.iterations, p.cycles)
              for _, p in whole.walk()]  # fmt: skip
     assert parts == [
         (0, True, 1, 0, 1 + 3 * 10 + 2 * (100 + 4 * 1000 + 10_000) + 7),
@@ -42,27 +42,27 @@ def test_loops_and_calls_inside_each_other() -> None:
     assert [len(around) for around, _ in whole.walk()] == [0, 1, 2, 3]
 
 
-def walked(case: Case, steps: tuple[PathStep, ...]) -> dict[Stretch, tuple[int, int, int]]:
+def walked(case: Case, steps: tuple[PathStep, ...]) -> dict[PathSection, tuple[int, int, int]]:
     """Entries, rounds and own cycles of each stretch, step by step."""
     graph = case.graph
-    entries: Counter[Stretch] = Counter()
-    rounds: Counter[Stretch] = Counter()
-    own: Counter[Stretch] = Counter()
+    entries: Counter[PathSection] = Counter()
+    rounds: Counter[PathSection] = Counter()
+    own: Counter[PathSection] = Counter()
     came: int | None = None
     for step in steps:
         context = graph.nodes[step.node].context
-        call = Stretch(context, None)
+        call = PathSection(context, None)
         if came is None:
-            entries.update(Stretch(c, None) for c in ancestors(case, context))
+            entries.update(PathSection(c, None) for c in ancestors(case, context))
         elif graph.edges[came].kind is EdgeKind.CALL:
             entries[call] += 1
         around = [loop for loop in graph.loops if step.node in loop.nodes]
         for loop in around:
-            at = Stretch(graph.nodes[loop.header].context, loop.index)
+            at = PathSection(graph.nodes[loop.header].context, loop.index)
             entries[at] += came is None or came in loop.entries
             rounds[at] += step.node == loop.header
         inner = [loop for loop in around if graph.nodes[loop.header].context == context]
-        here = Stretch(context, inner[-1].index) if inner else call
+        here = PathSection(context, inner[-1].index) if inner else call
         own[here] += case.costs.node_cycles(step.node)
         own[here] += 0 if step.edge is None else case.costs.edge_cycles(step.edge)
         own[here] += sum(case.costs.start) if came is None else 0
@@ -90,12 +90,12 @@ def test_the_counts_say_what_a_walk_says() -> None:
         except (ControlFlowError, InfeasibleError):
             continue
         whole = outline(case.graph, case.costs, answer.solution, answer.path.steps)
-        said = {p.stretch: (p.entries, p.rounds, sum(p.own)) for _, p in whole.walk()}
+        said = {p.stretch: (p.entries, p.iterations, sum(p.own)) for _, p in whole.walk()}
         assert said == walked(case, answer.path.steps), seed
         assert whole.cycles == answer.solution.cycles
         for _, part in whole.walk():
             assert part.total == tuple(
-                part.own[c] + sum(inner.total[c] for inner in part.parts) for c in Cause
+                part.own[c] + sum(inner.total[c] for inner in part.children) for c in CostCause
             )
             assert sum(c for _, _, c in part.blocks) == sum(part.own)
         compared += 1

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from ilp.paths.check import path_cycles
+from ilp.paths.path_check import path_cycles
 from ilp.paths.tree import CallTree, fold
 from ilp.worst_case import worst_case
-from pipeline.costs import Cause, Costs
+from pipeline.costs import CostCause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.drawn import bounded, costs, draw
@@ -29,7 +29,7 @@ def test_a_loop_of_calls_by_hand() -> None:
     )
     plain = costs(graph, {1: 2, 2: 10})
     branch = tuple(
-        tuple(3 if (e, cause) == (3, Cause.BRANCH) else 0 for cause in Cause)
+        tuple(3 if (e, cause) == (3, CostCause.BRANCH) else 0 for cause in CostCause)
         for e in range(len(graph.edges))
     )
     charged = Costs(plain.nodes, branch)
@@ -38,10 +38,10 @@ def test_a_loop_of_calls_by_hand() -> None:
     assert (tree.cycles, tree.invocations, tree.function) == (4 * 2 + 3 * 10 + 3 * 3, 1, 0x1000)
     (callee,) = tree.callees
     assert (callee.cycles, callee.invocations, callee.call_site) == (30, 3, 0x10)
-    own = {Cause(number): cycles for number, cycles in enumerate(tree.own) if cycles}
-    assert own == {Cause.ISSUE: 8, Cause.BRANCH: 9}
+    own = {CostCause(number): cycles for number, cycles in enumerate(tree.own) if cycles}
+    assert own == {CostCause.ISSUE: 8, CostCause.BRANCH: 9}
     block = tree.blocks[1]
-    assert (block.addr, block.executions, block.cycles[Cause.ISSUE]) == (0x1010, 4, 8)
+    assert (block.addr, block.executions, block.cycles[CostCause.ISSUE]) == (0x1010, 4, 8)
     assert sum(block.cycles) == 8
 
 

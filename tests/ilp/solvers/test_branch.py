@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilp.solvers.answer import Answer, Basis, Solver, Status
 from ilp.solvers.branch import (
     INTEGRAL,
-    Search,
+    SearchResult,
     at_stake,
     branch_and_bound,
     elastic_program,
@@ -19,12 +18,13 @@ from ilp.solvers.branch import (
 )
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
+from ilp.solvers.solver_result import SimplexBasis, Solver, SolverResult, SolverStatus
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 
 
-def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
+def searched(model: IntegerProgram, solver: Solver, most: int = 1000) -> SearchResult | None:
     root = solver.solve(model, relaxed=True, seconds=None)
     return branch_and_bound(model, root, solver, most, None)
 
@@ -32,7 +32,7 @@ def searched(model: Model, solver: Solver, most: int = 1000) -> Search | None:
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=300)
 @given(models(5))
-def test_the_search_finds_the_maximum(model: Model) -> None:
+def test_the_search_finds_the_maximum(model: IntegerProgram) -> None:
     best = brute_force(model)
     search = searched(model, InProcess())
     if search is None:
@@ -47,15 +47,20 @@ class Liar:
     """Answers of a real solver, some of them replaced by nonsense."""
 
     name = "Liar"
-    asked_first = True
+    preferred = True
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
         self.lies = 0
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
         honest = InProcess().solve(model, relaxed=relaxed, seconds=seconds)
         if self.rng.random() < 0.6:
             return honest
@@ -64,18 +69,18 @@ class Liar:
         values = tuple(self.rng.choice((0.0, 0.5, 1.0, 2.7)) for _ in model.names)
         duals = tuple(self.rng.uniform(-5, 5) for _ in model.rows)
         if kind == 0:
-            return Answer(Status.INFEASIBLE, None, None, None)
+            return SolverResult(SolverStatus.INFEASIBLE, None, None, None)
         if kind == 1:
-            return Answer(Status.OPTIMAL, values, 0.0, honest.duals)
+            return SolverResult(SolverStatus.OPTIMAL, values, 0.0, honest.duals)
         if kind == 2:
-            return Answer(Status.OPTIMAL, honest.values, -1e9, duals)
-        return Answer(Status.STOPPED, None, None, None)
+            return SolverResult(SolverStatus.OPTIMAL, honest.values, -1e9, duals)
+        return SolverResult(SolverStatus.STOPPED, None, None, None)
 
 
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models(5), st.integers(0, 1000))
-def test_no_lie_of_a_solver_makes_a_bound_too_low(model: Model, seed: int) -> None:
+def test_no_lie_of_a_solver_makes_a_bound_too_low(model: IntegerProgram, seed: int) -> None:
     best = brute_force(model)
     search = searched(model, Liar(seed), 60)
     if search is None or best is None:
@@ -87,8 +92,8 @@ def test_no_lie_of_a_solver_makes_a_bound_too_low(model: Model, seed: int) -> No
 
 def test_a_count_beyond_its_limit_does_not_raise_it() -> None:
     """A wrong solver's; branching at it keeps the limit in both subproblems."""
-    model = Model(("x",), (0,), (1,), 0, ())
-    root = Answer(Status.OPTIMAL, (2.7,), 3.0, ())
+    model = IntegerProgram(("x",), (0,), (1,), 0, ())
+    root = SolverResult(SolverStatus.OPTIMAL, (2.7,), 3.0, ())
     search = branch_and_bound(model, root, Highs(), 10, None)
     assert search is not None
     assert (search.bound, search.values) == (0, (0,))
@@ -103,8 +108,8 @@ def test_what_costs_most_is_decided_first() -> None:
 
 @pytest.mark.slow("many random integer programs")
 def test_the_liar_does_lie() -> None:
-    row = Row("r", "o", ((0, 2), (1, 2), (2, 2)), False, 3)
-    model = Model(("x", "y", "z"), (1, 1, 1), (3, 4, 5), 0, (row,))
+    row = LinearRow("r", "o", ((0, 2), (1, 2), (2, 2)), False, 3)
+    model = IntegerProgram(("x", "y", "z"), (1, 1, 1), (3, 4, 5), 0, (row,))
     liars = [Liar(seed) for seed in range(50)]
     bounds = {s.bound for s in (searched(model, liar, 60) for liar in liars) if s is not None}
     assert sum(liar.lies for liar in liars) > 50
@@ -116,10 +121,12 @@ def test_the_liar_does_lie() -> None:
 @pytest.mark.parametrize("solver", [Cbc(), Highs()], ids=["cbc", "highs"])
 def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
     rows = tuple(
-        Row(f"r{i}", "o", tuple((j, 7 + (i * j) % 5) for j in range(12)), False, 40)
+        LinearRow(f"r{i}", "o", tuple((j, 7 + (i * j) % 5) for j in range(12)), False, 40)
         for i in range(4)
     )
-    model = Model(tuple(f"x{j}" for j in range(12)), (1,) * 12, tuple(range(9, 21)), 0, rows)
+    model = IntegerProgram(
+        tuple(f"x{j}" for j in range(12)), (1,) * 12, tuple(range(9, 21)), 0, rows
+    )
     best = brute_force(model)
     assert best is not None
     searches = [searched(model, solver, most) for most in (1, 3, 9, 400)]
@@ -133,18 +140,18 @@ def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=100)
 @given(models(3))
-def test_the_elastic_program_measures_violation(model: Model) -> None:
+def test_the_elastic_program_measures_violation(model: IntegerProgram) -> None:
     elastic = elastic_program(model)
     answer = Highs().solve(elastic, relaxed=True, seconds=None)
-    assert answer.status is Status.OPTIMAL
+    assert answer.status is SolverStatus.OPTIMAL
     relaxed = Highs().solve(model, relaxed=True, seconds=None)
     assert answer.bound is not None
-    assert (answer.bound < -1e-7) == (relaxed.status is Status.INFEASIBLE)
+    assert (answer.bound < -1e-7) == (relaxed.status is SolverStatus.INFEASIBLE)
 
 
 def test_values_are_taken_only_if_exact() -> None:
-    row = Row("r", "o", ((0, 1),), False, 1)
-    model = Model(("x",), (3,), (1,), 0, (row,))
+    row = LinearRow("r", "o", ((0, 1),), False, 1)
+    model = IntegerProgram(("x",), (3,), (1,), 0, (row,))
     for value, expected in (
         (1.0, (1,)),
         (1.0 + 1e-7, (1,)),
@@ -152,7 +159,9 @@ def test_values_are_taken_only_if_exact() -> None:
         (2.0, None),
         (-1.0, None),
     ):
-        answer = Answer(Status.OPTIMAL, (value,), None, None)
+        answer = SolverResult(SolverStatus.OPTIMAL, (value,), None, None)
         assert exact_values(model, answer) == expected
-    assert exact_values(model, Answer(Status.OPTIMAL, (float("nan"),), None, None)) is None
-    assert exact_values(model, Answer(Status.STOPPED, None, None, None)) is None
+    assert (
+        exact_values(model, SolverResult(SolverStatus.OPTIMAL, (float("nan"),), None, None)) is None
+    )
+    assert exact_values(model, SolverResult(SolverStatus.STOPPED, None, None, None)) is None

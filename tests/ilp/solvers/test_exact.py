@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilp.solvers.answer import Basis, Status
 from ilp.solvers.branch import proved_empty
 from ilp.solvers.certificate import certified_bound
-from ilp.solvers.exact import Exact
+from ilp.solvers.exact import ExactSimplex
 from ilp.solvers.highs import Highs
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import maximise
+from ilp.solvers.solver_result import SimplexBasis, SolverStatus
 from quoll.errors import InfeasibleError
-from quoll.facts import Source
+from quoll.facts import FactSource
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 
@@ -24,7 +24,7 @@ LARGE = st.integers(0, 80).map(lambda power: 2**power) | st.integers(0, 25).map(
 
 
 @st.composite
-def large_models(draw: st.DrawFn) -> Model:
+def large_models(draw: st.DrawFn) -> IntegerProgram:
     """Small programs whose figures are of any size, side by side with those that are not."""
     size = draw(st.integers(1, 3))
     reach = draw(st.lists(LARGE, min_size=size, max_size=size))  # of one step of each variable
@@ -36,25 +36,25 @@ def large_models(draw: st.DrawFn) -> Model:
             (a, draw(st.integers(-2, 2))) for a in figures
         ))  # fmt: skip
         rhs = draw(st.integers(-3, 12)) * whole * draw(st.sampled_from(reach))
-        fact = Source("f", i, "") if draw(st.booleans()) else None
+        fact = FactSource("f", i, "") if draw(st.booleans()) else None
         kept = tuple((j, a) for j, a in terms if a)
-        rows.append(Row(f"r{i}", "o", kept, False, rhs + draw(st.integers(-2, 2)), fact))
+        rows.append(LinearRow(f"r{i}", "o", kept, False, rhs + draw(st.integers(-2, 2)), fact))
     costs = draw(st.lists(st.integers(-3, 20), min_size=size, max_size=size))
     objective = tuple(c * draw(LARGE) + draw(st.integers(-2, 2)) for c in costs)
     upper = tuple(draw(st.lists(st.integers(0, 4), min_size=size, max_size=size)))
-    return Model(tuple(f"x{j}" for j in range(size)), upper, objective, 3, tuple(rows))
+    return IntegerProgram(tuple(f"x{j}" for j in range(size)), upper, objective, 3, tuple(rows))
 
 
 @settings(max_examples=300)
 @given(large_models())
-def test_the_maximum_with_figures_of_any_size(model: Model) -> None:
+def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
     """The judge tries every point."""
     best = brute_force(model)
     if best is None:
         with pytest.raises(InfeasibleError):
-            maximise(model, Exact())
+            maximise(model, ExactSimplex())
         return
-    proof = maximise(model, Exact())
+    proof = maximise(model, ExactSimplex())
     assert (proof.bound, proof.attained) == (best, True)
     assert proof.values is not None
     assert model.violations(proof.values) == ()
@@ -64,23 +64,23 @@ def test_the_maximum_with_figures_of_any_size(model: Model) -> None:
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=60)
 @given(large_models())
-def test_the_default_chain_has_it_too(model: Model) -> None:
+def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
     best = brute_force(model)
     if best is None:
         with pytest.raises(InfeasibleError):
-            maximise(model, Highs(asked_first=False))
+            maximise(model, Highs(preferred=False))
         return
-    assert maximise(model, Highs(asked_first=False)).bound == best
+    assert maximise(model, Highs(preferred=False)).bound == best
 
 
 @settings(max_examples=300)
 @given(models(5))
-def test_relaxations_are_those_of_highs(model: Model) -> None:
-    exact = Exact().solve(model, relaxed=True, seconds=None)
+def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
+    exact = ExactSimplex().solve(model, relaxed=True, seconds=None)
     other = InProcess().solve(model, relaxed=True, seconds=None)
     assert exact.status is other.status
-    if exact.status is Status.INFEASIBLE:
-        assert proved_empty(model, Exact(), None)
+    if exact.status is SolverStatus.INFEASIBLE:
+        assert proved_empty(model, ExactSimplex(), None)
         return
     assert exact.values is not None
     assert exact.duals is not None
@@ -94,11 +94,13 @@ def test_relaxations_are_those_of_highs(model: Model) -> None:
 
 @settings(max_examples=200)
 @given(models(5), st.data())
-def test_any_start_has_the_same_maximum(model: Model, data: st.DataObject) -> None:
+def test_any_start_has_the_same_maximum(model: IntegerProgram, data: st.DataObject) -> None:
     variables = data.draw(st.frozensets(st.integers(0, len(model.names) + 1)))
     rows = data.draw(st.frozensets(st.integers(0, len(model.rows) + 1)))
-    cold = Exact().solve(model, relaxed=True, seconds=None)
-    warm = Exact().solve(model, relaxed=True, seconds=None, start=Basis(variables, rows))
+    cold = ExactSimplex().solve(model, relaxed=True, seconds=None)
+    warm = ExactSimplex().solve(
+        model, relaxed=True, seconds=None, start=SimplexBasis(variables, rows)
+    )
     assert warm.status is cold.status
     if cold.values is not None and warm.values is not None:
         gains = [
@@ -115,8 +117,11 @@ def test_equal_steps_do_not_go_on_for_ever() -> None:
     for i in range(size):
         line = tuple((i * size + j, 1) for j in range(size))
         column = tuple((j * size + i, 1) for j in range(size))
-        rows += [Row(f"in{i}", "o", line, True, 1), Row(f"out{i}", "o", column, True, 1)]
+        rows += [
+            LinearRow(f"in{i}", "o", line, True, 1),
+            LinearRow(f"out{i}", "o", column, True, 1),
+        ]
     costs = tuple((3 * i + 5 * i * j) % 7 for i in range(size) for j in range(size))
     names = tuple(f"x{n}" for n in range(size * size))
-    model = Model(names, (1,) * len(names), costs, 0, tuple(rows))
-    assert maximise(model, Exact()).bound == maximise(model, InProcess()).bound
+    model = IntegerProgram(names, (1,) * len(names), costs, 0, tuple(rows))
+    assert maximise(model, ExactSimplex()).bound == maximise(model, InProcess()).bound

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ilp.solvers import cbc, highs, highs_library
-from ilp.solvers.answer import Answer, Basis, Solver, Status
 from ilp.solvers.cbc import Cbc, bundled, upper_bound
 from ilp.solvers.certificate import certified_bound
 from ilp.solvers.highs import Highs
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.pulp_problem import PulpSolver, linear_problem, to_lp, to_mps
 from ilp.solvers.solve import maximise, rounded_up, solver_named
+from ilp.solvers.solver_result import SimplexBasis, Solver, SolverResult, SolverStatus
 from quoll.errors import InfeasibleError, SolverError, UsageError
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
@@ -28,7 +28,7 @@ from tests.testing.ilp.reading import maximum
 SOLVERS: list[Solver] = [Cbc(), Highs()]
 
 
-def check_against_brute_force(model: Model, solver: Solver) -> None:
+def check_against_brute_force(model: IntegerProgram, solver: Solver) -> None:
     best = brute_force(model)
     if best is None:
         with pytest.raises(InfeasibleError):
@@ -45,14 +45,14 @@ def check_against_brute_force(model: Model, solver: Solver) -> None:
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models())
-def test_highs_finds_the_maximum(model: Model) -> None:
+def test_highs_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, InProcess())
 
 
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=60)
 @given(models())
-def test_cbc_finds_the_maximum(model: Model) -> None:
+def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, Cbc())
 
 
@@ -60,13 +60,13 @@ def test_cbc_finds_the_maximum(model: Model) -> None:
 @pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
 @settings(max_examples=8)
 @given(model=models())
-def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: Model) -> None:
+def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: IntegerProgram) -> None:
     check_against_brute_force(model, PulpSolver(solver))
 
 
 @settings(max_examples=40)
 @given(models(8))
-def test_pulp_has_the_rows_of_the_model(model: Model) -> None:
+def test_pulp_has_the_rows_of_the_model(model: IntegerProgram) -> None:
     problem = linear_problem(model)
     columns = {x.name: x for x in problem.variables()}
     for name, most in zip(model.names, model.upper, strict=True):
@@ -82,7 +82,7 @@ def test_pulp_has_the_rows_of_the_model(model: Model) -> None:
 @pytest.mark.slow("many random integer programs")
 @settings(max_examples=400)
 @given(models(), st.data())
-def test_any_multipliers_certify_an_upper_bound(model: Model, data: st.DataObject) -> None:
+def test_any_multipliers_certify_an_upper_bound(model: IntegerProgram, data: st.DataObject) -> None:
     size = len(model.rows)
     figures = st.floats(-1e3, 1e3, allow_nan=False)
     duals = data.draw(st.lists(figures, min_size=size, max_size=size))
@@ -93,8 +93,8 @@ def test_any_multipliers_certify_an_upper_bound(model: Model, data: st.DataObjec
 
 
 def test_certificates_are_exact_beyond_64_bits() -> None:
-    row = Row("r", "o", ((0, 2**40), (1, 1)), False, 2**40 * 3)
-    model = Model(("x", "y"), (2**20, 5), (2**45, 1), 7, (row,))
+    row = LinearRow("r", "o", ((0, 2**40), (1, 1)), False, 2**40 * 3)
+    model = IntegerProgram(("x", "y"), (2**20, 5), (2**45, 1), 7, (row,))
     bound = certified_bound(model, [2.0**5])
     assert bound == 7 + 3 * 2**45
     assert certified_bound(model, (float("nan"),)) is None
@@ -102,23 +102,23 @@ def test_certificates_are_exact_beyond_64_bits() -> None:
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=["cbc", "highs"])
 def test_counts_above_eight_digits_are_exact(solver: Solver) -> None:
-    row = Row("r", "o", ((0, 3), (1, 2)), False, 1_234_567_890_123)
-    model = Model(("x", "y"), (10**9 + 7, 10**12), (4, 2), 1, (row,))
+    row = LinearRow("r", "o", ((0, 3), (1, 2)), False, 1_234_567_890_123)
+    model = IntegerProgram(("x", "y"), (10**9 + 7, 10**12), (4, 2), 1, (row,))
     proof = maximise(model, solver)
     assert proof.values == (10**9 + 7, (1_234_567_890_123 - 3 * (10**9 + 7)) // 2)
     assert proof.attained
 
 
-def knapsack(size: int) -> Model:
+def knapsack(size: int) -> IntegerProgram:
     """A program that needs a search: several dense rows over 0/1 variables."""
     rng = np.random.default_rng(7)
     rows = tuple(
-        Row(f"r{i}", "o", tuple((j, int(rng.integers(20, 99))) for j in range(size)), False,
+        LinearRow(f"r{i}", "o", tuple((j, int(rng.integers(20, 99))) for j in range(size)), False,
             size * 30)
         for i in range(12)
     )  # fmt: skip
     objective = tuple(int(rng.integers(50, 99)) for _ in range(size))
-    return Model(tuple(f"x{j}" for j in range(size)), (1,) * size, objective, 0, rows)
+    return IntegerProgram(tuple(f"x{j}" for j in range(size)), (1,) * size, objective, 0, rows)
 
 
 @pytest.mark.slow("many integer programs are solved")
@@ -144,24 +144,29 @@ class Scripted:
     """A solver that says what it is told to."""
 
     name = "Scripted 1"
-    asked_first = True
+    preferred = True
 
-    def __init__(self, relaxed: Answer, integer: Answer) -> None:
+    def __init__(self, relaxed: SolverResult, integer: SolverResult) -> None:
         self.answers = {True: relaxed, False: integer}
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
         return self.answers[relaxed]
 
 
-ROW = Row("r", "o", ((0, 2), (1, 2)), False, 5)
-PAIR = Model(("x", "y"), (9, 9), (3, 3), 100, (ROW,))
-NOTHING = Answer(Status.STOPPED, None, None, None)
+ROW = LinearRow("r", "o", ((0, 2), (1, 2)), False, 5)
+PAIR = IntegerProgram(("x", "y"), (9, 9), (3, 3), 100, (ROW,))
+NOTHING = SolverResult(SolverStatus.STOPPED, None, None, None)
 
 
-def optimal(values: list[float], bound: float | None) -> Answer:
-    return Answer(Status.OPTIMAL, tuple(values), bound, None)
+def optimal(values: list[float], bound: float | None) -> SolverResult:
+    return SolverResult(SolverStatus.OPTIMAL, tuple(values), bound, None)
 
 
 def test_a_bound_below_its_own_counts_is_an_error() -> None:
@@ -170,13 +175,18 @@ def test_a_bound_below_its_own_counts_is_an_error() -> None:
 
 
 def test_a_certificate_stands_against_a_bound_below_the_counts() -> None:
-    relaxation = Answer(Status.OPTIMAL, (1.25, 1.25), 7.5, (1.5,))
-    split = Answer(Status.STOPPED, None, None, None)
+    relaxation = SolverResult(SolverStatus.OPTIMAL, (1.25, 1.25), 7.5, (1.5,))
+    split = SolverResult(SolverStatus.STOPPED, None, None, None)
 
     class Twice(Scripted):
         def solve(
-            self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-        ) -> Answer:
+            self,
+            model: IntegerProgram,
+            *,
+            relaxed: bool,
+            seconds: float | None,
+            start: SimplexBasis | None = None,
+        ) -> SolverResult:
             return split if relaxed and len(model.rows) > 1 else self.answers[relaxed]
 
     proof = maximise(PAIR, Twice(relaxation, optimal([1, 1], 4.0)))
@@ -195,7 +205,7 @@ def test_a_bound_above_the_counts_is_reported_and_not_called_attained() -> None:
 
 def test_a_search_over_many_counts_is_not_believed_to_the_cycle() -> None:
     """A reduced cost of 1e-7 is none for a solver: of 10^9 executions it is 100 cycles."""
-    many = Model(("x", "y"), (10**9, 9), (3, 3), 100, (ROW,))
+    many = IntegerProgram(("x", "y"), (10**9, 9), (3, 3), 100, (ROW,))
     proof = maximise(many, Scripted(NOTHING, optimal([1, 1], 6.0)))
     assert (proof.bound, proof.values, proof.attained) == (206, (1, 1), False)
 
@@ -309,7 +319,7 @@ def test_a_library_that_is_missing_or_another_is_named(
 def test_a_start_that_is_none_changes_no_maximum(
     variables: tuple[int, ...], rows: tuple[int, ...]
 ) -> None:
-    start = Basis(frozenset(variables), frozenset(rows))
+    start = SimplexBasis(frozenset(variables), frozenset(rows))
     answer = InProcess().solve(PAIR, relaxed=True, seconds=None, start=start)
     assert answer.bound == 7.5
 
@@ -350,7 +360,7 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
 @settings(max_examples=40)
 @given(models())
 def test_both_text_formats_mean_the_model(
-    tmp_path_factory: pytest.TempPathFactory, model: Model
+    tmp_path_factory: pytest.TempPathFactory, model: IntegerProgram
 ) -> None:
     best = brute_force(model)
     folder = tmp_path_factory.mktemp("text")
@@ -361,8 +371,8 @@ def test_both_text_formats_mean_the_model(
 
 
 def test_lp_text_reads_like_the_equations() -> None:
-    row = Row("loop0", "loop bound 4 at 0x8010", ((0, 1), (1, -3)), False, 2)
-    text = to_lp(Model(("x0", "x1"), (4, 1), (7, 0), 5, (row,)))
+    row = LinearRow("loop0", "loop bound 4 at 0x8010", ((0, 1), (1, -3)), False, 2)
+    text = to_lp(IntegerProgram(("x0", "x1"), (4, 1), (7, 0), 5, (row,)))
     assert text.splitlines() == [
         "\\ loop0: loop bound 4 at 0x8010",
         "\\* ipet *\\",

@@ -11,30 +11,30 @@ import pytest
 from ilp.ipet import build_ipet
 from ilp.longest_path import longest_path
 from ilp.solvers import highs_library
-from ilp.solvers.answer import Answer, Proposal, Solver, Status
 from ilp.solvers.cbc import Cbc
-from ilp.solvers.exact import Exact
+from ilp.solvers.exact import ExactSimplex
 from ilp.solvers.highs import Highs
-from ilp.solvers.model import Model, Row
+from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import maximise
+from ilp.solvers.solver_result import Proposal, Solver, SolverResult, SolverStatus
 from quoll.errors import InfeasibleError, SolverError
-from quoll.facts import Source
+from quoll.facts import FactSource
 from tests.testing.ilp.programs import random_case
 
-DEFAULT = Highs(asked_first=False)
-FACT = Source("my.facts", 1, "x <= 1")
-ROW = Row("r", "o", ((0, 2), (1, 2)), False, 5)
-PAIR = Model(("x", "y"), (9, 9), (3, 3), 100, (ROW,))  # at most 106
-NOTHING = Answer(Status.STOPPED, None, None, None)
+DEFAULT = Highs(preferred=False)
+FACT = FactSource("my.facts", 1, "x <= 1")
+ROW = LinearRow("r", "o", ((0, 2), (1, 2)), False, 5)
+PAIR = IntegerProgram(("x", "y"), (9, 9), (3, 3), 100, (ROW,))  # at most 106
+NOTHING = SolverResult(SolverStatus.STOPPED, None, None, None)
 
 
-Solve = Callable[..., Answer]
+Solve = Callable[..., SolverResult]
 
 
-def says(answer: Answer | None) -> Solve:
+def says(answer: SolverResult | None) -> Solve:
     """A method ``solve``: it gives an answer, or an error without one."""
 
-    def solve(self: Solver, model: Model, **given: object) -> Answer:
+    def solve(self: Solver, model: IntegerProgram, **given: object) -> SolverResult:
         if answer is None:
             raise SolverError(f"{type(self).__name__} stopped with model status 15")
         return answer
@@ -44,8 +44,10 @@ def says(answer: Answer | None) -> Solve:
 
 REFUSES = says(None)
 STAYS_AWAY = says(NOTHING)
-NO_PATH = says(Answer(Status.INFEASIBLE, None, None, None))
-TOO_LOW = says(Answer(Status.OPTIMAL, (1.0, 1.0), 4.0, None))  # its own counts reach 106
+NO_PATH = says(SolverResult(SolverStatus.INFEASIBLE, None, None, None))
+TOO_LOW = says(
+    SolverResult(SolverStatus.OPTIMAL, (1.0, 1.0), 4.0, None)
+)  # its own counts reach 106
 
 
 @pytest.mark.slow("waits for solvers that fail")
@@ -56,7 +58,7 @@ def test_the_next_one_is_asked(monkeypatch: pytest.MonkeyPatch, solve: Solve) ->
     assert (proof.bound, proof.attained, proof.solver) == (106, True, Cbc().name)
     monkeypatch.setattr(Cbc, "solve", solve)
     proof = maximise(PAIR, DEFAULT, 20.0)
-    assert (proof.bound, proof.attained, proof.solver) == (106, True, Exact().name)
+    assert (proof.bound, proof.attained, proof.solver) == (106, True, ExactSimplex().name)
 
 
 def test_a_status_of_highs_that_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +76,7 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_that_were_asked_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for solver in (Highs, Cbc, Exact):
+    for solver in (Highs, Cbc, ExactSimplex):
         monkeypatch.setattr(solver, "solve", REFUSES)
     with pytest.raises(SolverError) as error:
         maximise(PAIR, DEFAULT, 20.0)
@@ -90,9 +92,9 @@ def test_where_nobody_answers_the_longest_path_is_a_bound(monkeypatch: pytest.Mo
     proposal = longest_path(ipet)
     assert proposal is not None
     exits = tuple((j, 1) for j, name in enumerate(ipet.model.names) if name.startswith("end."))
-    clash = Row("fact", "my.facts:1", exits, False, 0, FACT)
+    clash = LinearRow("fact", "my.facts:1", exits, False, 0, FACT)
     model = ipet.model.with_rows([clash])
-    for solver in (Highs, Cbc, Exact):
+    for solver in (Highs, Cbc, ExactSimplex):
         monkeypatch.setattr(solver, "solve", REFUSES)
     proof = maximise(model, DEFAULT, 20.0, proposal)
     assert proof.bound == ipet.model.value(proposal.values)
@@ -102,7 +104,7 @@ def test_where_nobody_answers_the_longest_path_is_a_bound(monkeypatch: pytest.Mo
 
 @pytest.mark.slow("many integer programs are solved")
 def test_a_claim_that_there_is_no_path_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_least = Row("fact", "my.facts:1", ((0, -1),), False, -10, FACT)
+    at_least = LinearRow("fact", "my.facts:1", ((0, -1),), False, -10, FACT)
     model = PAIR.with_rows([at_least])
     with pytest.raises(InfeasibleError, match=r"my\.facts:1"):
         maximise(model, DEFAULT, 20.0)
@@ -117,7 +119,7 @@ def test_a_search_that_dies_leaves_what_its_relaxations_prove(
     monkeypatch.setattr("ilp.solvers.solve.SUBPROBLEMS", 1)
     solve = Cbc.solve
 
-    def only_relaxed(self: Cbc, model: Model, **given: Any) -> Answer:
+    def only_relaxed(self: Cbc, model: IntegerProgram, **given: Any) -> SolverResult:
         if not given["relaxed"]:
             raise SolverError("CBC was killed by signal 9")
         return solve(self, model, **given)
@@ -134,12 +136,12 @@ def test_counts_and_coefficients_of_many_digits(solver: Highs | Cbc, power: int)
     """A nest of that many iterations, whose two branches conflict per iteration."""
     n = 10**power
     rows = (
-        Row("loop", "loop bound", ((0, 1), (1, 1), (2, 1)), False, n),
-        Row("conflict", "my.facts:1", ((0, 1), (1, 1)), False, n, FACT),
-        Row("total", "total", ((2, n), (0, -1)), False, 0),
-        Row("at most", "my.facts:2", ((0, 3),), False, 2 * n + 1, FACT),
+        LinearRow("loop", "loop bound", ((0, 1), (1, 1), (2, 1)), False, n),
+        LinearRow("conflict", "my.facts:1", ((0, 1), (1, 1)), False, n, FACT),
+        LinearRow("total", "total", ((2, n), (0, -1)), False, 0),
+        LinearRow("at most", "my.facts:2", ((0, 3),), False, 2 * n + 1, FACT),
     )
-    model = Model(("x", "y", "z"), (n, n, n), (7, 5, 3 * n), 11, rows)
+    model = IntegerProgram(("x", "y", "z"), (n, n, n), (7, 5, 3 * n), 11, rows)
     a = (2 * n + 1) // 3
     best = max(7 * x + 5 * (n - x - x // n) + 3 * n * (x // n) + 11 for x in (0, a))
     proof = maximise(model, solver, 60.0)
@@ -156,12 +158,12 @@ def test_coefficients_that_doubles_hold_and_solvers_do_not(power: int) -> None:
     """HiGHS refuses figures above 10^15; below, a half is lost in the tolerances of all solvers."""
     n = 4 * 10**power
     rows = (
-        Row("loop", "loop bound", ((1, 1), (0, 1 - n)), False, 0),
-        Row("entry", "flow", ((0, 1),), True, 1),
-        Row("conflict", "my.facts:1", ((1, 1), (2, n)), False, n, FACT),
-        Row("half", "my.facts:2", ((1, 2), (2, 1)), False, 2 * n - 1, FACT),
+        LinearRow("loop", "loop bound", ((1, 1), (0, 1 - n)), False, 0),
+        LinearRow("entry", "flow", ((0, 1),), True, 1),
+        LinearRow("conflict", "my.facts:1", ((1, 1), (2, n)), False, n, FACT),
+        LinearRow("half", "my.facts:2", ((1, 2), (2, 1)), False, 2 * n - 1, FACT),
     )
-    model = Model(("entry", "back", "once"), (1, n, 1), (1, 2, n), 0, rows)
+    model = IntegerProgram(("entry", "back", "once"), (1, n, 1), (1, 2, n), 0, rows)
     best = 1 + 2 * (n - 1)
     assert not model.inexact()
     proof = maximise(model, DEFAULT, 20.0)

@@ -125,15 +125,15 @@ def test_names_of_a_word() -> None:
     data = address(image(), "data")
     memory = ConcreteMemory(image())
     memory.load(data, 4)
-    assert memory.rests == {S3.of()}
+    assert memory.assumed == {S3.of()}
     low = data & ~0xFFF
     here = MemoryRegion("here", low, low + 0xFFF, RegionKind.CACHED, low, fixed=True)
     memory = ConcreteMemory(image().mapped(MemoryMap((here,))))
     memory.store(data, 4, 9)
     assert memory.load(data, 4) == 9
-    assert not memory.rests
+    assert not memory.assumed
     memory.store(StackAddress(-4), 4, 0)
-    assert memory.rests == {S4.of()}
+    assert memory.assumed == {S4.of()}
     there = MemoryRegion("there", 0xA0000000, 0xA0000FFF, RegionKind.CACHED, low, fixed=True)
     memory = ConcreteMemory(image().mapped(MemoryMap((here, there))))
     with pytest.raises(Undecided):

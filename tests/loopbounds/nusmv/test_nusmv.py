@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from loopbounds.budgets.budget import ProcessLimits
-from loopbounds.nusmv import run as nusmv
-from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.nusmv import nusmv_run as nusmv
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import SolverError
 from quoll.processes import children

@@ -6,8 +6,8 @@ import pytest
 
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
 from loopbounds.nusmv.model_text import smv_text
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.nusmv.printing import SmvPrinter, TooLarge, is_sayable
-from loopbounds.nusmv.run import check_invariants, find_solver
 from loopbounds.proof.abstractions import LoopAbstractions, prove
 from loopbounds.proof.prove import prove_model
 from loopbounds.terms import bit_vectors as terms

@@ -19,12 +19,12 @@ from loopbounds.proof.bound import (
     StatedCount,
 )
 from quoll.assumptions import F1, LOOP_FACT, S1
-from quoll.kept.archive import from_text, to_text
+from quoll.results.serialization import from_text, to_text
 
 EVIDENCE: dict[str, Evidence] = {
-    "count <= 7 is an invariant (k-induction with 1 relation); not known to be tight; rests on F1, "
+    "count <= 7 is an invariant (k-induction with 1 relation); not known to be tight; assumes F1, "
     "S1; counted after the first iteration": ProvedInvariant(7, 1, apart=True),
-    "counted in the only execution of its entry, 1,234 instructions": ConcreteExecution(1234),
+    "counted in the concrete execution of its entry, 1,234 instructions": ConcreteExecution(1234),
     "a.facts:7 (assumed, no proof was tried)": StatedCount("a.facts:7", tried=False),
     "a.facts:7 (assumed, not proved; proved is 9; the solver failed; if it is entered, it may be "
     "executed 8 times)": StatedCount("a.facts:7", True, 9, solver_failed=True, executed=8),
@@ -46,7 +46,7 @@ REASONS = {
 
 def bound(evidence: Evidence | None, reason: NoBound | None = None) -> LoopBound:
     """Of a loop whose proof rests on two assumptions."""
-    return LoopBound(0, 7, None, "", evidence, reason, 0.5, rests=(S1.of(), F1.of()))
+    return LoopBound(0, 7, None, "", evidence, reason, 0.5, assumed=(S1.of(), F1.of()))
 
 
 @pytest.mark.parametrize("text", EVIDENCE)

@@ -12,8 +12,8 @@ import pytest
 
 from loopbounds import bounds
 from loopbounds.budgets.budget import Budget, ProcessLimits
-from loopbounds.nusmv import checker
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_checker
+from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.proof import keys, rounds
 from loopbounds.proof.bound import SMT
 from loopbounds.proof.options import BoundOptions
@@ -24,10 +24,10 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import FactsError
-from quoll.facts import Facts, LoopFact, Source
-from quoll.facts.applied import Guidance, Replacement
-from quoll.kept.store import DIGEST, MAGIC, NOWHERE, Store, begin_run
-from quoll.words.strided_interval import ValueSet
+from quoll.facts import Facts, FactSource, LoopFact
+from quoll.facts.applied import AppliedGuidance, FunctionReplacement
+from quoll.intervals.strided_interval import ValueSet
+from quoll.results.results_store import DIGEST, MAGIC, NOWHERE, ResultsStore, begin_run
 from tests.testing.loopbounds.bounded import APART, GUARDED, function, only, stated
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
@@ -48,12 +48,12 @@ def records(folder: Path) -> tuple[list[Path], list[Path]]:
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
-    options = BoundOptions(Budget(seconds=20), workers=2, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=2, store=ResultsStore(tmp_path))
     first = code.bounds(options=options)
     assert [b.bound is None for b in first].count(True) == 1
     [bounds_of_graph], proofs = records(tmp_path)
     bounds_of_graph.unlink()
-    kept = [Store(tmp_path).value(proof.stem, CachedProof).bound for proof in proofs]
+    kept = [ResultsStore(tmp_path).load(proof.stem, CachedProof).bound for proof in proofs]
     assert set(kept) == {b.bound for b in first}
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
@@ -64,7 +64,7 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
 def test_no_bound_within_a_budget_says_nothing_of_another(tmp_path: Path) -> None:
     code, asked = function("list"), []
     for seconds in (20, 21):
-        options = BoundOptions(Budget(seconds=seconds), workers=1, store=Store(tmp_path))
+        options = BoundOptions(Budget(seconds=seconds), workers=1, store=ResultsStore(tmp_path))
         code.bounds(options=options, progress=lambda done, of, place: asked.append(place))
     assert len(asked) == 2
 
@@ -85,7 +85,7 @@ def test_a_damaged_record_is_proved_again(
     """Whatever is in a file, the bound is the proved one: an edited proof was believed."""
     begin_run()
     code = function("fixed")
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
     code.bounds(options=options)
     [bounds_of_graph], proofs = records(tmp_path)
     for damaged in ([bounds_of_graph], [bounds_of_graph, *proofs]):
@@ -94,13 +94,13 @@ def test_a_damaged_record_is_proved_again(
         begin_run()
         assert only(code.bounds(options=options)).bound == 37
         text = capsys.readouterr().err
-        assert text.count("is damaged") == text.count("\n") == 1
+        assert text.count("is corrupt") == text.count("\n") == 1
 
 
 def test_cached_bounds_need_no_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of a whole graph is read, models included, as long as nothing changed."""
     code = function("masked")
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path / "cache"))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path / "cache"))
     first = code.bounds(options=options)
     monkeypatch.setattr(rounds, "slice_loops", lambda *_: pytest.fail("sliced"))
     assert code.bounds(options=options) == first
@@ -119,7 +119,7 @@ def test_answers_are_those_of_the_same_question(
 ) -> None:
     """Anything that the stage reads makes it slice again (rule 30)."""
     code = function("masked")
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
     code.bounds(options=options)
     if change == "value":
         monkeypatch.setattr(type(code.values), "register", lambda *_: ValueSet(0, 77, 1))
@@ -132,17 +132,19 @@ def test_answers_are_those_of_the_same_question(
     elif change == "image":
         monkeypatch.setattr(code.image, "sha256", "another")
     elif change == "guidance":
-        replaced = {0x9000: Replacement(7, preserves=False, fact=None)}
-        code.graph = replace(code.graph, guidance=Guidance(replaced=replaced))
+        replaced = {0x9000: FunctionReplacement(7, preserves=False, fact=None)}
+        code.graph = replace(code.graph, guidance=AppliedGuidance(replaced=replaced))
     elif change == "nest":
         contexts = tuple(replace(context, nest=()) for context in code.graph.contexts)
         code.graph = replace(code.graph, contexts=contexts)
     elif change == "search":
-        monkeypatch.setattr("loopbounds.smt.checker.package_version", lambda name: f"{name} later")
+        monkeypatch.setattr(
+            "loopbounds.smt.smt_checker.package_version", lambda name: f"{name} later"
+        )
     elif change == "checker":
         options = replace(options, checker=SMT)
     else:
-        monkeypatch.setattr(checker, "file_version", lambda solver: "later")
+        monkeypatch.setattr(nusmv_checker, "file_version", lambda solver: "later")
     sliced: list[int] = []
     real = slice_loops
 
@@ -164,7 +166,7 @@ def test_another_number_in_a_fact_slices_nothing(
 ) -> None:
     """Answers are kept without it, and it is set against them: as if all were found anew."""
     code = load(build(GUARDED, *APART), name) if name == "late" else function(name)
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
     anew = code.bounds(stated(line, n), replace(options, store=NOWHERE))
     code.bounds(stated(line, n + 1), options)
     for module in (rounds, bounds):
@@ -175,7 +177,7 @@ def test_another_number_in_a_fact_slices_nothing(
 
 def test_a_kept_answer_does_not_hide_that_a_fact_is_refuted(tmp_path: Path) -> None:
     code = function("fixed")
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
     assert only(code.bounds(options=options)).bound == 37
     with pytest.raises(FactsError, match=r"executed 37 times.*execution 37: "):
         code.bounds(stated(3, 36), options)
@@ -197,13 +199,13 @@ int main(unsigned a) {
 def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
     """A few iterations of the outer loop have no more of the inner one than their product."""
     code = load(build(TRIANGLE, *APART, optimise="-O1"))
-    options = BoundOptions(Budget(seconds=20), workers=1, store=Store(tmp_path))
+    options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
     proved = code.bounds(options=options)
     [inner] = [b for b in proved if b.total is not None]
     outer = code.graph.loops[inner.loop].parent
     assert outer is not None
     place = f"{code.graph.nodes[code.graph.loops[outer].header].block.addr:#x}"
-    facts = Facts((LoopFact(Source("my.facts", 7, place), place, most),))
+    facts = Facts((LoopFact(FactSource("my.facts", 7, place), place, most),))
     found = code.bounds(facts, options, called=True)
     assert found[outer].bound == most
     total = inner.total if kept else None

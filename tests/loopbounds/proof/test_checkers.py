@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits, StepLimits
-from loopbounds.nusmv import checker as nusmv_checker
-from loopbounds.nusmv import run as nusmv
-from loopbounds.nusmv.checker import NusmvChecker
+from loopbounds.nusmv import nusmv_checker as nusmv_checker
+from loopbounds.nusmv import nusmv_run as nusmv
+from loopbounds.nusmv.nusmv_checker import NusmvChecker
 from loopbounds.proof.abstractions import prove
 from loopbounds.proof.bound import CHECKERS, NUSMV, SMT
 from loopbounds.proof.keys import model_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
-from loopbounds.smt import checker as smt_checker
-from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt import smt_checker as smt_checker
+from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.smt.solver import SmtOutcome, SmtResult, SmtSolver
 from loopbounds.strategies.session import OutOfTime, SolverFailed, SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
 from loopbounds.transition.model import LoopModel, at_most
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
-from quoll.kept.versions import package_version
 from quoll.processes import children
+from quoll.results.versions import package_version
 from tests.testing.loopbounds.bounded import function
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.models import BUDGET, PROVED, N, X, bits, counted, word

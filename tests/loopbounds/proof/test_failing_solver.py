@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.proof.bound import NUSMV, SMT, LoopBound
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
 from loopbounds.proof.store import CachedProof
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
-from quoll.kept.store import Store
+from quoll.results.results_store import ResultsStore
 from tests.testing.loopbounds.bounded import function, stated
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
@@ -58,13 +58,13 @@ def test_a_failing_solver_proves_nothing(
     """
     fake(tmp_path, monkeypatch, body)
     budget = Budget(seconds=20, limits=SolverLimits(ProcessLimits(seconds=1)))
-    store = Store(tmp_path / "cache")
+    store = ResultsStore(tmp_path / "cache")
     options = BoundOptions(budget, workers=workers, store=store, prove_stated=True, checker=NUSMV)
     code = function("main")
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.explained == "my.facts:7 (assumed, not proved; the solver failed)"
     assert (given.bound, given.method, given.final) == (40, "fact", False)
-    kept = [store.value(path.stem, CachedProof) for path in tmp_path.glob("cache/*")]
+    kept = [store.load(path.stem, CachedProof) for path in tmp_path.glob("cache/*")]
     assert all(proof.endless for proof in kept)  # of this the solver was asked nothing
 
 

@@ -10,10 +10,10 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.facts import parse
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble
 
@@ -33,7 +33,7 @@ def only_loop(image: Image, facts: str = "") -> LoopBound:
     graph = expand(extract(image, [entry]), entry, image)
     options = BoundOptions(Budget(seconds=20), workers=1)
     stated = parse(facts, "test.facts")
-    values = analyse(graph, image, regions=Regions.of(stated, image), starts=True)
+    values = analyse(graph, image, regions=MemoryRegions.of(stated, image), starts=True)
     (bound,) = bound_loops(graph, image, values, stated, options)
     return bound
 

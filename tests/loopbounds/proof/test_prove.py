@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 
 from loopbounds.budgets.budget import Budget, ProcessLimits, StepLimits
 from loopbounds.budgets.table import HUGE, LONG_LOOP_SHARE, RUN_STEPS
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.nusmv.model_text import smv_text
-from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.proof.abstractions import LoopAbstractions, prove
 from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.reduction.canonical import canonical

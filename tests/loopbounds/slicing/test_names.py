@@ -17,7 +17,7 @@ from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand, without_edges
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.arm.interpreter import ConcreteMachine
 from tests.testing.quoll.building import address, build
 from tests.testing.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated
@@ -92,7 +92,7 @@ def test_a_count_that_is_stored_by_another_name(
     image = loaded(COUNT.format(first=first, second=second, size=size), ["f"]).mapped(memory)
     found = bound_of(image, "f")
     assert found.bound == bound
-    assert (S3.of() in found.rests) == assumed
+    assert (S3.of() in found.assumed) == assumed
     assert ("S3" in found.explained) == assumed
     if memory is WINDOWS and bound is not None:
         assert executions(image, "f", []) == bound

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from loopbounds.budgets.budget import ProcessLimits, StepLimits
 from loopbounds.nusmv.model_text import smv_text
-from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.slicing.op_terms import OP_TERMS
 from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
@@ -17,11 +17,11 @@ from loopbounds.terms.bit_vectors import FALSE, Term, const, sym
 from loopbounds.terms.evaluate import evaluate as value_of
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
+from quoll.intervals.strided_interval import ValueSet, progression
 from quoll.semantics.operations import OPERATIONS, ResultSize, evaluate
 from quoll.semantics.ops import Op, OpCode, temp
 from quoll.semantics.ops import const as constant
-from quoll.semantics.simplify import simplify
-from quoll.words.strided_interval import ValueSet, progression
+from quoll.semantics.simplify_ops import simplify
 
 DRAWS = 40  # operands of each operation
 EFFECTS = {

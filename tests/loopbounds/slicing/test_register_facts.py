@@ -11,10 +11,10 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.facts import parse
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.building import address, build
 
 COPY = """void *main(unsigned char *to, unsigned char *from, unsigned n)
@@ -32,7 +32,7 @@ def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not
     entry = address(image, "main")
     facts = parse(f"register r2 at {entry:#x} is at most 1000", "x.facts")
     graph = expand(extract(image, [entry]), entry, image)
-    values = analyse(graph, image, regions=Regions.of(facts, image))
+    values = analyse(graph, image, regions=MemoryRegions.of(facts, image))
     assert values.register(graph.entry, 2).high == 1000
     assert analyse(graph, image).register(graph.entry, 2).high == 0xFFFF_FFFF
     options = BoundOptions(Budget(seconds=10), workers=1)

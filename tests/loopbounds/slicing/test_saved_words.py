@@ -12,7 +12,7 @@ from quoll.extraction.extract import extract
 from quoll.facts import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.saving import COUNTING, LEAF
 from tests.testing.quoll.building import address, build
@@ -150,7 +150,7 @@ def test_pointers_in_an_array_on_the_stack(store: str, bound: int | None, by_f1:
     code = load(build(WALKED.replace("STORE", store), language="asm"))
     [found] = code.bounds()
     assert found.bound == bound
-    assert (F1.of() in found.rests) is by_f1
+    assert (F1.of() in found.assumed) is by_f1
 
 
 RETURNED = """  sub sp, sp, #8
@@ -170,7 +170,7 @@ def test_a_local_that_is_returned_was_not_saved(stored: str, bound: int | None) 
     text = f"{head}store:\n{RETURNED.replace('str r1, [r0]', stored)}"
     [found] = load(build(text, language="asm")).bounds()
     assert found.bound == bound
-    assert F1.of() not in found.rests
+    assert F1.of() not in found.assumed
 
 
 def test_without_s1_a_store_through_a_pointer_hits_anything() -> None:
@@ -214,7 +214,7 @@ def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int
     options = BoundOptions(Budget(seconds=60), workers=1, s1=s1)
     [found] = bound_loops(graph, image, analyse(graph, image), facts, options)
     assert found.bound == bound
-    assert (F1.of() in found.rests) is s1
+    assert (F1.of() in found.assumed) is s1
 
 
 NAMED = f""".global main

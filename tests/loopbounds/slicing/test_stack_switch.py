@@ -7,7 +7,7 @@ import pytest
 from loopbounds.bounds import bound_loops
 from quoll.facts import Facts
 from quoll.inlining.expand import expand
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.sketch import assemble, extracted
 
 SWITCH = """

@@ -15,7 +15,7 @@ import pytest
 
 from loopbounds.budgets.budget import ProcessLimits, StepLimits
 from loopbounds.nusmv.model_text import smv_text
-from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.smt.induction import SmtInduction
 from loopbounds.smt.solver import SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from loopbounds.budgets.budget import ProcessLimits
 from loopbounds.nusmv.model_text import smv_text
-from loopbounds.nusmv.run import check_invariants, find_solver
+from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
 from loopbounds.terms import arithmetic, rewrite
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, const, operation, sym

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.semantics.lift import identity, lift_afresh
 from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import sample
@@ -19,7 +19,9 @@ def test_sample_is_varied() -> None:
     assert min(kinds[False, 4, False], kinds[True, 2, False], kinds[True, 4, False]) > 500
     assert min(kinds[True, 2, True], kinds[True, 4, True]) > 50
     flows = Counter(item.insn.flow for item in sample())
-    assert min(flows[flow] for flow in (Flow.JUMP, Flow.CALL, Flow.INDIRECT)) > 10
+    assert (
+        min(flows[flow] for flow in (ControlFlow.JUMP, ControlFlow.CALL, ControlFlow.INDIRECT)) > 10
+    )
 
 
 @pytest.mark.slow("decodes thousands of instructions")
@@ -43,7 +45,7 @@ def test_identity_decides_the_ops() -> None:
     """An instruction at two addresses has the same ops whenever its identity is the same."""
     for item in sample():
         insn = item.insn
-        if insn.flow in (Flow.JUMP, Flow.CALL):
+        if insn.flow in (ControlFlow.JUMP, ControlFlow.CALL):
             continue  # decoding gives them another target
         there = insn._replace(addr=insn.addr + 0x1234568)
         if identity(insn) == identity(there):

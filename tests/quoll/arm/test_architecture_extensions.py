@@ -8,7 +8,7 @@ from campaigns.decode_forms import ALWAYS, arm_words, thumb_words
 from campaigns.encodings import UNCONDITIONAL, instructions, written
 from quoll.arm.architecture import Extension, needed_extension
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.unpredictable import has_meaning
 
 V6 = {Extension.VFP2}
@@ -51,7 +51,7 @@ def test_agrees_with_the_assembler(thumb: bool) -> None:
     wrong, compared = [], 0
     for raw, text, accepted in instructions(words, thumb, HEADS):
         insn = decode(raw, 0x1000, thumb)
-        if insn.flow is Flow.UNDEFINED or not has_meaning(insn) or removed_or_relative(insn):
+        if insn.flow is ControlFlow.UNDEFINED or not has_meaning(insn) or removed_or_relative(insn):
             continue
         compared += 1
         needed = needed_extension(insn)
@@ -106,4 +106,4 @@ def test_a_return_of_thumb_needs_no_virtualization() -> None:
 def test_instructions_of_the_m_profile_are_undefined() -> None:
     for halves in ((0x4704,), (0x4784,), (0xE97F, 0xE97F), (0xE840, 0xF000)):  # bxns, blxns, sg, tt
         raw = b"".join(half.to_bytes(2, "little") for half in halves)
-        assert decode(raw.ljust(4, b"\0"), 0x8000, True).flow is Flow.UNDEFINED
+        assert decode(raw.ljust(4, b"\0"), 0x8000, True).flow is ControlFlow.UNDEFINED

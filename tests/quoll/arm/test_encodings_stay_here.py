@@ -16,8 +16,8 @@ MODULES = [
 ]
 # Where bytes are a key, or are printed; and bytes of files, which are no instructions.
 BYTES = {
-    "quoll/indirect/frames.py",
-    "quoll/listing/listing.py",
+    "quoll/indirect/stack_frames.py",
+    "quoll/listing/program_text.py",
     "wcet/analysis/raw_memory.py",
 }
 # Which row of the manual's cycle-timing tables an instruction takes goes by its name.

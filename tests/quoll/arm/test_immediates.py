@@ -9,7 +9,7 @@ import pytest
 
 from quoll.arm.decode import decode
 from quoll.arm.immediates import added_constant, immediate_operand
-from quoll.arm.insn import PC, Flow, Insn, Shift
+from quoll.arm.insn import PC, ControlFlow, Insn, ShiftKind
 from quoll.arm.operation import Operation
 from quoll.arm.unpredictable import has_meaning
 from tests.testing.arm.interpreter import ConcreteMachine
@@ -53,9 +53,9 @@ def result(insn: Insn, source: int) -> int:
 def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
     seen: Counter[Operation] = Counter()
     for insn in instructions(thumb, 6_000):
-        plain = insn.flow is Flow.NEXT and insn.memory is None and len(insn.writes) == 1
+        plain = insn.flow is ControlFlow.NEXT and insn.memory is None and len(insn.writes) == 1
         plain = plain and has_meaning(insn)
-        if not plain or insn.shift is not Shift.NONE or len(insn.sources) > 1:
+        if not plain or insn.shift is not ShiftKind.NONE or len(insn.sources) > 1:
             assert added_constant(insn) is None or not plain
             continue
         source = insn.pc_operand if PC in insn.sources else 0x12345678
@@ -77,6 +77,6 @@ def test_constants_are_those_that_are_computed_with(thumb: bool) -> None:
 def test_what_has_a_printed_constant_has_one_here(thumb: bool) -> None:
     """Add and sub of one register have a constant, printed so or with its rotation."""
     for insn in instructions(thumb, 6_000):
-        one = len(insn.sources) == 1 and insn.memory is None and insn.flow is Flow.NEXT
+        one = len(insn.sources) == 1 and insn.memory is None and insn.flow is ControlFlow.NEXT
         if insn.operation in (Operation.ADD, Operation.SUBTRACT) and one:
             assert added_constant(insn) is not None, insn.text

@@ -9,7 +9,7 @@ import pytest
 from quoll.cfg.call_graph import call_graph, recursions, refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
-from quoll.facts.applied import Depth
+from quoll.facts.applied import RecursionDepth
 from quoll.image.image import Image
 from tests.testing.quoll.building import address
 from tests.testing.quoll.sketch import assemble, extracted
@@ -83,6 +83,6 @@ def test_each_chain_must_pass_a_function_of_known_depth() -> None:
     with pytest.raises(ControlFlowError, match="recursion: odd -> odd"):
         refuse_recursion(found, image, bounded={even})
     for known, bounded in ((odd, True), (even, False)):
-        depths = {known: Depth(3, ())}
+        depths = {known: RecursionDepth(3, ())}
         stated = replace(found, guidance=replace(found.guidance, depths=depths))
         assert [recursion.bounded for recursion in recursions(stated)] == [bounded]

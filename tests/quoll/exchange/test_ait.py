@@ -23,7 +23,7 @@ loop "g.L1" { bound: 2 .. 10 end; }
 
 
 def test_bounds() -> None:
-    assert [(f.line, f.text, f.only_loop) for f in read_ais(TEXT, "a.ais").facts] == [
+    assert [(f.line, f.text, f.single_loop) for f in read_ais(TEXT, "a.ais").facts] == [
         (2, "loop f at most 10", "f"),
         (3, "loop f at most 11", "f"),
         (4, "loop 0x8260 at most 11", None),

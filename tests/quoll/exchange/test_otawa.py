@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quoll.errors import FactsError
 from quoll.exchange.otawa_text import read_ff
 from quoll.exchange.otawa_xml import read_ffx, write_ffx
-from quoll.exchange.stated import LineOfFact
+from quoll.exchange.stated import ImportedFact
 
 TEXT = """\
 checksum "bs.elf" 0x4359a46d;
@@ -49,7 +49,7 @@ XML = """\
 
 def test_text() -> None:
     found = read_ff(TEXT, "a.ff")
-    assert found.facts == tuple(LineOfFact(line, text) for line, text in FACTS)
+    assert found.facts == tuple(ImportedFact(line, text) for line, text in FACTS)
     assert [remark.partition(": ")[0] for remark in found.remarks] == ["a.ff:1", "a.ff:4"]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.arm.unpredictable import has_meaning
 from quoll.errors import ControlFlowError
 from quoll.semantics.lift import lift
@@ -34,7 +34,7 @@ def test_any_word_lifts_or_is_refused(word: int, thumb: bool) -> None:
 @pytest.mark.parametrize("word", [USER_BANK_STORE, VECTOR_STORE])
 def test_a_store_that_writes_the_pc_back_is_unpredictable(word: int) -> None:
     insn = decode(struct.pack("<I", word), 0x8000, False)
-    assert insn.flow is Flow.INDIRECT
+    assert insn.flow is ControlFlow.INDIRECT
     assert not has_meaning(insn)
     assert [op.code.name for op in lift(insn)] == ["TRAP"]
 
@@ -47,5 +47,5 @@ def test_a_shifted_pc_is_unpredictable() -> None:
 
 def test_a_return_from_exception_that_writes_the_pc_back_is_unpredictable() -> None:
     insn = decode(struct.pack("<I", RETURN_FROM_EXCEPTION), 0x8000, False)
-    assert insn.flow is Flow.EXCEPTION_RETURN
+    assert insn.flow is ControlFlow.EXCEPTION_RETURN
     assert not has_meaning(insn)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
@@ -232,7 +232,7 @@ def test_what_runs_is_in_the_graph(name: str, optimise: str, cpu: str) -> None:
     start, stop = image.symbol("_start"), image.symbol("stop")
     assert start
     assert stop
-    program = extract(image, [start.addr | thumb], ends=frozenset({stop.addr}))
+    program = extract(image, [start.addr | thumb], exits=frozenset({stop.addr}))
     verify_program(program)
     assert program.unresolved == ()
     trace = executed(path)
@@ -242,4 +242,4 @@ def test_what_runs_is_in_the_graph(name: str, optimise: str, cpu: str) -> None:
     for addr in trace[1:]:
         walk.go(addr)
     assert walk.block.exits
-    assert walk.block.last.flow is Flow.TRAP
+    assert walk.block.last.flow is ControlFlow.TRAP

@@ -116,7 +116,7 @@ def test_longjmp_of_a_library(optimise: str, thumb: bool) -> None:
         cpu="cortex-a8", link=("-lc", "-lgcc"),
     )  # fmt: skip
     image = Image.load(elf)
-    asked = extract(image, [address(image, "main")], ends=frozenset())
+    asked = extract(image, [address(image, "main")], exits=frozenset())
     assert address(image, "after") in {entry & ~1 for entry in asked.functions}
     assert asked.functions[address(image, "change")].returns
     (question,) = (u for u in asked.unresolved if "stack pointer" in u.reason)

@@ -8,12 +8,20 @@ import pytest
 
 from quoll.assumptions import EXCEPTION_RETURN
 from quoll.errors import FactsError, UsageError
-from quoll.facts import Facts, NeverReturns, Returns, ReturnsEnd, Source, Targets, parse
+from quoll.facts import (
+    Facts,
+    FactSource,
+    NeverReturnsFact,
+    ReturnsEndFact,
+    ReturnsFact,
+    TargetsFact,
+    parse,
+)
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, drawn, extracted, sketch
 
-SOURCE = Source("k.facts", 1, "the fact")
+SOURCE = FactSource("k.facts", 1, "the fact")
 
 
 def test_functions_that_never_return() -> None:
@@ -189,7 +197,7 @@ def test_stated_targets_and_functions_that_never_return() -> None:
         two:    bx lr
     """
     image = assemble(text)
-    facts = Facts((Targets(SOURCE, "site", ("one", "two")), NeverReturns(SOURCE, "two")))
+    facts = Facts((TargetsFact(SOURCE, "site", ("one", "two")), NeverReturnsFact(SOURCE, "two")))
     program = extracted(image, facts=facts)
     expected = """
         main
@@ -226,23 +234,23 @@ def test_a_return_that_is_stated() -> None:
     program = extracted(image)
     assert address(image, "back") in {u.addr for u in program.unresolved}
     assert all("PLACE returns to its caller" in u.hint for u in program.unresolved)
-    program = extracted(image, facts=Facts((Returns(SOURCE, "back"),)))
+    program = extracted(image, facts=Facts((ReturnsFact(SOURCE, "back"),)))
     assert program.unresolved == ()
     *_, assumed = program.assumptions
     assert str(assumed).startswith(
-        "fact: k.facts:1: back returns to its caller; it gives back r4 to"
+        "fact: k.facts:1: back returns to its caller; it preserves r4 to"
     )
-    assert extracted(image, facts=Facts((Returns(SOURCE, "main+8"),))).unresolved
+    assert extracted(image, facts=Facts((ReturnsFact(SOURCE, "main+8"),))).unresolved
 
 
 def test_facts_about_places_without_an_indirect_transfer() -> None:
     with pytest.raises(FactsError, match=r"main is no indirect jump or call.*push"):
-        extracted(assemble(RESTORING), facts=Facts((Returns(SOURCE, "main"),)))
+        extracted(assemble(RESTORING), facts=Facts((ReturnsFact(SOURCE, "main"),)))
     image = assemble("main: mov r0, #0\n bx lr")
     with pytest.raises(FactsError, match=r"main is no indirect jump or call.*mov r0, #0"):
-        extracted(image, facts=Facts((Targets(SOURCE, "main", ("main",)),)))
+        extracted(image, facts=Facts((TargetsFact(SOURCE, "main", ("main",)),)))
     with pytest.raises(FactsError, match="no symbol absent"):
-        extracted(image, facts=Facts((NeverReturns(SOURCE, "absent"),)))
+        extracted(image, facts=Facts((NeverReturnsFact(SOURCE, "absent"),)))
 
 
 def test_entries_must_be_code() -> None:
@@ -315,7 +323,7 @@ def test_an_exception_return_of_the_entry_itself_is_listed() -> None:
     )
 
 
-EVERY = Facts((ReturnsEnd(SOURCE),))
+EVERY = Facts((ReturnsEndFact(SOURCE),))
 
 
 @pytest.mark.parametrize("ends", [None, frozenset()])

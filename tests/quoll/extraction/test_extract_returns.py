@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quoll.cfg.cfg import Cfg
-from quoll.indirect.returns import Confirmed, Confirmer
+from quoll.indirect.returns import FunctionConfirmation, ReturnConfirmer
 from tests.testing.quoll.sketch import assemble, drawn, extracted
 
 
@@ -192,13 +192,15 @@ def test_values_are_not_asked_again_of_a_call_that_they_do_not_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[str, set[int]]] = []
-    confirm = Confirmer.__call__
+    confirm = ReturnConfirmer.__call__
 
-    def noted(confirmer: Confirmer, cfg: Cfg, undecided: set[int]) -> Confirmed | str:
+    def noted(
+        confirmer: ReturnConfirmer, cfg: Cfg, undecided: set[int]
+    ) -> FunctionConfirmation | str:
         asked.append((cfg.name, set(undecided)))
         return confirm(confirmer, cfg, undecided)
 
-    monkeypatch.setattr(Confirmer, "__call__", noted)
+    monkeypatch.setattr(ReturnConfirmer, "__call__", noted)
     text = "main: push {r4, lr}\n ldr r3, [r0]\n mul r3, r3, r1\n blx r3\n pop {r4, pc}\n"
     program = extracted(assemble(text))
     assert [u.addr for u in program.unresolved] == [0x800C]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from quoll.cfg.cfg import Edge, EdgeKind
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.indirect.returns import Confirmed, Confirmer
+from quoll.indirect.returns import FunctionConfirmation, ReturnConfirmer
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import verify_program
 
@@ -204,8 +204,8 @@ def test_a_constant_is_called_from_many_places_through_one_jump() -> None:
     assert jump.comes_back == tuple(block.last.next | 1 for block in calls)
     for kind, at in ((EdgeKind.ACROSS, calls[0].index), (EdgeKind.FALLTHROUGH, 0)):
         more = replace(cfg, edges=(*cfg.edges, Edge(at, jump.index, kind)))
-        said = Confirmer(image)(more, frozenset())
-        assert isinstance(said, Confirmed)
+        said = ReturnConfirmer(image)(more, frozenset())
+        assert isinstance(said, FunctionConfirmation)
         assert said.endings[jump.index].link is None
 
 

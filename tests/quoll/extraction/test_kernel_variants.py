@@ -16,17 +16,17 @@ from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from tests.testing.quoll.invariants import verify_program
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.stage_times import StageLog
 
-OPTIONS = Options(
+OPTIONS = AnalysisOptions(
     entries=("interrupt", "undefined"),
     platform="kzm",
     l2=None,
     facts=(),
     neighbouring_facts=False,
-    ends=(),
+    exits=(),
     solver="highs",
     time_limit=60.0,
     bounds=BoundOptions(budget=Budget(seconds=10), workers=1),
@@ -47,7 +47,7 @@ def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
     assert "waits for an interrupt" in waits.reason
     assert len(program.functions) > 80
     assert len([table for table in program.jump_tables if len(table.targets) > 1]) > 4
-    entries = analyse(elf, OPTIONS, Stages(verbose=False)).entries
+    entries = analyse(elf, OPTIONS, StageLog(verbose=False)).entries
     assert entries["undefined"].cycles > entries["interrupt"].cycles > 10_000
     assert entries["undefined"].bounds
     assert all(bound.method == "nusmv" for e in entries.values() for bound in e.bounds)

@@ -61,7 +61,7 @@ def extracted(path: Path) -> tuple[Image, Program]:
     image = Image.load(path)
     stop = image.symbol("stop")
     assert stop is not None
-    return image, extract(image, entries_of(image), ends=frozenset({stop.addr}))
+    return image, extract(image, entries_of(image), exits=frozenset({stop.addr}))
 
 
 def without_edge(program: Program, function: int, kind: EdgeKind) -> Program:

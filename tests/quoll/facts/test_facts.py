@@ -12,24 +12,24 @@ from hypothesis import strategies as st
 
 from quoll.errors import FactsError
 from quoll.facts import (
-    AtMost,
-    Branch,
-    Conflict,
-    Consistent,
+    AtMostFact,
+    BranchFact,
+    ConflictFact,
+    ConsistentFact,
     Fact,
     Facts,
-    Ignore,
-    IgnoreEdge,
+    FactSource,
+    IgnoreEdgeFact,
+    IgnoreFact,
     LoopFact,
     LoopParameter,
-    NeverReturns,
-    PathEnd,
-    Replaced,
-    Require,
-    Returns,
-    ReturnsEnd,
-    Source,
-    Targets,
+    NeverReturnsFact,
+    PathEndFact,
+    ReplacedFact,
+    RequireFact,
+    ReturnsEndFact,
+    ReturnsFact,
+    TargetsFact,
     load,
     parse,
 )
@@ -55,7 +55,7 @@ def attempt(text: str) -> tuple[Facts | None, str]:
 def test_a_printed_fact_reads_back_as_itself(fact: Fact) -> None:
     (back,) = parse(str(fact), "x.facts").facts
     assert without_source(back) == without_source(fact)
-    assert back.source == Source("x.facts", 1, str(fact))
+    assert back.source == FactSource("x.facts", 1, str(fact))
 
 
 @pytest.mark.slow("many random facts")
@@ -101,32 +101,32 @@ ignore executes at most 2 times
 restore.S:9 returns to its caller
 path must end at every exception return
 """
-    s = [Source("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
+    s = [FactSource("k", n, line) for n, line in enumerate(text.split("\n"), 1)]
     got = parse(text, "k")
     assert [without_source(f) for f in got.facts] == [
         without_source(f)
         for f in (
             LoopFact(s[1], "sched.c:41", 16),
-            Conflict(s[2], "decode", "cancel+0x24", "invoke", "syscall"),
-            Consistent(s[3], "0xf0001000", "b", "f"),
-            AtMost(s[4], "x", 1, None),
-            AtMost(s[5], "x", 3, "f"),
-            AtMost(s[6], "y.c:7", 0, "g", "0x8000"),
-            Targets(s[7], "dispatch+8", ("a", "b", "c")),
-            NeverReturns(s[8], "panic"),
-            AtMost(s[9], "loop", 0, None),
+            ConflictFact(s[2], "decode", "cancel+0x24", "invoke", "syscall"),
+            ConsistentFact(s[3], "0xf0001000", "b", "f"),
+            AtMostFact(s[4], "x", 1, None),
+            AtMostFact(s[5], "x", 3, "f"),
+            AtMostFact(s[6], "y.c:7", 0, "g", "0x8000"),
+            TargetsFact(s[7], "dispatch+8", ("a", "b", "c")),
+            NeverReturnsFact(s[8], "panic"),
+            AtMostFact(s[9], "loop", 0, None),
             LoopParameter(s[10], "dequeue", "waiting", 1),
-            Branch(s[11], "a+8", True),
-            Branch(s[12], "x.c:9", False, "f", "g"),
-            Ignore(s[13], "panic"),
-            IgnoreEdge(s[14], "a", "b+4"),
-            Require(s[15], "y.c:3"),
-            PathEnd(s[16], "0x8000", must=True),
-            Replaced(s[17], "memcpy", 256, False),
-            Replaced(s[18], "rom", 1, True),
-            AtMost(s[19], "ignore", 2, None),
-            Returns(s[20], "restore.S:9"),
-            ReturnsEnd(s[21]),
+            BranchFact(s[11], "a+8", True),
+            BranchFact(s[12], "x.c:9", False, "f", "g"),
+            IgnoreFact(s[13], "panic"),
+            IgnoreEdgeFact(s[14], "a", "b+4"),
+            RequireFact(s[15], "y.c:3"),
+            PathEndFact(s[16], "0x8000", must=True),
+            ReplacedFact(s[17], "memcpy", 256, False),
+            ReplacedFact(s[18], "rom", 1, True),
+            AtMostFact(s[19], "ignore", 2, None),
+            ReturnsFact(s[20], "restore.S:9"),
+            ReturnsEndFact(s[21]),
         )
     ]
     assert [f.bound for f in got.of(LoopFact)] == [16]
@@ -197,7 +197,7 @@ def test_load_reads_files_in_order_and_finds_contradictions_between_them(tmp_pat
     one, two = tmp_path / "one.facts", tmp_path / "two.facts"
     one.write_text("\ufeffloop f at most 3\r\n")
     two.write_text("f never returns")
-    assert [type(f) for f in load([one, two]).facts] == [LoopFact, NeverReturns]
+    assert [type(f) for f in load([one, two]).facts] == [LoopFact, NeverReturnsFact]
     assert load([]) == Facts()
     two.write_text("loop f at most 5")
     with pytest.raises(FactsError, match=r"two\.facts:1: .*one\.facts:1"):

@@ -14,7 +14,7 @@ from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import RefutedFact, follow
-from quoll.values.values import analyse
+from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.invariants import verify_program, verify_supergraph
 from tests.testing.quoll.sketch import assemble
 
@@ -174,7 +174,7 @@ def test_a_replaced_function_is_not_looked_at() -> None:
     image = assemble(SOURCE)
     graph, assumed = graph_of(image, "function f takes at most 90 cycles")
     assert "f" not in places(image, graph)
-    assert any("function f takes at most 90 cycles; it gives back r4" in text for text in assumed)
+    assert any("function f takes at most 90 cycles; it preserves r4" in text for text in assumed)
     over = [e for e in range(len(graph.edges)) if graph.passed(e)]
     assert [graph.passed(e)[0].cycles for e in over] == [90, 90]
     visits = follow(graph, image, run_through_f(image))

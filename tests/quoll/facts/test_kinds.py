@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quoll.facts.counts import Related
-from quoll.facts.fact import Counted, Fact, Limited, Placed
+from quoll.facts.count_facts import RelatedFact
+from quoll.facts.fact import CountedFact, Fact, LimitedFact, PlacedFact
 from quoll.facts.read import FORMS
 
-BASES = (Fact, Placed, Limited, Counted, Related)
+BASES = (Fact, PlacedFact, LimitedFact, CountedFact, RelatedFact)
 
 
 def kinds(base: type[object]) -> Iterator[type[object]]:
@@ -23,4 +23,4 @@ def test_every_kind_says_what_it_is_about() -> None:
     found = {kind for kind in kinds(Fact) if kind.__name__ not in bases}
     assert len(FORMS) > 15
     assert len({kind.__name__ for kind in found}) > 15
-    assert not [kind for kind in found if issubclass(kind, Fact) and kind.question is Fact.question]
+    assert not [kind for kind in found if issubclass(kind, Fact) and kind.subject is Fact.subject]

@@ -7,13 +7,13 @@ import pytest
 from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import RegionFact, Source, parse
-from quoll.facts.regions import Regions
+from quoll.facts import FactSource, RegionFact, parse
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, RegionKind
 from quoll.inlining.expand import expand
-from quoll.values.values import Values, analyse
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.quoll.building import address, build
 
 PROGRAM = """
@@ -45,13 +45,13 @@ def image() -> Image:
     return Image.load(build(PROGRAM, language="asm"))
 
 
-def values(facts: str) -> tuple[Values, int]:
+def values(facts: str) -> tuple[ValueResults, int]:
     """Values of main, and the node it is."""
     loaded = image()
     main = loaded.symbol("main")
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
-    found = analyse(graph, loaded, regions=Regions.of(parse(facts, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(facts, "a.facts"), loaded))
     return found, graph.entry
 
 
@@ -85,7 +85,7 @@ def test_sp_at_the_entry_is_a_stack_of_known_place(place: str) -> None:
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
     text = f"region top from 0x9000 to 0x9000 is cached\nregister r13 at {place} points into top\n"
-    found = analyse(graph, loaded, regions=Regions.of(parse(text, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(text, "a.facts"), loaded))
     nodes = [n for n, node in enumerate(graph.nodes) if node.block.addr == main.addr]
     assert nodes == [graph.entry]
     seen = [found.access(graph.entry, insn) for insn in (0, 2, 3)]
@@ -139,7 +139,7 @@ def test_all_of_an_access_is_in_the_region_but_stacks_and_arrays_are_not_unknown
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
     facts = POOL + "accesses of unknown address point into pool\n"
-    found = analyse(graph, loaded, regions=Regions.of(parse(facts, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(facts, "a.facts"), loaded))
     assert found.access(graph.entry, 0) == ValueSet(0x80000010, 0x8000FFF4, 1)
     below = found.access(graph.entry, 1)
     assert below is not None
@@ -192,12 +192,12 @@ def test_origins_tell_which_addresses_differ_by_a_constant() -> None:
 )
 def test_wrong_facts_are_refused(facts: str, said: str) -> None:
     with pytest.raises(FactsError) as error:
-        Regions.of(parse(facts, "a.facts"), image())
+        MemoryRegions.of(parse(facts, "a.facts"), image())
     assert said in str(error.value)
 
 
 def region(low: int, high: int, kind: str) -> RegionFact:
-    return RegionFact(Source("a.facts", 1, ""), "fact", low, high, kind)
+    return RegionFact(FactSource("a.facts", 1, ""), "fact", low, high, kind)
 
 
 def test_fixed_translations_are_stated() -> None:

@@ -14,9 +14,9 @@ from quoll.errors import WcetError
 from quoll.graph import fixpoint
 from quoll.graph.fixpoint import Fixpoint, solve
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
-from quoll.words import arithmetic as ar
-from quoll.words.comparison import Compare, refine
-from quoll.words.strided_interval import ValueSet, join, leq, widen
+from quoll.intervals import interval_arithmetic as ar
+from quoll.intervals.interval_comparison import ComparisonOperator, refine
+from quoll.intervals.strided_interval import ValueSet, join, leq, widen
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Step:
     """x := x + add, if x ``relation`` limit holds before."""
 
     add: int
-    relation: Compare | None = None
+    relation: ComparisonOperator | None = None
     limit: int = 0
 
 
@@ -74,9 +74,9 @@ def analyse(
 
 COUNT_TO_TEN = {
     (0, 1): Step(0),
-    (1, 2): Step(0, Compare.ULT, 10),
+    (1, 2): Step(0, ComparisonOperator.ULT, 10),
     (2, 1): Step(1),
-    (1, 3): Step(0, Compare.NE, 0),
+    (1, 3): Step(0, ComparisonOperator.NE, 0),
 }
 
 
@@ -88,15 +88,15 @@ def test_counting_loop_is_exact_after_narrowing() -> None:
 
 
 def test_threshold_stops_widening() -> None:
-    program = {(0, 1): Step(0), (1, 1): Step(4, Compare.NE, 40), (1, 2): Step(0)}
+    program = {(0, 1): Step(0), (1, 1): Step(4, ComparisonOperator.NE, 40), (1, 2): Step(0)}
     assert analyse(3, program).states[1] != ValueSet(0, 40, 4)
     assert analyse(3, program, thresholds=[40]).states[1] == ValueSet(0, 40, 4)
 
 
 def test_dead_edges() -> None:
     program = {
-        (0, 1): Step(0, Compare.EQ, 7),
-        (0, 2): Step(0, Compare.NE, 7),
+        (0, 1): Step(0, ComparisonOperator.EQ, 7),
+        (0, 2): Step(0, ComparisonOperator.NE, 7),
         (1, 3): Step(0),
         (2, 3): Step(1),
     }
@@ -106,7 +106,7 @@ def test_dead_edges() -> None:
 
 
 def test_entry_inside_a_loop() -> None:
-    program = {(0, 1): Step(1, Compare.ULT, 3), (1, 0): Step(0), (0, 2): Step(0)}
+    program = {(0, 1): Step(1, ComparisonOperator.ULT, 3), (1, 0): Step(0), (0, 2): Step(0)}
     assert analyse(3, program).states[0] == ValueSet(0, 3, 1)
 
 
@@ -125,7 +125,7 @@ def test_endless_widening_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 STEPS = st.builds(
     Step,
     st.integers(-3, 5),
-    st.one_of(st.none(), st.sampled_from(Compare)),
+    st.one_of(st.none(), st.sampled_from(ComparisonOperator)),
     st.integers(0, 30),
 )
 
@@ -209,7 +209,7 @@ def test_fifty_thousand_nodes_in_a_second() -> None:
     for base in range(0, 50_000, 100):
         edges += [(base + i, base + i + 1) for i in range(100)]
         edges += [(base + 40, base + 20), (base + 80, base + 10)]
-    steps = [Step(1, Compare.ULT, 500) if t < s else Step(0) for s, t in edges]
+    steps = [Step(1, ComparisonOperator.ULT, 500) if t < s else Step(0) for s, t in edges]
     graph = graph_of(50_001, edges)
     start = time.process_time()
     result = solve(graph, WeakOrder.of(graph), Toy(steps, [500]), ValueSet.of(0))

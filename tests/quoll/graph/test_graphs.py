@@ -13,7 +13,7 @@ from quoll.graph.closure import closure
 from quoll.graph.components import components
 from quoll.graph.dominators import dominators, reverse_postorder
 from quoll.graph.levels import levels
-from quoll.graph.loops import find_loops, retreating_edges
+from quoll.graph.natural_loops import find_loops, retreating_edges
 from quoll.graph.node_splitting import TooManyCopies, split_nodes
 
 Graph = list[list[int]]

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from quoll.image.memory_map import MemoryMap, MemoryRegion, Mirror, RegionKind, same_in_page
+from quoll.image.memory_map import MemoryMap, MemoryRegion, PhysicalMirror, RegionKind, same_in_page
 
 SIZE = 0x80  # of the addresses that are tried
-MIRROR = Mirror(0x1040, 0x105F, 0x1000)
+MIRROR = PhysicalMirror(0x1040, 0x105F, 0x1000)
 
 
 def random_map(random: Random) -> MemoryMap:

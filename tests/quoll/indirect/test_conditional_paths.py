@@ -9,31 +9,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Cond, Insn
+from quoll.arm.insn import Condition, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.indirect.local_code import on_the_way
+from quoll.indirect.local_resolver import on_the_way
 from tests.testing.quoll.building import build
 
 ADD, ADDS, BRANCH = 0xE2800001, 0xE2900001, 0xEA000010
-CONDITIONS = [Cond.EQ, Cond.NE, Cond.CS, Cond.MI, Cond.VC, Cond.HI, Cond.LS, Cond.GE, Cond.GT]
-HOLDS: dict[Cond, Callable[[bool, bool, bool, bool], bool]] = {
-    Cond.EQ: lambda n, z, c, v: z,
-    Cond.NE: lambda n, z, c, v: not z,
-    Cond.CS: lambda n, z, c, v: c,
-    Cond.MI: lambda n, z, c, v: n,
-    Cond.VC: lambda n, z, c, v: not v,
-    Cond.HI: lambda n, z, c, v: c and not z,
-    Cond.LS: lambda n, z, c, v: z or not c,
-    Cond.GE: lambda n, z, c, v: n == v,
-    Cond.GT: lambda n, z, c, v: not z and n == v,
-    Cond.AL: lambda n, z, c, v: True,
+CONDITIONS = [
+    Condition.EQ,
+    Condition.NE,
+    Condition.CS,
+    Condition.MI,
+    Condition.VC,
+    Condition.HI,
+    Condition.LS,
+    Condition.GE,
+    Condition.GT,
+]
+HOLDS: dict[Condition, Callable[[bool, bool, bool, bool], bool]] = {
+    Condition.EQ: lambda n, z, c, v: z,
+    Condition.NE: lambda n, z, c, v: not z,
+    Condition.CS: lambda n, z, c, v: c,
+    Condition.MI: lambda n, z, c, v: n,
+    Condition.VC: lambda n, z, c, v: not v,
+    Condition.HI: lambda n, z, c, v: c and not z,
+    Condition.LS: lambda n, z, c, v: z or not c,
+    Condition.GE: lambda n, z, c, v: n == v,
+    Condition.GT: lambda n, z, c, v: not z and n == v,
+    Condition.AL: lambda n, z, c, v: True,
 }
 STATES = [(bool(s & 8), bool(s & 4), bool(s & 2), bool(s & 1)) for s in range(16)]
 
 
-def block(kinds: list[tuple[Cond, bool]], last: Cond) -> tuple[Insn, ...]:
+def block(kinds: list[tuple[Condition, bool]], last: Condition) -> tuple[Insn, ...]:
     words = [(ADDS if sets else ADD) & 0x0FFFFFFF | cond << 28 for cond, sets in kinds]
     words.append(BRANCH & 0x0FFFFFFF | last << 28)
     insns = (decode(w.to_bytes(4, "little"), 4 * i, False) for i, w in enumerate(words))
@@ -61,14 +71,14 @@ def executed(insns: tuple[Insn, ...], *, taken: bool) -> set[int]:
     return found
 
 
-KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Cond.AL]), st.booleans()), max_size=4)
+KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Condition.AL]), st.booleans()), max_size=4)
 
 
 @pytest.mark.slow("many random paths")
 @settings(max_examples=80, deadline=None)
 @given(KINDS, st.sampled_from(CONDITIONS), st.booleans())
 def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
-    kinds: list[tuple[Cond, bool]], last: Cond, taken: bool
+    kinds: list[tuple[Condition, bool]], last: Condition, taken: bool
 ) -> None:
     insns = block(kinds, last)
     kept = on_the_way(insns, EdgeKind.TAKEN if taken else EdgeKind.FALLTHROUGH)
@@ -79,7 +89,7 @@ def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
 
 
 def test_a_block_without_a_branch_says_nothing_of_its_conditions() -> None:
-    insns = block([(Cond.EQ, False), (Cond.NE, False)], Cond.EQ)
+    insns = block([(Condition.EQ, False), (Condition.NE, False)], Condition.EQ)
     assert on_the_way(insns[:-1], EdgeKind.FALLTHROUGH) == insns[:-1]
     assert on_the_way(insns, EdgeKind.ACROSS) == insns
 

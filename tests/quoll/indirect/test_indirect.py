@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from quoll.abstract_domain.function_values import BlockCode
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Cond, Flow
-from quoll.domain.function_values import BlockCode
+from quoll.arm.insn import Condition, ControlFlow
 from quoll.image.image import Image
-from quoll.indirect.tables import Interpreter, TransferPath
+from quoll.indirect.tables import PathInterpreter, TransferPath
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.growing import (
     C_OPTIONS,
@@ -39,7 +39,7 @@ def execute(
     machine.registers[:4] = arguments
     machine.registers[13:16] = [0x7000_0000, STOP, start.entry]
     machine.thumb = start.thumb
-    it: tuple[Cond, ...] = ()
+    it: tuple[Condition, ...] = ()
     made = 0
     wrong: list[str] = []
     for _ in range(3000):
@@ -51,7 +51,10 @@ def execute(
         it = it[1:] or it_conditions(insn)
         machine.step(insn)
         now = machine.registers[15] | machine.thumb
-        if insn.flow not in (Flow.INDIRECT, Flow.INDIRECT_CALL) or now & ~1 == insn.next:
+        if (
+            insn.flow not in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
+            or now & ~1 == insn.next
+        ):
             continue
         made += 1
         result = foreseen.get(at)
@@ -164,13 +167,13 @@ def test_the_work_for_a_transfer_behind_much_code_is_limited(
     lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in some)
     image = assemble(f"main: push {{r4, lr}}\n sub sp, sp, #64\n{lines} ldr pc, [sp, r4]\n")
     followed: list[int] = []
-    follow = Interpreter.follow
+    follow = PathInterpreter.follow
 
-    def counting(self: Interpreter, path: TransferPath, *more: Any) -> Any:
-        followed.append(sum(len(piece.insns) for piece in path.pieces))
+    def counting(self: PathInterpreter, path: TransferPath, *more: Any) -> Any:
+        followed.append(sum(len(piece.insns) for piece in path.blocks))
         return follow(self, path, *more)
 
-    monkeypatch.setattr(Interpreter, "follow", counting)
+    monkeypatch.setattr(PathInterpreter, "follow", counting)
     symbol = image.symbol("main")
     assert symbol is not None
     grown = Growing(image, symbol.addr, False, BlockCode())

@@ -293,9 +293,9 @@ def test_loops_too_entangled_name_their_blocks() -> None:
 
 def extracted_with_jumps(image: Image, sites: list[str], targets: list[str]) -> Program:
     """Extraction with the same targets stated for several indirect jumps."""
-    from quoll.facts import Facts, Source, Targets
+    from quoll.facts import Facts, FactSource, TargetsFact
 
-    facts = (Targets(Source("k.facts", 1, "fact"), site, tuple(targets)) for site in sites)
+    facts = (TargetsFact(FactSource("k.facts", 1, "fact"), site, tuple(targets)) for site in sites)
     return extracted(image, facts=Facts(tuple(facts)))
 
 

@@ -8,16 +8,16 @@ from hypothesis import assume, given, settings
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
-from quoll.inlining.context_count import Counting
+from quoll.inlining.context_count import ContextCounter
 from quoll.inlining.expand import expand
-from quoll.inlining.supergraph import Supergraph, Turn
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.supergraph import PeeledIteration, Supergraph
+from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.invariants import verify_supergraph
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
 
-UNROLLED = Vivu(unroll=True)
+UNROLLED = VivuSettings(unroll=True)
 NESTED = """
 volatile int device;
 __attribute__((noinline)) int twice(int x) { return x + device + x; }
@@ -87,7 +87,9 @@ def test_walks_are_those_of_the_plain_graph(text: str) -> None:
     assert set(of.values()) == set(range(len(plain.nodes)))
 
 
-def turns_follow(before: tuple[Turn, ...], after: tuple[Turn, ...], header: int) -> bool:
+def turns_follow(
+    before: tuple[PeeledIteration, ...], after: tuple[PeeledIteration, ...], header: int
+) -> bool:
     """Whether one step within a function may lead from these turns to those, at ``header``."""
     for position, turn in enumerate(after):
         was = before[position] if position < len(before) else None
@@ -111,9 +113,9 @@ def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
     for edge in graph.edges:
         src, dst = graph.nodes[edge.src], graph.nodes[edge.dst]
         if edge.kind is EdgeKind.CALL:
-            assert dst.turns in ((), (Turn(dst.block.addr, True),))
+            assert dst.iterations in ((), (PeeledIteration(dst.block.addr, True),))
         elif edge.kind is not EdgeKind.RETURN:
-            assert turns_follow(src.turns, dst.turns, dst.block.addr)
+            assert turns_follow(src.iterations, dst.iterations, dst.block.addr)
     for loop in graph.loops:
         assert graph.apart(loop) == 1
 
@@ -127,7 +129,7 @@ def test_returns_lead_to_the_turn_of_the_call(text: str) -> None:
         if edge.kind is not EdgeKind.RETURN:
             continue
         call = caller(graph, edge.src)
-        assert turns_follow(graph.nodes[call].turns, graph.nodes[edge.dst].turns,
+        assert turns_follow(graph.nodes[call].iterations, graph.nodes[edge.dst].iterations,
                             graph.nodes[edge.dst].block.addr)  # fmt: skip
 
 
@@ -150,7 +152,7 @@ def caller(graph: Supergraph, node: int) -> int:
 @given(programs())
 def test_sizes_are_counted_as_they_are_made(text: str) -> None:
     program, plain, graph = both(text)
-    count = Counting(program, assemble(text), UNROLLED).of(program.entries[0])
+    count = ContextCounter(program, assemble(text), UNROLLED).of(program.entries[0])
     assert count
     assert len(graph.contexts) == count.contexts
     assert len(plain.nodes) <= len(graph.nodes) <= count.blocks
@@ -164,9 +166,9 @@ def test_each_turn_of_nested_loops_calls_in_contexts_of_its_own() -> None:
     assert (len(plain.contexts), len(graph.contexts)) == (3, 1 + 4 + 2)
     assert (len(plain.loops), len(graph.loops)) == (2, 3)
     inner = {
-        tuple(t.first for t in graph.nodes[e.src].turns)
+        tuple(t.first for t in graph.nodes[e.src].iterations)
         for e in graph.edges
-        if e.kind is EdgeKind.CALL and len(graph.nodes[e.src].turns) == 2
+        if e.kind is EdgeKind.CALL and len(graph.nodes[e.src].iterations) == 2
     }
     assert inner == {(True, True), (True, False), (False, True), (False, False)}
 

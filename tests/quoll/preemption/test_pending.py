@@ -10,7 +10,7 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import segments
-from quoll.values.values import Values, analyse
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import HEADER, assemble
 from tests.testing.values.preemptible import HIGH, LOW
@@ -53,7 +53,7 @@ PARTS = {
 }
 
 
-def values_of(image: Image) -> Values:
+def values_of(image: Image) -> ValueResults:
     program = extract(image, [address(image, "main")])
     plain = expand(program, address(image, "main"), image)
     first = analyse(plain, image)
@@ -61,7 +61,7 @@ def values_of(image: Image) -> Values:
     return first.within(graph) or analyse(graph, image)
 
 
-def pending_in(values: Values, *registers: int) -> PendingTests:
+def pending_in(values: ValueResults, *registers: int) -> PendingTests:
     found = find_pending_tests(values, registers or (LOW, HIGH))
     assert found is not None
     return found

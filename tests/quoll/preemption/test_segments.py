@@ -13,16 +13,16 @@ from functools import cache
 
 import pytest
 
-from quoll.domain.value_domain import ValueDomain
+from quoll.abstract_domain.value_domain import ValueDomain
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
-from quoll.graph.fixpoint import Ascent
+from quoll.graph.fixpoint import AscendingIteration
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.preemption.pending import find_pending_tests
-from quoll.preemption.segments import Segment, segments
-from quoll.values.context_domain import ContextDomain
-from quoll.values.values import Values, analyse
+from quoll.preemption.segments import PendingSegment, segments
+from quoll.value_analysis.context_domain import ContextDomain
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from tests.testing.quoll.sketch import assemble
@@ -36,8 +36,8 @@ STEPS = 20_000
 @dataclass(frozen=True)
 class Analysed:
     image: Image
-    values: Values
-    segments: tuple[Segment, ...]
+    values: ValueResults
+    segments: tuple[PendingSegment, ...]
 
 
 def analysed(image: Image) -> Analysed:
@@ -92,7 +92,7 @@ def run(subject: Analysed, controller: Controller, a: int, b: int) -> tuple[list
     raise AssertionError("the program does not end")
 
 
-def is_path(segment: Segment, nodes: list[int]) -> bool:
+def is_path(segment: PendingSegment, nodes: list[int]) -> bool:
     graph = segment.graph
     if segment.nodes[graph.entry] != nodes[0]:
         return False
@@ -159,7 +159,9 @@ def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.Monkey
             assert found == parallel
             with monkeypatch.context() as patch:
                 patch.setattr(ContextDomain, "outcome", ValueDomain.outcome)
-                patch.setattr(Ascent, "_recognised", lambda self, node: self.states[node])
+                patch.setattr(
+                    AscendingIteration, "_recognised", lambda self, node: self.states[node]
+                )
                 assert find_pending_tests(subject.values, (LOW, HIGH)) == found
                 fresh = analysed(program(seed))
         except ControlFlowError:

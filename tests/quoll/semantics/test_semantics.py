@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from campaigns.operand_overlap import THUMB as THUMB_HIGH
 from campaigns.operand_overlap import overlapping, words
 from quoll.arm.decode import decode
-from quoll.arm.insn import Cond, Flow, Insn
+from quoll.arm.insn import Condition, ControlFlow, Insn
 from quoll.errors import ControlFlowError
-from quoll.semantics.build import Builder
+from quoll.semantics.build import OpsBuilder
 from quoll.semantics.corrections import CORRECTIONS, access_ops
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import OpCode, general
-from quoll.semantics.simplify import simplify
+from quoll.semantics.simplify_ops import simplify
 from tests.testing.arm.corpus import Decoded, form, sample
 from tests.testing.arm.differential import (
     Comparison,
@@ -42,7 +42,7 @@ def arm(word: int) -> Insn:
     return decode(word.to_bytes(4, "little"), ADDR, False)
 
 
-def thumb(*halves: int, it: tuple[Cond, ...] = ()) -> Insn:
+def thumb(*halves: int, it: tuple[Condition, ...] = ()) -> Insn:
     return decode(b"".join(h.to_bytes(2, "little") for h in halves), ADDR, True, it)
 
 
@@ -208,8 +208,8 @@ def test_operands_overlap(thumb: bool) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("cond", list(Cond)[:-1])
-def test_conditions(cond: Cond) -> None:
+@pytest.mark.parametrize("cond", list(Condition)[:-1])
+def test_conditions(cond: Condition) -> None:
     """Every condition on all sixteen settings of the flags, in ARM and in an IT block."""
     branch = arm(cond << 28 | 0x0A000010)
     add = thumb(0x1888, it=(cond,))
@@ -222,7 +222,7 @@ def test_conditions(cond: Cond) -> None:
 def test_lifting_keeps_no_context() -> None:
     """Ops do not depend on what was lifted before, IT blocks and interworking included."""
     words = [thumb(0xBF0C), thumb(0x1888), thumb(0x4770), thumb(0xF000, 0xE804)]
-    words += [arm(0xFA000000), arm(0xE12FFF1E), arm(0xE0810002), thumb(0x1888, it=(Cond.EQ,))]
+    words += [arm(0xFA000000), arm(0xE12FFF1E), arm(0xE0810002), thumb(0x1888, it=(Condition.EQ,))]
     first = [lift(insn) for insn in words]
     assert len(set(first)) == len(words) - 1  # bx lr is the same in both
     later = [decode(insn.raw, ADDR, insn.thumb) for insn in reversed(words[:-1])]
@@ -265,7 +265,7 @@ def test_store_return_state() -> None:
 
 def test_unallocated_encodings_trap() -> None:
     insn = arm(0xE6F01FF2)
-    assert insn.flow is Flow.UNDEFINED
+    assert insn.flow is ControlFlow.UNDEFINED
     assert [op.code for op in lift(insn)] == [OpCode.TRAP]
 
 
@@ -309,7 +309,7 @@ def test_two_opinions_on_accesses(seed: int) -> None:
     item = choice.choice([d for d in sample() if is_plain_access(d.insn)])
     insn, _ = at_addr(item)
     state = random_state(choice, insn)
-    build = Builder()
+    build = OpsBuilder()
     guard = build.guard(insn.cond)
     build.append(access_ops(insn))
     build.close(guard)
@@ -328,7 +328,7 @@ def test_simplification_changes_nothing(seed: int) -> None:
     insn, _ = at_addr(item)
     ops = lift(insn)
     state = random_state(choice, insn)
-    build = Builder()
+    build = OpsBuilder()
     padding = build.value(OpCode.INT_ADD, general(1), general(2))
     build.value(OpCode.INT_XOR, padding, padding)
     build.append(list(ops))

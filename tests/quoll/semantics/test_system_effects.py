@@ -11,7 +11,7 @@ import pytest
 from campaigns.documented import inside
 from campaigns.system_effects import table
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.unpredictable import has_meaning
 from quoll.semantics.system_effects import SystemInstruction, rows
 from tests.testing.harness import build
@@ -34,7 +34,7 @@ STEMS = ("mla", "mul", "q", "sadd", "sasx", "shadd", "shasx", "shsax", "shsub", 
 
 def computes(insn: Insn) -> bool:
     """Whether ``insn`` changes registers, flags and ordinary memory only."""
-    if insn.flow not in (Flow.NEXT, Flow.JUMP, Flow.CALL):
+    if insn.flow not in (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.CALL):
         return False
     if insn.memory is not None and insn.memory.user:
         return False
@@ -83,7 +83,7 @@ def system_encodings() -> list[Insn]:
     """What does more than compute by its name, one of each text without numbers and registers."""
     known: dict[tuple[object, ...], Insn] = {}
     for insn in encodings():
-        if insn.flow is not Flow.UNDEFINED and has_meaning(insn) and not computes(insn):
+        if insn.flow is not ControlFlow.UNDEFINED and has_meaning(insn) and not computes(insn):
             known[(insn.encoding,) if insn.mnemonic in KEPT else _shape(insn)] = insn
     return list(known.values())
 

@@ -2,13 +2,13 @@
 
 import re
 
-from quoll.arm.insn import PC, Cond, Flow, Insn
+from quoll.arm.insn import PC, Condition, ControlFlow, Insn
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import OpCode, Space
 from quoll.semantics.system import COPROCESSOR
 from tests.testing.arm.corpus import Decoded
 
-SYNONYMS = {Cond.CS: ("cs", "hs"), Cond.CC: ("cc", "lo")}
+SYNONYMS = {Condition.CS: ("cs", "hs"), Condition.CC: ("cc", "lo")}
 JUMPS = re.compile(r"(b|cbn?z|b(eq|ne|cs|cc|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|hs|lo))$")
 CALLS = re.compile(r"blx?(eq|ne|cs|cc|mi|pl|vs|vc|hi|ge|lt|gt|hs|lo)?$|bl(ls|le)$")
 ACCESSES = re.compile(
@@ -23,16 +23,16 @@ def disagreements(item: Decoded) -> list[str]:
     mnemonic, _, rest = item.objdump.partition("\t")
     name = mnemonic.partition(".")[0]
     found = []
-    if insn.flow is Flow.UNDEFINED:
+    if insn.flow is ControlFlow.UNDEFINED:
         return [] if "undefined" in item.objdump.lower() else ["known to objdump"]
     if not _same_condition(insn, name):
         found.append(f"condition {insn.cond.name}")
     jump, call = bool(JUMPS.match(name)), bool(CALLS.match(name))
-    if jump != (insn.flow is Flow.JUMP):
+    if jump != (insn.flow is ControlFlow.JUMP):
         found.append(f"jump: {insn.flow.name}")
-    if call != (insn.flow in (Flow.CALL, Flow.INDIRECT_CALL)):
+    if call != (insn.flow in (ControlFlow.CALL, ControlFlow.INDIRECT_CALL)):
         found.append(f"call: {insn.flow.name}")
-    if _leaves(name, rest) != (insn.flow in (Flow.INDIRECT, Flow.EXCEPTION_RETURN)):
+    if _leaves(name, rest) != (insn.flow in (ControlFlow.INDIRECT, ControlFlow.EXCEPTION_RETURN)):
         found.append(f"computed: {insn.flow.name}")
     access = bool(ACCESSES.match(name) or OLD_COPROCESSORS.match(name))
     if access != (insn.memory is not None):
@@ -45,7 +45,7 @@ def disagreements(item: Decoded) -> list[str]:
 
 
 def _same_condition(insn: Insn, name: str) -> bool:
-    if insn.cond is Cond.AL or insn.mnemonic == "it":
+    if insn.cond is Condition.AL or insn.mnemonic == "it":
         return True
     return name.endswith(SYNONYMS.get(insn.cond, (insn.cond.name.lower(),)))
 
@@ -74,7 +74,7 @@ def register_disagreements(insn: Insn) -> list[str]:
                 reads.add(var.offset)
         if op.out is not None and op.out.space is Space.REG:
             (writes if op.out.offset < 16 else flags).add(op.out.offset)
-        if op.code is OpCode.GOTO and insn.flow not in (Flow.JUMP, Flow.CALL):
+        if op.code is OpCode.GOTO and insn.flow not in (ControlFlow.JUMP, ControlFlow.CALL):
             writes.add(PC)
     found = []
     kept = insn.writes - writes  # a register moved to itself: the move is dropped

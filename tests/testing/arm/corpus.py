@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Cond, Insn
+from quoll.arm.insn import Condition, Insn
 
 NEWLIB = Path("/usr/lib/arm-none-eabi/newlib")
 LIBGCC = Path("/usr/lib/gcc/arm-none-eabi")
@@ -73,7 +73,7 @@ class Decoded:
 
 def decoded(path: Path) -> Iterator[Decoded]:
     """Every instruction of an archive, decoded at its place in its section."""
-    block: tuple[Cond, ...] = ()
+    block: tuple[Condition, ...] = ()
     end = -1
     for line in disassembled(path):
         if line.addr != end:
@@ -95,7 +95,7 @@ def form(insn: Insn) -> tuple[bool, int, str]:
 @cache
 def sample() -> tuple[Decoded, ...]:
     """Each distinct encoding of SAMPLE once, in order of appearance."""
-    seen: dict[tuple[bytes, bool, Cond, bool], Decoded] = {}
+    seen: dict[tuple[bytes, bool, Condition, bool], Decoded] = {}
     (version,) = LIBGCC.iterdir()
     for name in SAMPLE:
         for item in decoded(version / name):

@@ -14,7 +14,7 @@ from unicorn import arm_const as uc
 from unicorn.unicorn_const import UC_PROT_ALL
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow, Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.errors import ControlFlowError
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import Op
@@ -172,7 +172,7 @@ def interpret_ops(insn: Insn, ops: tuple[Op, ...], state: State, oracle: Oracle)
     try:
         machine.execute(insn, ops)
     except ControlFlowError:
-        if insn.flow not in (Flow.TRAP, Flow.UNDEFINED):
+        if insn.flow not in (ControlFlow.TRAP, ControlFlow.UNDEFINED):
             raise
         return Result(None)
     written = {a: b for a, b in memory.content.items() if a not in code or b != code[a]}
@@ -186,7 +186,7 @@ def placed(insn: Insn, it: bool, addr: int) -> tuple[Insn, bool]:
 
     Unicorn cannot be stopped between a branch that ends an IT block and its target.
     """
-    stays = it and insn.flow is Flow.NEXT
+    stays = it and insn.flow is ControlFlow.NEXT
     return decode(insn.raw, addr, insn.thumb, (insn.cond,) if stays else ()), stays
 
 
@@ -196,7 +196,7 @@ def comparable(insn: Insn) -> bool:
     ``it`` is left out, since Unicorn executes its block with it; so are waits, and ``rfe``, which
     takes a processor mode from memory.
     """
-    return insn.mnemonic not in UNCOMPARABLE and insn.flow is not Flow.UNDEFINED
+    return insn.mnemonic not in UNCOMPARABLE and insn.flow is not ControlFlow.UNDEFINED
 
 
 UNCOMPARABLE = frozenset(["it", "rfe", "wfe", "wfi", *COPROCESSOR])
@@ -282,7 +282,10 @@ def random_state(choice: random.Random, insn: Insn) -> State:
         choice.choice(INTERESTING) if choice.random() < 0.4 else choice.getrandbits(32)
         for _ in range(15)
     ]
-    if insn.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):  # Unicorn cannot stop in the last page
+    if insn.flow in (
+        ControlFlow.INDIRECT,
+        ControlFlow.INDIRECT_CALL,
+    ):  # Unicorn cannot stop in the last page
         general = [min(value, 0xFFFF0000) for value in general]
     flags = [choice.getrandbits(1) for _ in range(9)]
     if insn.memory is not None:

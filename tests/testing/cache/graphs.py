@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
+from quoll.abstract_domain.terms import RIGID
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.domain.terms import RIGID
 from quoll.graph.dominators import reverse_postorder
-from quoll.graph.loops import find_loops
+from quoll.graph.natural_loops import find_loops
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
-from quoll.values.values import SymbolicAddress
-from quoll.words.strided_interval import ValueSet
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperLoop, SuperNode
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.value_results import SymbolicAddress
 from tests.testing.quoll.building import TEXT_BASE, build
 
 CODE = 0xF0010000
@@ -117,7 +117,7 @@ class Program:
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
         return self.origins.get((node, insn))
 
-    def images(self, edge: int) -> dict[int, int]:
+    def aliases(self, edge: int) -> dict[int, int]:
         return self.renamed.get(edge, {symbol: symbol << 32 for symbol in SYMBOLS})
 
 
@@ -185,7 +185,7 @@ def _program(
     kept = sorted(reverse_postorder(successors, 0))
     number = {old: new for new, old in enumerate(kept)}
     edges = [SuperEdge(number[e.src], number[e.dst], e.kind) for e in edges if e.src in number]
-    nodes = tuple(Node(0, blocks[old]) for old in kept)
+    nodes = tuple(SuperNode(0, blocks[old]) for old in kept)
     out: list[list[int]] = [[] for _ in nodes]
     into: list[list[int]] = [[] for _ in nodes]
     for i, e in enumerate(edges):
@@ -320,7 +320,7 @@ class Words:
 
     def follow(self, edge: int) -> None:
         """Go along ``edge``."""
-        images, before, self._words = self._program.images(edge), self._words, {}
+        images, before, self._words = self._program.aliases(edge), self._words, {}
         for symbol in SYMBOLS:
             term = images.get(symbol)
             if term is None:
@@ -340,7 +340,14 @@ def straight(text: str, values: list[ValueSet | None], addr: int = CODE) -> Prog
     """One block of the instructions of ``text``."""
     insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(pool(text)))
     graph = Supergraph(
-        (Context(None, None, addr),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+        (Context(None, None, addr),),
+        (SuperNode(0, Block(0, insns)),),
+        (),
+        ((),),
+        ((),),
+        0,
+        (0,),
+        (),
     )
     left = iter(values)
     return Program(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from cache.cache_simulator import CacheOutcome, FetchUnit, SimulatedCache
 from cache.classify import classify
-from cache.geometry import Geometry, Hierarchy
-from cache.initial import UNKNOWN_CONTENTS, Contents, Initial
+from cache.geometry import CacheGeometry, CacheHierarchy
+from cache.initial import UNKNOWN_CONTENTS, InitialCache, InitialContentsKind
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import UNKNOWN, cache_operation
-from cache.policy import Policy
-from cache.reference import Classification, Hit, Kind, Reference
-from cache.simulator import Cache, CacheOutcome, FetchUnit
+from cache.policy import ReplacementPolicy
+from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from pipeline.charge import due_cycles, entry_cycles
-from pipeline.timing import MemoryLatencies
-from quoll.arm.floating_point import vector_part
-from quoll.arm.insn import Access, Insn
+from pipeline.timing_model import MemoryLatencies
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.cache.graphs import (
@@ -38,8 +38,8 @@ LATENCIES = MemoryLatencies(
     access=32, l2_hit=None, line_rest=64, dirty_l1_victims=True, dirty_l2_victims=False
 )
 NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
-L1 = Geometry(16384, 4, 32)
-ONE_WAY = Geometry(4096, 1, 32)
+L1 = CacheGeometry(16384, 4, 32)
+ONE_WAY = CacheGeometry(4096, 1, 32)
 MEMORY = MemoryMap(
     (
         MemoryRegion("ram", 0xF0000000, 0xF7FFFFFF, RegionKind.CACHED, 0x80000000, True),
@@ -48,9 +48,9 @@ MEMORY = MemoryMap(
 )
 
 
-def hierarchy(fetch_ahead: int) -> Hierarchy:
+def hierarchy(fetch_ahead: int) -> CacheHierarchy:
     """L1 caches as on the i.MX31, no L2."""
-    return Hierarchy(L1, L1, None, MEMORY, fetch_ahead, aligned=True)
+    return CacheHierarchy(L1, L1, None, MEMORY, fetch_ahead, aligned=True)
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Tally:
     streams: int = 0  # executions of loads that miss once per line
 
 
-class HoldingCache(Cache):
+class HoldingCache(SimulatedCache):
     """A cache that can be told what it holds at the start."""
 
     def hold(self, lines: frozenset[int], *, dirty: bool = True) -> None:
@@ -92,10 +92,16 @@ class Walk:
     """One execution of a program on concrete caches."""
 
     def __init__(
-        self, program: Program, classes: Classification, ahead: int, geometry: Geometry,
-        policy: Policy, random: Random, locked: tuple[LockedLines, LockedLines] = NOTHING_LOCKED,
-        initial: tuple[Initial, Initial] = (UNKNOWN_CONTENTS, UNKNOWN_CONTENTS),
-    ) -> None:  # fmt: skip
+        self,
+        program: Program,
+        classes: CacheClassification,
+        ahead: int,
+        geometry: CacheGeometry,
+        policy: ReplacementPolicy,
+        random: Random,
+        locked: tuple[LockedLines, LockedLines] = NOTHING_LOCKED,
+        initial: tuple[InitialCache, InitialCache] = (UNKNOWN_CONTENTS, UNKNOWN_CONTENTS),
+    ) -> None:
         self.program, self.classes, self.ahead, self.random = program, classes, ahead, random
         self.memory = replace(
             LATENCIES,
@@ -115,7 +121,7 @@ class Walk:
         ]
         for cache, lines, state in zip((self.icache, self.dcache), pools, initial, strict=True):
             dirty = not state.clean and not geometry.write_through
-            if state.contents is not Contents.COLD:
+            if state.contents is not InitialContentsKind.COLD:
                 cache.pollute(lines, random.choice([0.0, 0.5, 1.0]), dirty=dirty)
             cache.hold(frozenset(state.held.lines()), dirty=dirty)
         self.fetch = FetchUnit(self.icache)
@@ -163,7 +169,7 @@ class Walk:
             self._charge(reference)
             assert reference.low is not None
             line = reference.low // 32
-            if reference.l1 is Hit.AH:
+            if reference.l1 is HitClass.AH:
                 assert self.fetch.log.get(line, True), f"claimed to hit: {reference}"
         taken = graph.edges[edge]
         if taken.kind is not EdgeKind.FALLTHROUGH:
@@ -172,7 +178,7 @@ class Walk:
 
     def _charge_once(self, references: tuple[Reference, ...]) -> None:
         for reference in references:
-            if reference.kind in (Kind.FETCH, Kind.PREFETCH):
+            if reference.kind in (ReferenceKind.FETCH, ReferenceKind.PREFETCH):
                 self.tally.charged["fetch"] += 1
             else:
                 self.tally.charged["load"] += entry_cycles(reference, self.memory)
@@ -189,11 +195,13 @@ class Walk:
             here = [r for r in references if r.insn == index]
             for reference in here:
                 self._charge(reference)
-                if reference.kind is Kind.FETCH:
+                if reference.kind is ReferenceKind.FETCH:
                     self._fetched(reference, line, entering=entering)
             executed = not insn.conditional or self.random.random() < 0.5
             if insn.memory is not None and executed:
-                self._data(node, index, insn, [r for r in here if r.kind is not Kind.FETCH])
+                self._data(
+                    node, index, insn, [r for r in here if r.kind is not ReferenceKind.FETCH]
+                )
             elif executed:
                 self._maintain(insn)
 
@@ -205,22 +213,22 @@ class Walk:
         assert hit is not None or not own
         if hit is None or (own and not entering):
             return
-        if reference.l1 is Hit.AH:
+        if reference.l1 is HitClass.AH:
             assert hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
-        if reference.l1 is Hit.AM:
+        if reference.l1 is HitClass.AM:
             assert not hit, f"claimed to miss: {reference}"
             self.tally.missing += 1
 
     def _charge(self, reference: Reference) -> None:
-        self.tally.first += reference.l1 is Hit.FM
-        self.tally.paid += reference.paid
-        self.tally.streams += reference.l1 is Hit.PL
-        if reference.kind is Kind.STORE:
+        self.tally.first += reference.l1 is HitClass.FM
+        self.tally.paid += reference.credited
+        self.tally.streams += reference.l1 is HitClass.PL
+        if reference.kind is ReferenceKind.STORE:
             self.tally.charged[self.stores] += due_cycles(reference, self.memory)
-        elif reference.kind is Kind.LOAD:
+        elif reference.kind is ReferenceKind.LOAD:
             self.tally.charged["load"] += due_cycles(reference, self.memory)
-        elif reference.kind in (Kind.FETCH, Kind.PREFETCH) and reference.due:
+        elif reference.kind in (ReferenceKind.FETCH, ReferenceKind.PREFETCH) and reference.due:
             self.tally.charged["fetch"] += 1
 
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
@@ -228,26 +236,26 @@ class Walk:
         assert memory is not None
         addr = self.words.address(node, index, insn)
         size = memory.size * memory.count
-        loads = [r for r in here if r.kind is Kind.LOAD]
-        stores = [r for r in here if r.kind is Kind.STORE]
-        if memory.access is Access.PRELOAD and self.random.random() < 0.5:
+        loads = [r for r in here if r.kind is ReferenceKind.LOAD]
+        stores = [r for r in here if r.kind is ReferenceKind.STORE]
+        if memory.access is AccessKind.PRELOAD and self.random.random() < 0.5:
             return
         lines = L1.lines(addr, size)
         assert len(lines) <= max(len(loads), len(stores)), (hex(addr), here)
         for position, line in enumerate(lines):
             low, high = max(addr, line * 32), min(addr + size, line * 32 + 32)
             words, cached = (high - 1) // 4 - low // 4 + 1, self._is_cached(line * 32)
-            if vector_part(insn) and cached and self.random.random() < 0.5:
+            if vector_role(insn) and cached and self.random.random() < 0.5:
                 self._past_l1(line, words, memory.access)
                 continue
-            if memory.access is not Access.STORE:
+            if memory.access is not AccessKind.STORE:
                 self._load(line, words, cached, loads[min(position, len(loads) - 1)])
-            if memory.access in (Access.STORE, Access.SWAP):
+            if memory.access in (AccessKind.STORE, AccessKind.SWAP):
                 self._store(line, words, cached, stores[min(position, len(stores) - 1)])
 
-    def _past_l1(self, line: int, words: int, access: Access) -> None:
+    def _past_l1(self, line: int, words: int, access: AccessKind) -> None:
         """An access of the vector unit that fills nothing; what it stores to may leave L1."""
-        if access is Access.LOAD:
+        if access is AccessKind.LOAD:
             self.tally.happened["load"] += 0 if self.dcache.resident(line) else MISS
             return
         self.tally.happened[self.stores] += words * self.memory.uncached_word
@@ -263,12 +271,12 @@ class Walk:
 
     def _load(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         if not cached:
-            assert reference.l1 is not Hit.AH or reference.uncached
+            assert reference.l1 is not HitClass.AH or reference.uncached
             self.tally.happened["load"] += words * LATENCIES.uncached_word
             return
         outcome = self.dcache.load(line)
         self._misses("load", reference, outcome)
-        if reference.l1 is Hit.AH:
+        if reference.l1 is HitClass.AH:
             assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
             self.tally.symbolic += reference.symbolic
@@ -276,7 +284,9 @@ class Walk:
     def _store(self, line: int, words: int, cached: bool, reference: Reference) -> None:
         past = words * self.memory.uncached_word
         if not cached:
-            assert reference.l1 is not Hit.AH or reference.uncached, f"claimed to hit: {reference}"
+            assert reference.l1 is not HitClass.AH or reference.uncached, (
+                f"claimed to hit: {reference}"
+            )
             self.tally.happened[self.stores] += past
             return
         outcome = self.dcache.store(line)
@@ -284,10 +294,10 @@ class Walk:
             self.tally.happened[self.stores] += past
         if self.memory.write_allocate:
             self._misses(self.stores, reference, outcome)
-        if reference.l1 is Hit.AH:
+        if reference.l1 is HitClass.AH:
             assert outcome.hit, f"claimed to hit: {reference}"
             self.tally.hits += 1
-        if reference.l1 is Hit.AM:
+        if reference.l1 is HitClass.AM:
             assert not outcome.hit, f"claimed to miss: {reference}"
             self.tally.missing += 1
 
@@ -295,7 +305,7 @@ class Walk:
         """A line that may be filled, and one that is written back to make room."""
         victim = 0 if outcome.victim is None else self.memory.write_back
         self.tally.happened[kind] += victim + (0 if outcome.hit else MISS)
-        if reference.kind is Kind.LOAD and reference.l1 is Hit.AM:
+        if reference.kind is ReferenceKind.LOAD and reference.l1 is HitClass.AM:
             assert not outcome.hit, f"claimed to miss: {reference}"
             self.tally.missing += 1
 
@@ -335,22 +345,22 @@ class Walk:
                 raise AssertionError(f"no concrete effect for {other} in {insn.text}")
 
 
-def locked_lines(random: Random, base: int, geometry: Geometry) -> LockedLines:
+def locked_lines(random: Random, base: int, geometry: CacheGeometry) -> LockedLines:
     """Lines near ``base``, at most one of each set."""
     first = base // 32 + random.randrange(8)
     count = random.randint(1, min(8, geometry.sets))
     return LockedLines.of([(first * 32, (first + count) * 32)], 32)
 
 
-def initial_state(random: Random, base: int, geometry: Geometry) -> Initial:
+def initial_state(random: Random, base: int, geometry: CacheGeometry) -> InitialCache:
     """Most often unknown; else clean or cold, and perhaps some lines that are held."""
     if random.random() < 0.6:
         return UNKNOWN_CONTENTS
     held = locked_lines(random, base, geometry) if random.random() < 0.5 else NOT_LOCKED
-    return Initial(random.choice(list(Contents)), held)
+    return InitialCache(random.choice(list(InitialContentsKind)), held)
 
 
-def check(random: Random, policy: Policy | None = None) -> Tally:
+def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
     """One random program, walked on a cache of the policy that was analysed.
 
     "One-way" is walked on caches of every policy, its own direct-mapped cache among them.
@@ -360,8 +370,8 @@ def check(random: Random, policy: Policy | None = None) -> Tally:
         program = random_program(random, maintenance=False, blocks=4, text=LOADS, steady=True)
     else:
         program = random_program(random, maintenance=random.random() < 0.5)
-    policy = policy or random.choice(list(Policy))
-    geometry = random.choice([L1, L1, Geometry(1024, 2, 32), Geometry(2048, 4, 32)])
+    policy = policy or random.choice(list(ReplacementPolicy))
+    geometry = random.choice([L1, L1, CacheGeometry(1024, 2, 32), CacheGeometry(2048, 4, 32)])
     caches = hierarchy(ahead)
     if random.random() < LOCKING:
         geometry = replace(geometry, locked_ways=1)
@@ -375,8 +385,8 @@ def check(random: Random, policy: Policy | None = None) -> Tally:
     )
     caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
     classes = classify(program.graph, program, caches)
-    if policy is Policy.ONE_WAY:
-        policy = random.choice(list(Policy))
+    if policy is ReplacementPolicy.ONE_WAY:
+        policy = random.choice(list(ReplacementPolicy))
         one_way = replace(geometry, size=geometry.size // geometry.ways, ways=1, locked_ways=0)
         geometry = random.choice([one_way, geometry])
     locked = caches.locked_i, caches.locked_d

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from ilp.constraints.constraint import Constraint
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import Cause, Costs
-from quoll.arm.insn import Flow
+from pipeline.costs import CostCause, Costs
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent, Source
-from quoll.graph.loops import find_loops
-from quoll.inlining.supergraph import Context, Node, SuperEdge, Supergraph, SuperLoop
+from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, FactSource
+from quoll.graph.natural_loops import find_loops
+from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperLoop, SuperNode
 from tests.testing.ilp.programs import insn, loop_bounds
 
 __all__ = ["bounded", "conflict", "consistent", "costs", "draw", "most"]
@@ -35,9 +35,9 @@ def draw(
     for n in range(size):
         function = functions[of[n]][1]
         addr = function if of.index(of[n]) == n else function + 0x10 * n
-        flow = Flow.EXCEPTION_RETURN if n in exits else Flow.NEXT
+        flow = ControlFlow.EXCEPTION_RETURN if n in exits else ControlFlow.NEXT
         nodes.append(
-            Node(of[n], Block(n, (insn(addr, flow),), returns=n in returns, exits=n in exits))
+            SuperNode(of[n], Block(n, (insn(addr, flow),), returns=n in returns, exits=n in exits))
         )
     made = tuple(SuperEdge(e[0], e[1], e[2] if len(e) == 3 else T) for e in edges)
     successors = [[i for i, e in enumerate(made) if e.src == n] for n in range(size)]
@@ -69,7 +69,7 @@ def draw(
 
 def costs(graph: Supergraph, cycles: dict[int, int]) -> Costs:
     """Cycles of nodes by number, all issue; edges cost nothing."""
-    none = (0,) * len(Cause)
+    none = (0,) * len(CostCause)
     nodes = tuple((cycles.get(n, 0), *none[1:]) for n in range(len(graph.nodes)))
     return Costs(nodes, (none,) * len(graph.edges))
 
@@ -82,18 +82,18 @@ def bounded(graph: Supergraph, *bounds: int) -> tuple[LoopBound, ...]:
 
 def conflict(a: int, b: int, function: int, line: int = 1) -> Constraint:
     """Nodes that conflict in a function."""
-    fact = Conflict(Source("my.facts", line, ""), f"n{a}", f"n{b}", hex(function))
+    fact = ConflictFact(FactSource("my.facts", line, ""), f"n{a}", f"n{b}", hex(function))
     return Constraint(fact, frozenset({a}), frozenset({b}), function, None)
 
 
 def consistent(a: int, b: int, function: int, line: int = 1) -> Constraint:
     """Nodes that execute equally often in a function."""
-    fact = Consistent(Source("my.facts", line, ""), f"n{a}", f"n{b}", hex(function))
+    fact = ConsistentFact(FactSource("my.facts", line, ""), f"n{a}", f"n{b}", hex(function))
     return Constraint(fact, frozenset({a}), frozenset({b}), function, None)
 
 
 def most(a: int, count: int, function: int | None = None, line: int = 1) -> Constraint:
     """A node that executes at most ``count`` times."""
     where = None if function is None else hex(function)
-    fact = AtMost(Source("my.facts", line, ""), f"n{a}", count, where)
+    fact = AtMostFact(FactSource("my.facts", line, ""), f"n{a}", count, where)
     return Constraint(fact, frozenset({a}), frozenset(), function, None)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ilp.solvers.answer import Answer, Basis
 from ilp.solvers.highs import Highs
 from ilp.solvers.highs_library import ModelVectors, solved
-from ilp.solvers.model import Model
+from ilp.solvers.integer_program import IntegerProgram
+from ilp.solvers.solver_result import SimplexBasis, SolverResult
 
 __all__ = ["InProcess"]
 
@@ -17,7 +17,12 @@ class InProcess(Highs):
     """For many small models; ``tests/ilp/solvers/test_solve.py`` is about the process."""
 
     def solve(
-        self, model: Model, *, relaxed: bool, seconds: float | None, start: Basis | None = None
-    ) -> Answer:
-        """See ``ilp.solvers.answer.Solver``."""
+        self,
+        model: IntegerProgram,
+        *,
+        relaxed: bool,
+        seconds: float | None,
+        start: SimplexBasis | None = None,
+    ) -> SolverResult:
+        """See ``ilp.solvers.solver_result.Solver``."""
         return solved(ModelVectors.of(model, relaxed=relaxed, start=start), seconds)

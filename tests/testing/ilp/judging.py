@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ilp.ipet import build_ipet
-from ilp.paths.check import check_path, path_cycles
-from ilp.solvers.answer import Solver
+from ilp.paths.path_check import check_path, path_cycles
+from ilp.solvers.solver_result import Solver
 from ilp.worst_case import WorstCase, worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.ilp.oracle import TooManyStates, longest_allowed_path

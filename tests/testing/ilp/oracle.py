@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass, field, replace
 
 from pipeline.costs import Costs
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
-from quoll.facts import AtMost, Conflict, Consistent, Linear, Require
+from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, LinearFact, RequireFact
 from quoll.inlining.supergraph import Supergraph
 from tests.testing.ilp.programs import Case
 
@@ -108,9 +108,9 @@ class Search:
                     continue
                 if c.function is None:
                     totals[i] += factor
-                    if isinstance(c.fact, Require):
+                    if isinstance(c.fact, RequireFact):
                         totals[i] = 1
-                    if isinstance(c.fact, AtMost) and totals[i] > c.fact.count:
+                    if isinstance(c.fact, AtMostFact) and totals[i] > c.fact.count:
                         return None
                     continue
                 depth = max(
@@ -119,7 +119,7 @@ class Search:
                     if self.graph.contexts[frame.context].function == c.function
                 )
                 counts = dict(stack[depth].counts)
-                assert isinstance(c.fact, (AtMost, Conflict, Consistent, Linear))
+                assert isinstance(c.fact, (AtMostFact, ConflictFact, ConsistentFact, LinearFact))
                 now = counted(c.fact, counts.get(i, 0), is_a, factor)
                 if now is None:
                     return None
@@ -151,16 +151,16 @@ class Search:
     def may_end(self, state: State) -> bool:
         """Whether the path may end after the node, given what is open."""
         block = self.graph.nodes[state.node].block
-        complete = block.returns or block.last.flow is Flow.EXCEPTION_RETURN
+        complete = block.returns or block.last.flow is ControlFlow.EXCEPTION_RETURN
         for frame in reversed(state.stack):
             if frame is not state.stack[-1]:
                 complete = complete and frame.tail_called
             if not self.satisfied(frame, cut=not complete):
                 return False
         for total, c in zip(state.totals, self.case.constraints, strict=True):
-            if isinstance(c.fact, Require) and not total:
+            if isinstance(c.fact, RequireFact) and not total:
                 return False
-            if isinstance(c.fact, Linear) and c.function is None and not compare(c.fact, total):
+            if isinstance(c.fact, LinearFact) and c.function is None and not compare(c.fact, total):
                 return False
         return True
 
@@ -170,9 +170,9 @@ class Search:
         context = self.graph.contexts[frame.context]
         parent = None if context.parent is None else self.graph.contexts[context.parent].function
         for i, c in enumerate(self.case.constraints):
-            if isinstance(c.fact, Consistent) and counts.get(i, 0) and not short:
+            if isinstance(c.fact, ConsistentFact) and counts.get(i, 0) and not short:
                 return False
-            if not isinstance(c.fact, Linear) or c.function != context.function:
+            if not isinstance(c.fact, LinearFact) or c.function != context.function:
                 continue
             if c.caller not in (None, parent) or (short and can_recover(c.fact)):
                 continue
@@ -181,14 +181,14 @@ class Search:
         return True
 
 
-def compare(fact: Linear, total: int) -> bool:
+def compare(fact: LinearFact, total: int) -> bool:
     """Whether a sum is as the fact says."""
     return {
         "<=": total <= fact.number, ">=": total >= fact.number, "=": total == fact.number
     }[fact.relation]  # fmt: skip
 
 
-def can_recover(fact: Linear) -> bool:
+def can_recover(fact: LinearFact) -> bool:
     """Whether executions that are not on the path could make a wrong sum right."""
     factors = [factor for factor, _ in fact.terms]
     if fact.relation == "<=":
@@ -197,18 +197,18 @@ def can_recover(fact: Linear) -> bool:
 
 
 def counted(
-    fact: AtMost | Conflict | Consistent | Linear, now: int, is_a: bool, factor: int
+    fact: AtMostFact | ConflictFact | ConsistentFact | LinearFact, now: int, is_a: bool, factor: int
 ) -> int | None:
     """The counter of a constraint after one more execution; None if it must not happen.
 
     AtMost: executions. Conflict: 1 after a, 2 after b. Consistent: executions of a less those of b.
     Linear: the sum.
     """
-    if isinstance(fact, Linear):
+    if isinstance(fact, LinearFact):
         return now + factor
-    if isinstance(fact, AtMost):
+    if isinstance(fact, AtMostFact):
         return now + 1 if now < fact.count else None
-    if isinstance(fact, Conflict):
+    if isinstance(fact, ConflictFact):
         side = 1 if is_a else 2
         return side if now in (0, side) else None
     return now + (1 if is_a else -1)

@@ -7,12 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
-from ilp.constraints.constraint import Constraint, Locate, Located, resolve_constraints
+from ilp.constraints.constraint import Constraint, Locate, LocatedPlace, resolve_constraints
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import Cause, Costs
-from quoll.arm.insn import Cond, Flow, Insn, Shift
+from pipeline.costs import CostCause, Costs
+from quoll.arm.insn import Condition, ControlFlow, Insn, ShiftKind
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
-from quoll.facts import AtMost, Conflict, Consistent, Fact, Facts, Linear, Require, Source
+from quoll.facts import (
+    AtMostFact,
+    ConflictFact,
+    ConsistentFact,
+    Fact,
+    Facts,
+    FactSource,
+    LinearFact,
+    RequireFact,
+)
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 
@@ -27,12 +36,12 @@ __all__ = [
 ]
 
 
-def insn(addr: int, flow: Flow = Flow.NEXT, cond: Cond = Cond.AL) -> Insn:
+def insn(addr: int, flow: ControlFlow = ControlFlow.NEXT, cond: Condition = Condition.AL) -> Insn:
     """An instruction of which only the place, the condition and the effect on control matter."""
     empty: frozenset[int] = frozenset()
     return Insn(
         addr, bytes(4), False, "op", "op", cond, flow, None, False, False, False, empty, empty,
-        Shift.NONE, None, (),
+        ShiftKind.NONE, None, (),
     )  # fmt: skip
 
 
@@ -45,7 +54,7 @@ class FunctionDraft:
 
     entry: int
     edges: list[tuple[int, int, EdgeKind]] = field(default_factory=list)
-    flows: list[Flow] = field(default_factory=list)
+    flows: list[ControlFlow] = field(default_factory=list)
     calls: dict[int, tuple[int, ...]] = field(default_factory=dict)
     tails: set[int] = field(default_factory=set)
     returns: set[int] = field(default_factory=set)
@@ -53,7 +62,7 @@ class FunctionDraft:
     nest: list[frozenset[int]] = field(default_factory=list)
     around: frozenset[int] = frozenset()
 
-    def block(self, flow: Flow = Flow.NEXT) -> int:
+    def block(self, flow: ControlFlow = ControlFlow.NEXT) -> int:
         """A new block."""
         self.flows.append(flow)
         self.nest.append(self.around)
@@ -101,11 +110,11 @@ class FunctionWriter:
         last = self.sequence(first)
         if last is not None:
             if self.callees and not root and self.rng.random() < 0.1:
-                d.calls[last], d.flows[last] = (self.rng.choice(self.callees),), Flow.JUMP
+                d.calls[last], d.flows[last] = (self.rng.choice(self.callees),), ControlFlow.JUMP
                 d.tails.add(last)
             else:
                 d.returns.add(last)
-        plain = [b for b, f in enumerate(d.flows) if b not in d.calls and f is Flow.NEXT]
+        plain = [b for b, f in enumerate(d.flows) if b not in d.calls and f is ControlFlow.NEXT]
         for _ in range(self.rng.choice((0, 0, 1, 2))):
             src, dst = self.rng.choice(plain), self.rng.randrange(len(d.flows))
             if src < dst and d.nest[dst] <= d.nest[src] and src not in d.returns:
@@ -170,7 +179,7 @@ class FunctionWriter:
         if not self.callees:
             return self.next(at)
         call = self.next(at)
-        d.flows[call] = Flow.CALL
+        d.flows[call] = ControlFlow.CALL
         number = 2 if self.rng.random() < 0.15 else 1
         d.calls[call] = tuple(dict.fromkeys(self.rng.choices(self.callees, k=number)))
         after = d.block()
@@ -186,10 +195,10 @@ class FunctionWriter:
             d.returns.add(out)
         elif kind < 0.7:
             d.exits.add(out)
-            d.flows[out] = Flow.EXCEPTION_RETURN
+            d.flows[out] = ControlFlow.EXCEPTION_RETURN
         else:
             d.exits.add(out)  # a named end point
-            d.flows[out] = Flow.TRAP
+            d.flows[out] = ControlFlow.TRAP
         return self.next(at)
 
 
@@ -252,9 +261,9 @@ def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:
 
 def causes(rng: random.Random, most: int) -> tuple[int, ...]:
     """Cycles by cause; zero for most causes."""
-    cycles = [0] * len(Cause)
-    cycles[rng.randrange(len(Cause))] = rng.randint(0, most)
-    cycles[rng.randrange(len(Cause))] += rng.choice((0, 0, 1))
+    cycles = [0] * len(CostCause)
+    cycles[rng.randrange(len(CostCause))] = rng.randint(0, most)
+    cycles[rng.randrange(len(CostCause))] += rng.choice((0, 0, 1))
     return tuple(cycles)
 
 
@@ -275,40 +284,40 @@ def random_constraints(
             for n in graph.nodes
             if any(c.function == context.function for c in graph.call_string(n.context))
         ]
-        source = Source("random", number, "")
+        source = FactSource("random", number, "")
         a, b = (place(rng, below, lines) for _ in range(2))
         form = rng.choice(forms)
         if form == "conflict":
-            facts.append(Conflict(source, a, b, function, caller))
+            facts.append(ConflictFact(source, a, b, function, caller))
         elif form == "consistent":
-            facts.append(Consistent(source, a, b, function, caller))
+            facts.append(ConsistentFact(source, a, b, function, caller))
         elif form == "most":
-            facts.append(AtMost(source, a, rng.randint(0, 2), function, caller))
+            facts.append(AtMostFact(source, a, rng.randint(0, 2), function, caller))
         elif form == "linear":
             scoped = (function, caller) if rng.random() < 0.7 else (None, None)
             facts.append(random_linear(rng, source, (a, b), *scoped))
         elif form == "require":
-            facts.append(Require(source, a))
+            facts.append(RequireFact(source, a))
         else:
-            facts.append(AtMost(source, a, rng.randint(0, 4), None))
-    pairs = (Conflict, Consistent)
+            facts.append(AtMostFact(source, a, rng.randint(0, 4), None))
+    pairs = (ConflictFact, ConsistentFact)
     kept = [f for f in facts if not isinstance(f, pairs) or not overlap(f, lines)]
     return resolve_constraints(graph, Facts(tuple(kept)), locate_among(lines))
 
 
 def random_linear(
     rng: random.Random,
-    source: Source,
+    source: FactSource,
     places: tuple[str, str],
     function: str | None,
     caller: str | None,
-) -> Linear:
+) -> LinearFact:
     """One or two counts with small factors; most often satisfied by executing nothing."""
     chosen = places if rng.random() < 0.8 else places[:1]
     terms = tuple((rng.choice((-2, -1, 1, 1, 2, 3)), place) for place in chosen)
     relation, least = rng.choice((("<=", 0), ("<=", 0), ("<=", -1), (">=", -3), ("=", -1)))
     number = rng.randint(least, least + 4)
-    return Linear(source, terms, relation, number, function, caller)
+    return LinearFact(source, terms, relation, number, function, caller)
 
 
 def place(rng: random.Random, addresses: list[int], lines: dict[str, tuple[int, ...]]) -> str:
@@ -321,17 +330,17 @@ def place(rng: random.Random, addresses: list[int], lines: dict[str, tuple[int, 
 
 def overlap(fact: Fact, lines: Mapping[str, tuple[int, ...]]) -> bool:
     """Whether the two places of a fact share a block."""
-    assert isinstance(fact, (Conflict, Consistent))
+    assert isinstance(fact, (ConflictFact, ConsistentFact))
     return bool(set(lines[fact.a]) & set(lines[fact.b]))
 
 
 def locate_among(lines: Mapping[str, tuple[int, ...]]) -> Locate:
     """Places for ``resolve_constraints``: lines of the table, and addresses."""
 
-    def locate(text: str, source: Source) -> Located:
+    def locate(text: str, source: FactSource) -> LocatedPlace:
         if text in lines:
-            return Located(lines[text], lambda addr: addr in lines[text], True)
+            return LocatedPlace(lines[text], lambda addr: addr in lines[text], True)
         addr = int(text, 16)
-        return Located((addr,), lambda at: at == addr, False)
+        return LocatedPlace((addr,), lambda at: at == addr, False)
 
     return locate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopbounds.proof.bound import LoopBound
-from quoll.facts import Facts, LoopFact, Source
+from quoll.facts import Facts, FactSource, LoopFact
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
@@ -63,7 +63,7 @@ def function(name: str) -> Program:
 def stated(line: int, bound: int) -> Facts:
     place = f"prog.c:{line}"
     text = f"loop {place} at most {bound}"
-    return Facts((LoopFact(Source("my.facts", 7, text), place, bound),))
+    return Facts((LoopFact(FactSource("my.facts", 7, text), place, bound),))
 
 
 def only(bounds: tuple[LoopBound, ...]) -> LoopBound:

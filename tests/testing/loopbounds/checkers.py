@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from loopbounds.nusmv.checker import NusmvChecker
-from loopbounds.nusmv.run import find_solver
+from loopbounds.nusmv.nusmv_checker import NusmvChecker
+from loopbounds.nusmv.nusmv_run import find_solver
 from loopbounds.proof.bound import NUSMV, SMT
-from loopbounds.smt.checker import SmtChecker
+from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
 
 __all__ = ["find_checker"]

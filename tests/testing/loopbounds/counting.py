@@ -17,7 +17,7 @@ from quoll.extraction.extract import extract
 from quoll.facts import Facts
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
-from quoll.values.values import Values, analyse
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import address
 
@@ -39,7 +39,7 @@ class Program:
             image = image.starting_with(image.loaded_in_place())
         while True:
             whole = expand(extract(image, [self.entry]), self.entry, image)
-            self.values: Values = analyse(whole, image, starts=from_reset)
+            self.values: ValueResults = analyse(whole, image, starts=from_reset)
             if not from_reset or not self.values.changed:
                 break
             image = image.changing(self.values.changed)

@@ -5,27 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
+from cache.cache_simulator import CacheOutcome, SimulatedCache
 from cache.classify import classify
 from cache.events import FlowOrder
-from cache.geometry import Geometry, Hierarchy
-from cache.policy import Policy
-from cache.simulator import Cache, CacheOutcome
+from cache.geometry import CacheGeometry, CacheHierarchy
+from cache.policy import ReplacementPolicy
 from pipeline import dual_issue
 from pipeline.block_times import BlockTimer, block_times, transfers
-from pipeline.charge import Charges, charge
+from pipeline.charge import ChargedCosts, charge
 from pipeline.core import load_core
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE
 from pipeline.native import CompiledTrace, Instructions, sample
-from pipeline.simulator import Executed, MemoryBus, OnChip, PipelineMachine
-from pipeline.timing import BranchModel, EntryState, MemoryLatencies, Profile, Timing
+from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.timing_model import BranchModel, CoreProfile, EntryState, MemoryLatencies, TimingModel
 from pipeline.tlb_model import TlbModel
 from pipeline.tlb_simulator import Tlb
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.inlining.supergraph import Context, Node, Supergraph
-from quoll.words.strided_interval import ValueSet
+from quoll.inlining.supergraph import Context, Supergraph, SuperNode
+from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import (
     CODE,
     DATA,
@@ -114,12 +114,12 @@ class Board:
     operations: str
 
     @property
-    def geometries(self) -> tuple[Geometry, Geometry]:
+    def geometries(self) -> tuple[CacheGeometry, CacheGeometry]:
         """Real and of one way: 128 sets either way."""
         line = self.line_bytes
-        return Geometry(512 * line, 4, line), Geometry(128 * line, 1, line)
+        return CacheGeometry(512 * line, 4, line), CacheGeometry(128 * line, 1, line)
 
-    def hierarchy(self, ahead: int) -> Hierarchy:
+    def hierarchy(self, ahead: int) -> CacheHierarchy:
         """With caches of the board's lines."""
         l1 = self.geometries[0]
         return replace(hierarchy(ahead), l1i=l1, l1d=l1)
@@ -133,13 +133,13 @@ BOARDS = (KZM, CUBIEBOARD)
 
 
 def timing(
-    profile: Profile,
+    profile: CoreProfile,
     entry: EntryState = ENTRY,
     board: Board = KZM,
     tlb: TlbModel | None = None,
-) -> Timing:
+) -> TimingModel:
     """As ``kzm`` or ``cubieboard``, in either profile."""
-    return Timing(board.core, profile, board.memory, BranchModel(None), entry, tlb)
+    return TimingModel(board.core, profile, board.memory, BranchModel(None), entry, tlb)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Path:
 
     nodes: list[int]
     edges: list[int]
-    steps: list[list[Executed]]  # per node
+    steps: list[list[ExecutedInsn]]  # per node
 
 
 def random_path(program: Program, random: Random, length: int) -> Path:
@@ -175,7 +175,7 @@ def random_path(program: Program, random: Random, length: int) -> Path:
 
 def _executed(
     program: Program, node: int, taken: bool, foreign_cached: bool, words: Words, random: Random
-) -> list[Executed]:
+) -> list[ExecutedInsn]:
     block = program.graph.nodes[node].block
     found = []
     for index, insn in enumerate(block.insns):
@@ -188,7 +188,7 @@ def _executed(
             address = words.address(node, index, insn)
             device = DEVICE <= address < DEVICE + 0x100000
             cached = not device and (address >= FOREIGN + 8192 or foreign_cached)
-        found.append(Executed(insn, passed, last and taken, address, cached))
+        found.append(ExecutedInsn(insn, passed, last and taken, address, cached))
     return found
 
 
@@ -197,13 +197,13 @@ def random_machine(
 ) -> PipelineMachine:
     """Any state that an entry may find: contents, outstanding accesses, busy registers."""
     geometry = random.choice(board.geometries)
-    policy = random.choice(list(Policy))
-    caches = [Cache(geometry, policy, random) for _ in range(2)]
+    policy = random.choice(list(ReplacementPolicy))
+    caches = [SimulatedCache(geometry, policy, random) for _ in range(2)]
     for cache, base in zip(caches, (CODE, DATA), strict=True):
         lines = [geometry.line(base) + 128 * k + i for k in range(4) for i in range(12)]
         cache.pollute(lines, random.choice([0.0, 0.6, 1.0]))
-    core = load_core(board.core, Profile.NOMINAL)
-    chip = OnChip(caches[0], caches[1], ahead, random)
+    core = load_core(board.core, CoreProfile.NOMINAL)
+    chip = FetchAndCaches(caches[0], caches[1], ahead, random)
     machine = concrete_machine(core, MemoryBus(board.memory), chip)
     for _ in range(random.randint(0, entry.load_misses)):
         machine.fills.append(machine.memory.line(0)[1])
@@ -228,7 +228,7 @@ def _busy(machine: PipelineMachine, random: Random) -> None:
     board.unit = random.randint(-1, longest)
 
 
-class WarmCache(Cache):
+class WarmCache(SimulatedCache):
     """A cache that holds everything."""
 
     @property
@@ -244,13 +244,15 @@ class WarmCache(Cache):
 
 def warm_machine(random: Random, board: Board = KZM) -> PipelineMachine:
     """Only the pipeline is at work."""
-    caches = [WarmCache(board.geometries[1], Policy.ROUND_ROBIN, random) for _ in range(2)]
-    core = load_core(board.core, Profile.NOMINAL)
-    chip = OnChip(caches[0], caches[1], 0, random)
+    caches = [
+        WarmCache(board.geometries[1], ReplacementPolicy.ROUND_ROBIN, random) for _ in range(2)
+    ]
+    core = load_core(board.core, CoreProfile.NOMINAL)
+    chip = FetchAndCaches(caches[0], caches[1], 0, random)
     return concrete_machine(core, MemoryBus(board.memory), chip)
 
 
-def check_warm(random: Random, profile: Profile, length: int = 8, board: Board = KZM) -> Case:
+def check_warm(random: Random, profile: CoreProfile, length: int = 8, board: Board = KZM) -> Case:
     """As ``check`` when everything hits, from an idle or a busy pipeline."""
     program = random_program(random, maintenance=False, text=WARM)
     for key in program.values:
@@ -297,7 +299,7 @@ def run(machine: PipelineMachine, program: Program, path: Path) -> int:
     return machine.finished
 
 
-def charged(charges: Charges, path: Path) -> int:
+def charged(charges: ChargedCosts, path: Path) -> int:
     """What the analysis charges for ``path``, whose last node is an exit."""
     costs = charges.costs
     nodes = sum(costs.start) + sum(costs.node_cycles(n) for n in path.nodes)
@@ -315,7 +317,7 @@ class Case:
 
 def check(
     random: Random,
-    profile: Profile = Profile.WCET,
+    profile: CoreProfile = CoreProfile.WCET,
     length: int = 12,
     board: Board = KZM,
     tlb: TlbModel | None = None,
@@ -339,16 +341,23 @@ def check(
     concrete = run(machine, program, path)
     bound = charged(charges, path)
     assert concrete <= bound, f"{concrete} cycles, but {bound} are charged"
-    stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)
+    stalls = sum(charges.costs.nodes[n][CostCause.STALL] for n in path.nodes)
     return Case(concrete, bound, stalls)
 
 
-def straight_line(random: Random, profile: Profile, board: Board, length: int = 40) -> Case:
+def straight_line(random: Random, profile: CoreProfile, board: Board, length: int = 40) -> Case:
     """One block without conditions from an idle pipeline, every access a hit at a known place."""
-    plain = [insn for insn in pool(WARM) if insn.flow is Flow.NEXT and not insn.conditional]
+    plain = [insn for insn in pool(WARM) if insn.flow is ControlFlow.NEXT and not insn.conditional]
     insns = tuple(at(random.choice(plain), CODE + 4 * i) for i in range(length))
     graph = Supergraph(
-        (Context(None, None, CODE),), (Node(0, Block(0, insns)),), (), ((),), ((),), 0, (0,), ()
+        (Context(None, None, CODE),),
+        (SuperNode(0, Block(0, insns)),),
+        (),
+        ((),),
+        ((),),
+        0,
+        (0,),
+        (),
     )
     places: dict[tuple[int, int], ValueSet | None] = {
         (0, i): ValueSet.of(DATA + 4 * random.randrange(200))
@@ -368,7 +377,7 @@ def straight_line(random: Random, profile: Profile, board: Board, length: int = 
     return Case(concrete, bound, times.stall)
 
 
-def sampled(random: Random, profile: Profile, board: Board, states: int) -> Case:
+def sampled(random: Random, profile: CoreProfile, board: Board, states: int) -> Case:
     """One random program and path from many initial states, on the compiled machine."""
     ahead = random.choice([0, 8, 48, 144])
     special = random.random() < 0.3
@@ -383,15 +392,15 @@ def sampled(random: Random, profile: Profile, board: Board, states: int) -> Case
         program.graph, classes, program, caches, timing(profile, entry, board), exception=False
     )
     bound = charged(charges, path)
-    core = load_core(board.core, Profile.NOMINAL)
+    core = load_core(board.core, CoreProfile.NOMINAL)
     geometry = board.geometries[0]
-    cold = [Cache(geometry, Policy.RANDOM, random) for _ in range(2)]
+    cold = [SimulatedCache(geometry, ReplacementPolicy.RANDOM, random) for _ in range(2)]
     machine = concrete_machine(
-        core, MemoryBus(board.memory), OnChip(cold[0], cold[1], ahead, random)
+        core, MemoryBus(board.memory), FetchAndCaches(cold[0], cold[1], ahead, random)
     )
     steps = [step for node in path.steps for step in node]
     seed = random.getrandbits(62)
     found = sample(machine, CompiledTrace.of(Instructions(core), steps), entry, states, seed)
     assert found.most <= bound, f"state {found.worst}: {found.most} cycles, {bound} charged"
-    stalls = sum(charges.costs.nodes[n][Cause.STALL] for n in path.nodes)
+    stalls = sum(charges.costs.nodes[n][CostCause.STALL] for n in path.nodes)
     return Case(found.most, bound, stalls)

@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path as File
 from typing import Any
 
+from quoll.abstract_domain.function_values import BlockCode, LocalValues
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import Cond, Flow, Insn
+from quoll.arm.insn import Condition, ControlFlow, Insn
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
-from quoll.domain.function_values import BlockCode, LocalValues
 from quoll.image.image import Image
-from quoll.indirect.by_values import Resolution, Unknown, resolve
+from quoll.indirect.by_values import TransferResolution, UnknownTarget, resolve
 from tests.testing.quoll.building import build
 
 HERE = File(__file__).parent
@@ -39,8 +39,8 @@ class Growing:
 
     def __init__(self, image: Image, entry: int, thumb: bool, code: BlockCode) -> None:
         self.image, self.entry, self.thumb, self.code = image, entry, thumb, code
-        self.found: dict[int, Resolution] = {}
-        self.unknown: dict[int, Unknown] = {}
+        self.found: dict[int, TransferResolution] = {}
+        self.unknown: dict[int, UnknownTarget] = {}
         while self._round():
             pass
 
@@ -49,10 +49,10 @@ class Growing:
         self.values = LocalValues(self.cfg, self.image, self.code)
         before = dict(self.found)
         for block in self.cfg.blocks:
-            if block.last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL):
+            if block.last.flow in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL):
                 result = resolve(self.values, block.index)
                 addr = block.last.addr
-                if isinstance(result, Resolution):
+                if isinstance(result, TransferResolution):
                     self.found[addr] = result
                     self.unknown.pop(addr, None)
                 elif result.reached:
@@ -63,11 +63,11 @@ class Growing:
         after: list[tuple[int, EdgeKind]] = []
         cond = insn.conditional or insn.mnemonic in ("cbz", "cbnz")
         result = self.found.get(insn.addr)
-        if insn.flow is Flow.NEXT or cond:
+        if insn.flow is ControlFlow.NEXT or cond:
             after.append((insn.next, EdgeKind.FALLTHROUGH))
-        if insn.flow is Flow.JUMP and insn.target is not None:
+        if insn.flow is ControlFlow.JUMP and insn.target is not None:
             after.append((insn.target, EdgeKind.TAKEN))
-        calls = insn.flow in (Flow.CALL, Flow.INDIRECT_CALL)
+        calls = insn.flow in (ControlFlow.CALL, ControlFlow.INDIRECT_CALL)
         if calls or (result is not None and result.kind == "call"):
             after.append((insn.next, EdgeKind.ACROSS))
         elif result is not None and result.kind == "jump":
@@ -78,7 +78,7 @@ class Growing:
         insns: dict[int, Insn] = {}
         edges: set[tuple[int, int, EdgeKind]] = set()
         leaders = {self.entry}
-        work: list[tuple[int, tuple[Cond, ...]]] = [(self.entry, ())]
+        work: list[tuple[int, tuple[Condition, ...]]] = [(self.entry, ())]
         while work:
             addr, it = work.pop()
             if addr in insns:
@@ -87,7 +87,7 @@ class Growing:
             insn = insns[addr] = decode(raw, addr, self.thumb, it)
             for target, kind in self._after(insn):
                 edges.add((addr, target, kind))
-                if insn.flow is not Flow.NEXT:
+                if insn.flow is not ControlFlow.NEXT:
                     leaders.add(target)
                 following = it[1:] or it_conditions(insn)
                 work.append((target, following if target == insn.next else ()))
@@ -100,7 +100,7 @@ class Growing:
         for addr in sorted(insns):
             before = groups[-1][-1] if groups else None
             starts = addr in leaders or before is None or before.next != addr
-            if starts or (before is not None and before.flow is not Flow.NEXT):
+            if starts or (before is not None and before.flow is not ControlFlow.NEXT):
                 groups.append([])
             groups[-1].append(insns[addr])
         groups.sort(key=lambda g: (g[0].addr != self.entry, g[0].addr))

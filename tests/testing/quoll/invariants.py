@@ -40,16 +40,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
-from quoll.graph.loops import find_loops, retreating_edges
+from quoll.graph.natural_loops import find_loops, retreating_edges
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 
 __all__ = ["InvariantError", "verify_program", "verify_supergraph"]
 
 SHOWN = 20
-TRANSFERS = frozenset(f for f in Flow if f is not Flow.NEXT)
+TRANSFERS = frozenset(f for f in ControlFlow if f is not ControlFlow.NEXT)
 
 
 class InvariantError(AssertionError):
@@ -126,7 +126,7 @@ def _guided(program: Program, block: Block) -> bool:
     """Whether a fact took something that may happen after ``block``."""
     last = block.last
     return any(
-        last.flow in (Flow.INDIRECT, Flow.INDIRECT_CALL)
+        last.flow in (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
         or any(removed.explains(last.addr, target) for target in (block.end, last.target))
         for removed in program.guidance.removed
     )
@@ -157,13 +157,17 @@ def _legal(cfg: Cfg, edge: Edge) -> bool:
     block, target = cfg.blocks[edge.src], cfg.blocks[edge.dst].addr
     last = block.last
     if edge.kind is EdgeKind.FALLTHROUGH:
-        return (last.flow is Flow.TRAP or falls_through(last)) and target == block.end
+        return (last.flow is ControlFlow.TRAP or falls_through(last)) and target == block.end
     if edge.kind is EdgeKind.TAKEN:
-        return last.flow in (Flow.JUMP, Flow.CALL) and target == last.target
+        return last.flow in (ControlFlow.JUMP, ControlFlow.CALL) and target == last.target
     if edge.kind is EdgeKind.ACROSS:
-        calls = block.comes_back or last.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT)
+        calls = block.comes_back or last.flow in (
+            ControlFlow.CALL,
+            ControlFlow.INDIRECT_CALL,
+            ControlFlow.INDIRECT,
+        )
         return bool(calls) and target in block.returned_to
-    return edge.kind is EdgeKind.INDIRECT and last.flow is Flow.INDIRECT
+    return edge.kind is EdgeKind.INDIRECT and last.flow is ControlFlow.INDIRECT
 
 
 def _effects(
@@ -173,20 +177,20 @@ def _effects(
     reached = (*block.calls, *block.passes)
     kinds = {edge.kind for edge in cfg.successors(block.index)}
     where = f"{name}: {last.addr:#x}"
-    if block.exits and last.flow is not Flow.EXCEPTION_RETURN:
+    if block.exits and last.flow is not ControlFlow.EXCEPTION_RETURN:
         return
     if falls_through(last) and EdgeKind.FALLTHROUGH not in kinds:
         yield f"P5 {where} does not fall through"
-    if last.flow is Flow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in reached:
+    if last.flow is ControlFlow.JUMP and EdgeKind.TAKEN not in kinds and last.target not in reached:
         yield f"P5 {where} does not reach its target"
-    if last.flow is Flow.CALL and last.target not in reached and EdgeKind.TAKEN not in kinds:
+    if last.flow is ControlFlow.CALL and last.target not in reached and EdgeKind.TAKEN not in kinds:
         yield f"P5 {where} does not call its target"
-    if last.flow is Flow.EXCEPTION_RETURN and not block.exits:
+    if last.flow is ControlFlow.EXCEPTION_RETURN and not block.exits:
         yield f"P5 {where} does not exit"
-    if last.flow is Flow.INDIRECT_CALL and not (reached or block.returns):
+    if last.flow is ControlFlow.INDIRECT_CALL and not (reached or block.returns):
         yield f"P5 {where} calls nothing"
     silent = cfg.returns and not (reached or block.returns or EdgeKind.INDIRECT in kinds)
-    if last.flow is Flow.INDIRECT and silent and not used_elsewhere:
+    if last.flow is ControlFlow.INDIRECT and silent and not used_elsewhere:
         yield f"P5 {where} goes nowhere"
     comes_back = not block.tail and (
         bool(block.passes) or any(program.functions[c].returns for c in block.calls)
@@ -315,7 +319,7 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
     for exit_ in graph.exits:
         node = graph.nodes[exit_]
         alone = _caller(graph, program, node.context) is None
-        if any(r.ends for e in graph.predecessors[exit_] for r in graph.passed(e)):
+        if any(r.exits for e in graph.predecessors[exit_] for r in graph.passed(e)):
             continue
         if not (node.block.exits or (node.block.returns and alone)):
             yield f"S5 node {exit_} at {node.block.addr:#x} is no exit"

@@ -15,7 +15,7 @@ import unicorn
 from unicorn import arm_const as uc
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 
@@ -244,7 +244,7 @@ def returning(elf: Path) -> frozenset[int]:
         code = image.read(pc, size)
         assert code is not None
         insn = decode(code, pc, thumb)
-        if insn.flow is Flow.CALL and insn.target is not None:
+        if insn.flow is ControlFlow.CALL and insn.target is not None:
             calls.append((insn.next, sp, insn.target))
 
     core.hook_add(unicorn.UC_HOOK_CODE, executed)

@@ -7,24 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from quoll.domain.abstract_machine import Environment
-from quoll.domain.abstract_state import FLAG, MODE, State
-from quoll.domain.condition import Comparison, Condition, ConditionPair, Overflow
-from quoll.domain.terms import (
+from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
+from quoll.abstract_domain.abstract_state import FLAG, MODE, AbstractState
+from quoll.abstract_domain.condition import (
+    Condition,
+    ConditionPair,
+    SubtractionOverflow,
+    TermComparison,
+)
+from quoll.abstract_domain.terms import (
     BIAS,
     ENTRY_SP,
     MASK,
     TAINT,
-    Anchored,
+    AnchoredTerm,
     Fact,
-    Rotated,
+    RotatedTerm,
     Term,
     entry_symbol,
     rotated,
 )
+from quoll.intervals.interval_comparison import ComparisonOperator
+from quoll.intervals.strided_interval import ANY, WORD, ValueSet, progression
 from quoll.semantics.ops import Op
-from quoll.words.comparison import Compare
-from quoll.words.strided_interval import ANY, WORD, ValueSet, progression
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 
 READ_ONLY = range(0x8000, 0x9000)
@@ -46,21 +51,21 @@ def constant(addr: int, size: int) -> int | None:
     return int.from_bytes(bytes(byte_at(addr + i) for i in range(size)), "little")
 
 
-def environment() -> Environment:
-    return Environment(constant, lambda addr: addr in WRITABLE)
+def environment() -> AnalysisEnvironment:
+    return AnalysisEnvironment(constant, lambda addr: addr in WRITABLE)
 
 
 def signed(word: int) -> int:
     return word - WORD if word >> 31 else word
 
 
-RELATIONS: Mapping[Compare, Callable[[int, int], bool]] = {
-    Compare.EQ: lambda x, y: x == y,
-    Compare.NE: lambda x, y: x != y,
-    Compare.ULT: lambda x, y: x < y,
-    Compare.ULE: lambda x, y: x <= y,
-    Compare.SLT: lambda x, y: signed(x) < signed(y),
-    Compare.SLE: lambda x, y: signed(x) <= signed(y),
+RELATIONS: Mapping[ComparisonOperator, Callable[[int, int], bool]] = {
+    ComparisonOperator.EQ: lambda x, y: x == y,
+    ComparisonOperator.NE: lambda x, y: x != y,
+    ComparisonOperator.ULT: lambda x, y: x < y,
+    ComparisonOperator.ULE: lambda x, y: x <= y,
+    ComparisonOperator.SLT: lambda x, y: signed(x) < signed(y),
+    ComparisonOperator.SLE: lambda x, y: signed(x) <= signed(y),
 }
 
 
@@ -70,7 +75,7 @@ class Valuation:
 
     rigid: Mapping[int, int]
     found: dict[int, int]
-    state: State
+    state: AbstractState
 
     def word(self, term: Term) -> int | None:
         symbol = term >> 32
@@ -99,7 +104,7 @@ class Valuation:
         b = self.word(condition.b)
         if a is None or b is None:
             return None
-        if isinstance(condition, Overflow):
+        if isinstance(condition, SubtractionOverflow):
             assert self.word(condition.result) in (None, (a - b) & MASK)
             return not -(1 << 31) <= signed(a) - signed(b) < 1 << 31
         return RELATIONS[condition.relation](a, b)
@@ -108,14 +113,16 @@ class Valuation:
 def member(word: int, fact: Fact, rigid: Mapping[int, int]) -> bool:
     if isinstance(fact, ValueSet):
         return word in fact
-    if isinstance(fact, Rotated):
+    if isinstance(fact, RotatedTerm):
         return (word - fact.origin) & MASK in fact.members
     if fact.base == TAINT:
         return True
     return (word - rigid[fact.base] + BIAS) & MASK in fact.offsets
 
 
-def rigid_words(machine: ConcreteMachine, environment: Environment, sp: int) -> dict[int, int]:
+def rigid_words(
+    machine: ConcreteMachine, environment: AnalysisEnvironment, sp: int
+) -> dict[int, int]:
     """Entry symbols of a machine at entry; stacks."""
     words = {entry_symbol(r): machine.registers[r] for r in range(15)}
     words[ENTRY_SP] = sp
@@ -123,7 +130,10 @@ def rigid_words(machine: ConcreteMachine, environment: Environment, sp: int) -> 
 
 
 def differences(
-    state: State, machine: ConcreteMachine, rigid: Mapping[int, int], stacks: Mapping[int, int]
+    state: AbstractState,
+    machine: ConcreteMachine,
+    rigid: Mapping[int, int],
+    stacks: Mapping[int, int],
 ) -> list[str]:
     """Where ``machine`` is not in ``state``."""
     valuation = Valuation({**rigid, **stacks}, {}, state)
@@ -156,15 +166,15 @@ def random_fact(rng: random.Random) -> Fact:
         return ANY
     if kind == 1:
         low = BIAS - 4 * rng.randrange(12)
-        return Anchored(ENTRY_SP, progression(low, low + 4 * rng.randrange(6), 4))
+        return AnchoredTerm(ENTRY_SP, progression(low, low + 4 * rng.randrange(6), 4))
     low = rng.choice([0, 1, 0x8000, 0x20000, 0x20010, WORD - 8, WORD // 2 - 4, rng.randrange(WORD)])
     stride = rng.choice([1, 1, 2, 4, 4, 12])
     return progression(low, min(WORD - 1, low + stride * rng.randrange(9)), stride)
 
 
 def random_pair(
-    rng: random.Random, environment: Environment
-) -> tuple[State, ConcreteMachine, dict[int, int]]:
+    rng: random.Random, environment: AnalysisEnvironment
+) -> tuple[AbstractState, ConcreteMachine, dict[int, int]]:
     """An abstract state, a machine in it, and the words of the rigid symbols."""
     rigid = {entry_symbol(r): rng.randrange(*ADDRESSES) for r in range(15)}
     rigid[ENTRY_SP] = ENTRY_STACK
@@ -175,10 +185,10 @@ def random_pair(
     for slot in range(4):
         symbol = environment.names.of(0, ("initial", slot))
         fact = random_fact(rng)
-        if isinstance(fact, Anchored):
+        if isinstance(fact, AnchoredTerm):
             offset = fact.offsets.low + fact.offsets.stride * rng.randrange(fact.offsets.size)
             words[symbol] = (rigid[fact.base] + offset - BIAS) & MASK
-        elif isinstance(fact, Rotated):
+        elif isinstance(fact, RotatedTerm):
             step = fact.members.stride * rng.randrange(fact.members.size)
             words[symbol] = (fact.origin + fact.members.low + step) & MASK
         elif fact == ANY:
@@ -220,12 +230,12 @@ def random_pair(
         machine.memory.store(addr, 4, word(globals_[addr]))
     flags: list[Condition] = []
     for flag in range(4):
-        relation = rng.choice(list(Compare))
+        relation = rng.choice(list(ComparisonOperator))
         a, b = term(), term()
         truth = RELATIONS[relation](word(a), word(b))
-        flags.append(rng.choice([None, truth, Comparison(relation, a, b)]))
+        flags.append(rng.choice([None, truth, TermComparison(relation, a, b)]))
         machine.registers[16 + flag] = truth
-    state = State((*registers, *flags, None), frames, globals_, {}, facts)
+    state = AbstractState((*registers, *flags, None), frames, globals_, {}, facts)
     return state, machine, rigid
 
 

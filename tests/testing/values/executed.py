@@ -9,8 +9,8 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
-from quoll.values.values import Entry, Values, analyse
-from quoll.words.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
+from quoll.value_analysis.value_results import EntryRegisters, ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 
@@ -38,13 +38,13 @@ class Recorded:
 @cache
 def analysed(
     source: str, thumb: bool, optimise: str, known_stack: bool, from_reset: bool = False
-) -> tuple[Image, Supergraph, Values]:
+) -> tuple[Image, Supergraph, ValueResults]:
     cpu = "cortex-a8" if thumb else "arm1136jf-s"
     elf = build(source, "-w", thumb=thumb, cpu=cpu, optimise=optimise, link=("-lgcc",))
     image = Image.load(elf)
     symbol = image.symbol("main")
     assert symbol is not None
-    entry = Entry(0x13, {13: ValueSet.of(STACK)}) if known_stack else Entry()
+    entry = EntryRegisters(0x13, {13: ValueSet.of(STACK)}) if known_stack else EntryRegisters()
     if from_reset:
         image = image.starting_with(image.loaded_in_place())
     while True:
@@ -56,7 +56,9 @@ def analysed(
         image = image.changing(values.changed)
 
 
-def walk(image: Image, graph: Supergraph, values: Values, arguments: list[int]) -> Counter[str]:
+def walk(
+    image: Image, graph: Supergraph, values: ValueResults, arguments: list[int]
+) -> Counter[str]:
     """Execute, and compare at every node. Raises AssertionError at the first difference."""
     memory = Recorded(ByteMemory(background=lambda addr: (image.read(addr, 1) or b"\0")[0]))
     machine = ConcreteMachine(memory, lambda op: 0)

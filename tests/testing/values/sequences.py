@@ -6,19 +6,19 @@ import random
 import struct
 from collections import Counter
 
+from quoll.abstract_domain.abstract_state import AbstractState
+from quoll.abstract_domain.compiled import compile_block
+from quoll.abstract_domain.terms import TAINT, AnchoredTerm, Fact, is_stack
+from quoll.abstract_domain.transfer import run
 from quoll.arm.decode import decode
-from quoll.arm.insn import Access, Flow, Insn
+from quoll.arm.insn import AccessKind, ControlFlow, Insn
 from quoll.arm.system_registers import changes_translation, discards_line
 from quoll.arm.unpredictable import has_meaning
-from quoll.domain.abstract_state import State
-from quoll.domain.compiled import compile_block
-from quoll.domain.terms import TAINT, Anchored, Fact, is_stack
-from quoll.domain.transfer import run
 from quoll.errors import ControlFlowError
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from quoll.intervals.strided_interval import ValueSet
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import Op, OpCode
-from quoll.words.strided_interval import ValueSet
 from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory, Oracle
 from tests.testing.values import encodings
 from tests.testing.values.concretes import (
@@ -105,7 +105,7 @@ def sequence(rng: random.Random, thumb: bool, maintained: bool = False) -> list[
             lift(insn)
         except ControlFlowError:
             continue
-        if insn.flow is not Flow.NEXT or not has_meaning(insn):
+        if insn.flow is not ControlFlow.NEXT or not has_meaning(insn):
             continue
         insns.append(insn)
         at = insn.next
@@ -120,7 +120,7 @@ class Computed:
     What is loaded counts as not computed, so that the assumption speaks of it.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: AbstractState) -> None:
         self.registers = {r for r in range(15) if on_stack(state.fact(r))}
 
     def addresses(self, insn: Insn) -> bool:
@@ -131,7 +131,9 @@ class Computed:
         return memory is not None and bool(self.registers & {memory.base, memory.index})
 
     def step(self, insn: Insn) -> None:
-        loaded = insn.transfers if insn.memory and insn.memory.access is not Access.STORE else ()
+        loaded = (
+            insn.transfers if insn.memory and insn.memory.access is not AccessKind.STORE else ()
+        )
         sources = insn.reads - set(insn.transfers) if insn.memory else insn.reads
         for register in insn.writes:
             if register not in loaded and sources & self.registers:
@@ -141,10 +143,10 @@ class Computed:
 
 
 def on_stack(fact: Fact) -> bool:
-    return isinstance(fact, Anchored) and (fact.base == TAINT or is_stack(fact.base))
+    return isinstance(fact, AnchoredTerm) and (fact.base == TAINT or is_stack(fact.base))
 
 
-def execute(insns: list[Insn], machine: ConcreteMachine, state: State) -> bool:
+def execute(insns: list[Insn], machine: ConcreteMachine, state: AbstractState) -> bool:
     """Run to the end; whether the block was left by a branch."""
     memory = Watched(machine.memory)
     machine.memory = memory

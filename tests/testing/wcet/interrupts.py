@@ -30,14 +30,19 @@ from tests.testing.arm.interpreter import ConcreteMachine as Interpreter
 from tests.testing.quoll.building import build
 from tests.testing.values.preemptible import HIGH, LEVELS, LOW
 from tests.testing.values.preemptible import program as preemptible
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.prepared import PreparedPaths
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
-from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, executed, random_machine, taking_the_exception
-from wcet.platforms.platform import Platform
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.path_replay import (
+    StartContents,
+    executed,
+    random_machine,
+    taking_the_exception,
+)
+from wcet.platforms.platform_model import Platform
 
 __all__ = ["Latencies", "analysed", "interrupt_path", "kernel", "latencies", "random_kernel"]
 
@@ -155,20 +160,20 @@ class _Handler:
         )
 
 
-def analysed(elf: Path) -> Result:
+def analysed(elf: Path) -> AnalysisResult:
     """All entries on the KZM board, with no fact and nothing kept."""
-    options = Options(
+    options = AnalysisOptions(
         entries=("all",),
         platform="kzm",
         l2=None,
         facts=(),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
     )
-    return analyse(elf, options, Stages(verbose=False))
+    return analyse(elf, options, StageLog(verbose=False))
 
 
 class _Board:
@@ -316,7 +321,7 @@ class _Subject:
         return [0, *trace.issued.tolist()], finished
 
 
-def interrupt_path(result: Result) -> Execution:
+def interrupt_path(result: AnalysisResult) -> Execution:
     """What runs when a line arrives in user mode."""
     subject = _Subject(result.image, result.platform, Random(1))
     ran = subject.run("interrupt", LINES[:1], None, LINES[0])
@@ -325,7 +330,9 @@ def interrupt_path(result: Result) -> Execution:
     return Execution(memoryview(array("I", ran.pcs)), np.array(words, np.uint32), End.OUTSIDE)
 
 
-def latencies(result: Result, seed: int, inputs: Sequence[tuple[int, int]] = ()) -> Latencies:
+def latencies(
+    result: AnalysisResult, seed: int, inputs: Sequence[tuple[int, int]] = ()
+) -> Latencies:
     """Every arrival there is, against the bound. Raises AssertionError where it is exceeded.
 
     In user mode, before each instruction of the system call, and before each instruction of the
@@ -356,7 +363,7 @@ def latencies(result: Result, seed: int, inputs: Sequence[tuple[int, int]] = ())
     return Latencies(bound, most, arrivals, len(timed))
 
 
-def covered(result: Result, ran: _Ran, position: int) -> bool:
+def covered(result: AnalysisResult, ran: _Ran, position: int) -> bool:
     """Whether paths that are bounded cover all that ran from the arrival at ``position`` on.
 
     The path that was under way is one of its entry's, from a start no later than that; each path of
@@ -380,7 +387,7 @@ def covered(result: Result, ran: _Ran, position: int) -> bool:
     return True
 
 
-def _is_path(result: Result, paths: PreparedPaths, pcs: Sequence[int]) -> bool:
+def _is_path(result: AnalysisResult, paths: PreparedPaths, pcs: Sequence[int]) -> bool:
     try:
         follow(paths.graph, result.image, pcs)
     except MissingEdge:

@@ -16,13 +16,13 @@ from random import Random
 from typing import Any
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Flow
+from quoll.arm.insn import ControlFlow
 from quoll.image.image import Image
 from tests.testing.harness.qemu import run
 from tests.testing.wcet.masked_runs import masked_times
 from tests.testing.wcet.random_masks import Kernel, random_kernel
 from wcet.cli import main
-from wcet.platforms import platform as platforms
+from wcet.platforms import platform_model as platforms
 
 __all__ = ["Arrivals", "in_qemu", "on_the_machine"]
 
@@ -111,7 +111,7 @@ def _in_block(image: Image, start: int) -> Iterator[int]:
     while (code := image.read(place, 4)) is not None:
         yield place
         insn = decode(code, place, thumb)
-        if insn.flow is not Flow.NEXT:
+        if insn.flow is not ControlFlow.NEXT:
             return
         place += insn.size
 

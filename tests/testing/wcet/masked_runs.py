@@ -9,7 +9,7 @@ from random import Random
 from pipeline.block_times import transfers
 from pipeline.native import CompiledTrace, Instructions, execute
 from quoll.arm.decode import decode, it_conditions
-from quoll.arm.insn import LR, PC, Cond, Insn
+from quoll.arm.insn import LR, PC, Condition, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import INTERRUPT_MASK, StatusField, state_change, status_written
 from quoll.image.image import Image
@@ -17,9 +17,9 @@ from quoll.semantics.ops import Op, OpCode
 from tests.testing.arm.interpreter import ByteMemory
 from tests.testing.arm.interpreter import ConcreteMachine as Interpreter
 from tests.testing.quoll.building import address
-from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, executed, random_machine
-from wcet.platforms.platform import Platform
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.path_replay import StartContents, executed, random_machine
+from wcet.platforms.platform_model import Platform
 
 USER, MODE, LONGEST = 0x1000, 0x13, 20_000
 
@@ -98,7 +98,7 @@ def _executed(
     pcs: list[tuple[int, Insn]] = []
     accesses: dict[int, int] = {}
     masks: list[bool] = []
-    block: tuple[Cond, ...] = ()
+    block: tuple[Condition, ...] = ()
     for at in range(LONGEST):
         pc = machine.registers[PC]
         code = image.read(pc, 4) or image.read(pc, 2)

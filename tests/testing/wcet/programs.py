@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from ilp.paths.check import path_cycles
+from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.arm.decode import decode
 from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.image.image import Image
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 from quoll.recordings.follow import follow
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
-from wcet.executions.replay import ReplayPath as Walk
-from wcet.executions.replay import StartContents, executed, random_machine, replay
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
+from wcet.executions.path_replay import ReplayPath as Walk
+from wcet.executions.path_replay import StartContents, executed, random_machine, replay
 
 CODE = "-Wl,-Ttext=0xf0010000"
 STACK = 0xF0200000
@@ -122,21 +122,21 @@ def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool =
     return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE,))
 
 
-def bound(elf: Path, platform: str | None = "kzm", vivu: Vivu = FULL) -> Result:
+def bound(elf: Path, platform: str | None = "kzm", vivu: VivuSettings = FULL) -> AnalysisResult:
     """What the analysis finds for ``main``, with no fact. Raises UnboundedLoop and its like."""
-    options = Options(
+    options = AnalysisOptions(
         entries=("main",),
         platform=platform,
         l2=None,
         facts=(),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
         vivu=vivu,
     )
-    return analyse(elf, options, Stages(verbose=False))
+    return analyse(elf, options, StageLog(verbose=False))
 
 
 class Recorder(ByteMemory):
@@ -193,7 +193,7 @@ class Case:
     most: int
 
 
-def check(result: Result, seed: int, inputs: int, states: int) -> list[Case]:
+def check(result: AnalysisResult, seed: int, inputs: int, states: int) -> list[Case]:
     """Run and replay. Raises AssertionError where an execution exceeds bound or charge."""
     entry = result.entries["main"]
     cases = []
@@ -220,23 +220,23 @@ def guided(
     tmp_path: Path,
     text: str,
     entry: str = "main",
-    vivu: Vivu = FULL,
+    vivu: VivuSettings = FULL,
     *,
     prove_stated: bool = False,
-) -> Result:
+) -> AnalysisResult:
     """The analysis of one entry under facts."""
     facts = tmp_path / "guidance.facts"
     facts.write_text(text)
-    options = Options(
+    options = AnalysisOptions(
         entries=(entry,),
         platform="kzm",
         l2=None,
         facts=(facts,),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(Budget(seconds=4), workers=1, prove_stated=prove_stated),
         vivu=vivu,
     )
-    return analyse(elf, options, Stages(verbose=False))
+    return analyse(elf, options, StageLog(verbose=False))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from loopbounds.proof.options import BoundOptions
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 
 __all__ = ["AT", "bounded"]
 
@@ -17,19 +17,19 @@ AT = "-Wl,-Ttext=0xf0010000"
 
 def bounded(
     elf: Path, folder: Path, facts: str, *entries: str, platform: str = "cubieboard"
-) -> Result:
+) -> AnalysisResult:
     """The entries of ``elf`` under ``facts``. Raises WcetError as ``wcet analyse`` does."""
     file = folder / "test.facts"
     file.write_text(facts)
-    options = Options(
+    options = AnalysisOptions(
         entries=entries,
         platform=platform,
         l2=None,
         facts=(file,),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(workers=1),
     )
-    return analyse(elf, options, Stages(verbose=False))
+    return analyse(elf, options, StageLog(verbose=False))

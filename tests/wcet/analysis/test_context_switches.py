@@ -10,7 +10,7 @@ from quoll.errors import WcetError
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD, THUMB
 from tests.testing.wcet.stated import AT, bounded
-from wcet.platforms.platform import file_of
+from wcet.platforms.platform_model import file_of
 
 SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
 

@@ -184,7 +184,7 @@ CONTRADICTED = {
 
 ELSEWHERE = "it is about the board, its set-up or its bus, which are not in the binary"
 TIME = "it is about when an interrupt arrives, which nothing in the binary decides"
-QUESTION = "it says which paths are asked for"
+QUESTION = "it selects the paths"
 DATA = "it is about data that the binary does not have"
 UNDECIDABLE = {
     "S3": "two translations that the platform does not fix are not in the binary",
@@ -225,7 +225,7 @@ UNDECIDABLE = {
     "caches: contents": "it is the worst case",
     "caches: eviction": ELSEWHERE,
     "caches: at the entry": "what runs before the path is not part of the program",
-    "kept pending": "tests are not used where the path stores to a register of 'pending'",
+    "stays pending": "tests are not used where the path stores to a register of 'pending'",
     "others first": TIME,
     "taken at once": TIME,
     "handed over": "what runs behind the exits is not part of the path",

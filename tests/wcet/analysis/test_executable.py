@@ -9,10 +9,10 @@ from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, TimingError
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound
-from wcet.analysis.analyse import analyse
-from wcet.analysis.options import Options
-from wcet.analysis.result import Result
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 
 
 def elf(instruction: str, cpu: str) -> Path:
@@ -20,21 +20,21 @@ def elf(instruction: str, cpu: str) -> Path:
     return build(text, language="asm", cpu=cpu, link=(CODE,))
 
 
-def forced(path: Path, platform: str) -> Result:
+def forced(path: Path, platform: str) -> AnalysisResult:
     bounds = BoundOptions(budget=Budget(seconds=4), workers=1)
-    options = Options(
+    options = AnalysisOptions(
         entries=("main",),
         platform=platform,
         l2=None,
         facts=(),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=bounds,
         force_core=True,
     )
-    return analyse(path, options, Stages(verbose=False))
+    return analyse(path, options, StageLog(verbose=False))
 
 
 LACKING = {  # encodings, as no assembler takes them for the core

@@ -11,14 +11,14 @@ import pytest
 
 from quoll.assumptions import (
     HANDED_OVER,
-    KEPT_PENDING,
     KINDS,
     OTHERS_FIRST,
-    TAKEN_AT_ONCE,
+    STAYS_PENDING,
+    TAKEN_IMMEDIATELY,
 )
 from tests.testing.wcet.interrupts import analysed, interrupt_path, kernel, latencies, random_kernel
 from wcet.cli import main
-from wcet.executions.pieces import cut
+from wcet.executions.recorded_paths import cut
 
 TESTS = "((*(volatile unsigned *)0xF8000058u | *(volatile unsigned *)0xF800005Cu) != 0)"
 EVERY = tuple(product(range(4), range(8)))  # arguments that a call tells apart
@@ -125,10 +125,10 @@ def test_the_latency_lists_what_it_rests_on(tmp_path: Path) -> None:
         == (report["entries"]["interrupt"]["cycles"])
     )
     listed = [a for a in report["assumption_kinds"] if a["text"].startswith("interrupts: ")]
-    kinds = [kind.name for kind in (OTHERS_FIRST, TAKEN_AT_ONCE, HANDED_OVER)]
+    kinds = [kind.name for kind in (OTHERS_FIRST, TAKEN_IMMEDIATELY, HANDED_OVER)]
     assert [a["kind"] for a in listed] == kinds
     assert "exit_to_interrupt" in listed[-1]["text"]
-    assert KEPT_PENDING in KINDS
+    assert STAYS_PENDING in KINDS
 
 
 @pytest.mark.slow("several whole analyses")
@@ -149,4 +149,4 @@ def test_a_call_that_is_cut_says_that_the_interrupt_stays_pending(tmp_path: Path
         tmp_path, "analyse", kernel("unsigned memory[64];" + call + HANDLER), "--entry", "syscall"
     )
     assert status == 0
-    assert str(KEPT_PENDING.of()) in report["assumptions"]
+    assert str(STAYS_PENDING.of()) in report["assumptions"]

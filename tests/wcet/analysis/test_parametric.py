@@ -15,9 +15,9 @@ from ilp.worst_case import worst_case
 from loopbounds.proof.options import BoundOptions
 from quoll.facts import load
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import analyse as run
-from wcet.analysis.options import Options
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse as run
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.stage_times import StageLog
 from wcet.cli import main
 
 CODE = "-Wl,-Ttext=0xf0010000"
@@ -93,18 +93,18 @@ def value(parametric: dict[str, Any], n: int) -> int:
 
 def plain_bounds(elf: Path, facts: Path, values: Sequence[int], name: str = "wake") -> list[int]:
     """The bound of an entry for each value of the parameter, by plain solves."""
-    options = Options(
+    options = AnalysisOptions(
         entries=(name,),
         platform="kzm",
         l2=None,
         facts=(facts,),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(),
     )
-    result = run(elf, options, Stages(verbose=False))
+    result = run(elf, options, StageLog(verbose=False))
     entry = result.entries[name]
     parameters = loop_parameters(entry.graph, result.image, load([facts]))
     return [

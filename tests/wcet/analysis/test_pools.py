@@ -8,17 +8,17 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, RegionFact, load
-from quoll.facts.regions import Regions
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Trace
-from quoll.values.values import Values, analyse
+from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
-from wcet.analysis.entries import path_ends
-from wcet.platforms import platform as platforms
+from wcet.analysis.entries import path_exits
+from wcet.platforms import platform_model as platforms
 
 EVERY = 8  # of the paths are followed: test_first_light follows all of them without facts
 POOLS = build.ROOT / "kernels/bilby/pools.facts"
@@ -30,25 +30,25 @@ def facts() -> Facts:
 
 
 @pytest.fixture(scope="module")
-def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, Values]]:
+def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, ValueResults]]:
     """Each entry with its values under the facts, by vector address."""
     image, platform = Image.load(kernel), platforms.load("kzm")
-    regions = Regions.of(facts, image)
+    regions = MemoryRegions.of(facts, image)
     found = {}
     for vector in (point.vector for point in platform.entries.values()):
-        program = extract(image, [vector], ends=path_ends(image, platform))
+        program = extract(image, [vector], exits=path_exits(image, platform))
         graph = expand(program, vector, image)
         found[vector] = graph, analyse(graph, image, regions=regions)
     return found
 
 
 def test_no_execution_refutes_the_pools(
-    kernel: Path, trace: Trace, facts: Facts, valued: dict[int, tuple[Supergraph, Values]]
+    kernel: Path, trace: Trace, facts: Facts, valued: dict[int, tuple[Supergraph, ValueResults]]
 ) -> None:
     """Neither what each fact says, nor any address that values conclude from all of them."""
     image = Image.load(kernel)
     assert len([fact for fact in facts.facts if not isinstance(fact, RegionFact)]) <= 8
-    regions = Regions.of(facts, image)
+    regions = MemoryRegions.of(facts, image)
     unknown = frozenset().union(*(values.unknown for _, values in valued.values()))
     seen: set[int] = set()
     different = {(e.pcs.tobytes(), e.access_words.tobytes()): e for e in trace.executions}

@@ -21,12 +21,12 @@ from quoll.recordings.trace import End, Execution
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import build
 from wcet.analysis import entry_stages, schedule
-from wcet.analysis.analyse import analyse as run
-from wcet.analysis.options import Options
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse as run
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.stage_times import StageLog
 from wcet.cli import main
-from wcet.executions.pieces import cut
-from wcet.executions.replay import Subject, replay_paths
+from wcet.executions.path_replay import ReplaySubject, replay_paths
+from wcet.executions.recorded_paths import cut
 
 CLEARING = """
 #define LOW  (*(volatile unsigned *)0xf8000058u)
@@ -187,8 +187,8 @@ def execution(image: Image, chunks: int) -> Execution:
 
 def test_an_execution_without_interrupts_is_cut_at_its_tests() -> None:
     elf = build(PREEMPTIBLE, link=("-Wl,-Ttext=0xf0010000",))
-    options = Options(("main",), "kzm", None, (), False, (), "highs", 60.0, BoundOptions())
-    result = run(elf, options, Stages(verbose=False))
+    options = AnalysisOptions(("main",), "kzm", None, (), False, (), "highs", 60.0, BoundOptions())
+    result = run(elf, options, StageLog(verbose=False))
     entry, image = result.entries["main"], result.image
     ran = execution(image, 5)
     pieces = cut(entry.paths, image, [[ran]])
@@ -198,7 +198,7 @@ def test_an_execution_without_interrupts_is_cut_at_its_tests() -> None:
     begins = [begin for p in pieces for _, begin in p.sources]
     assert begins == sorted(set(begins))
     assert len(pieces) >= 3, "the turns in the middle are alike"
-    subject = Subject("main", entry.paths, image, result.platform)
+    subject = ReplaySubject("main", entry.paths, image, result.platform)
     replayed = replay_paths(subject, [[ran]], 3, seed=1)
     assert not any(r.exceeds(entry.cycles) for r in replayed)
     assert any(r.most * 3 > entry.cycles for r in replayed)

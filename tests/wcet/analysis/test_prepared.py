@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quoll.kept.store import DIGEST, MAGIC
+from quoll.results.results_store import DIGEST, MAGIC
 from tests.testing.quoll.building import build
 from tests.testing.wcet.kept_program import CODE, PROGRAM
 from wcet.cli import main
@@ -45,7 +45,7 @@ class Runs:
         return [
             f
             for f in found
-            if b"wcet.analysis.prepared:Kept" in zlib.decompress(f.read_bytes()[start:])
+            if b"wcet.analysis.prepared:PreparedRecord" in zlib.decompress(f.read_bytes()[start:])
         ]
 
 
@@ -239,11 +239,11 @@ def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
     imported = set(done.stdout.split())
     stages = {
         "quoll.extraction.extract",
-        "quoll.values.values",
+        "quoll.value_analysis.value_results",
         "cache.classify",
         "pipeline.charge",
     }
-    assert "wcet.analysis.analyse" in imported
+    assert "wcet.analysis.analysis" in imported
     assert all(find_spec(name) for name in stages)
     others = {"capstone", "pypcode", "networkx", "pulp", "urllib.request"}
     assert not imported & {*stages, *others, "loopbounds.bounds"}

@@ -20,22 +20,22 @@ from typing import Any
 import pytest
 
 from ilp.solvers import cbc
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from quoll import facts as kinds
 from quoll.errors import InputError, SolverError
 from quoll.facts import Facts
 from quoll.facts.fact import Fact
 from quoll.image.elf import RawSymbol
 from quoll.image.image import DERIVED, Image, RawMemory
-from quoll.kept.identity import key_of
-from quoll.kept.store import NOWHERE
-from quoll.kept.versions import file_version
+from quoll.results.cache_key import key_of
+from quoll.results.results_store import NOWHERE
+from quoll.results.versions import file_version
 from tests.testing.quoll.building import build
 from wcet.analysis import request_key as module
-from wcet.analysis.options import Options
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import LEFT_OUT, matters, request_key
-from wcet.analysis.run import Run
-from wcet.analysis.stages import Stages
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
 from wcet.cli import parser
 from wcet.request import requested
 
@@ -107,12 +107,14 @@ class Asked:
         (folder / "sources/prog.c").write_text(written)
         (folder / "symbols").write_text("00009000 T more\n")
 
-    def run(self, *options: str) -> Run:
+    def run(self, *options: str) -> AnalysisRun:
         """The beginning of a run."""
         given = [o.replace("/", f"{self.folder}/", 1) if o.startswith("/") else o for o in options]
         base = ["analyse", str(self.elf), "--cache", str(self.folder / "cache"), "--entry", "main"]
         read = parser("analyse").parse_args([*base, *given])
-        return Run.begin(self.elf, requested(read, read.entry, read.smv), Stages(verbose=False))
+        return AnalysisRun.begin(
+            self.elf, requested(read, read.entry, read.smv), StageLog(verbose=False)
+        )
 
     def key(self, *options: str) -> str:
         """The key of its entry."""
@@ -209,8 +211,8 @@ def test_every_part_of_a_request_and_of_a_platform_is_in_the_key(asked: Asked) -
                     "--symbols", "/symbols", "--facts", "/n.facts", "--set", "n=1",
                     "--end", "main")  # fmt: skip
 
-    def key(options: Options, platform: Any) -> str:
-        return request_key(options, run.image, platform, run.facts, run.ends)
+    def key(options: AnalysisOptions, platform: Any) -> str:
+        return request_key(options, run.image, platform, run.facts, run.exits)
 
     first, seen = key(run.options, run.platform), set()
     for where, options in variants(run.options):
@@ -231,7 +233,7 @@ def every_kind() -> list[kinds.Fact]:
         "int": 3, "str": "main", "bool": True, "str | None": "main", "int | None": 3,
         "tuple[str, ...]": ("main",), "tuple[tuple[int, str], ...]": ((1, "main"),),
     }  # fmt: skip
-    source = kinds.Source("my.facts", 1, "text")
+    source = kinds.FactSource("my.facts", 1, "text")
     exported = [getattr(kinds, name) for name in kinds.__all__]
     made: list[kinds.Fact] = []
     for kind in (k for k in exported if isinstance(k, type) and Fact in k.__mro__[1:]):
@@ -247,7 +249,7 @@ def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     run = asked.run()
 
     def key(*facts: kinds.Fact) -> str:
-        return request_key(run.options, run.image, run.platform, Facts(facts), run.ends)
+        return request_key(run.options, run.image, run.platform, Facts(facts), run.exits)
 
     none, seen = key(), 0
     for fact in every_kind():

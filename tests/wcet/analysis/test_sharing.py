@@ -11,32 +11,32 @@ from bench.program import build as compile_program
 from bench.program import generate
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, UnboundedLoop
-from quoll.inlining.sharing import Sharing
+from quoll.inlining.sharing import SummarySettings
 from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import analyse as run
-from wcet.analysis.options import Options
+from wcet.analysis.analysis import analyse as run
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import EntryResult
-from wcet.analysis.stages import Stages
-from wcet.platforms.platform import DIRECTORY
+from wcet.analysis.stage_times import StageLog
+from wcet.platforms.platform_model import DIRECTORY
 
-NEVER, ALWAYS = Sharing(contexts=1 << 62), Sharing(contexts=0, least=3)
+NEVER, ALWAYS = SummarySettings(contexts=1 << 62), SummarySettings(contexts=0, least=3)
 CODE = ("-Wl,-Ttext=0xf0010000",)
 
 
 def analyse(
     elf: Path,
     entry: str,
-    sharing: Sharing,
+    sharing: SummarySettings,
     *,
     prove_stated: bool = False,
     platform: str = "kzm",
 ) -> EntryResult:
     bounds = BoundOptions(prove_stated=prove_stated)
-    options = Options(
-        (entry,), platform, None, (), True, (), "highs", 60.0, bounds, sharing=sharing
+    options = AnalysisOptions(
+        (entry,), platform, None, (), True, (), "highs", 60.0, bounds, summary_settings=sharing
     )
-    return run(elf, options, Stages(verbose=False)).entries[entry]
+    return run(elf, options, StageLog(verbose=False)).entries[entry]
 
 
 def shared(entry: EntryResult) -> list[str]:
@@ -63,9 +63,9 @@ def test_a_function_knows_the_stack_that_its_callers_switch_to(known: bool) -> N
     elf = build(source, language="asm", link=CODE)
     if known:
         with pytest.raises(UnboundedLoop):
-            analyse(elf, "main", Sharing(contexts=0, least=1))
+            analyse(elf, "main", SummarySettings(contexts=0, least=1))
     else:
-        assert shared(analyse(elf, "main", Sharing(contexts=0, least=1)))
+        assert shared(analyse(elf, "main", SummarySettings(contexts=0, least=1)))
 
 
 WINDOW = """
@@ -93,7 +93,7 @@ def test_a_function_knows_that_stack_by_its_other_name(tmp_path: Path) -> None:
     store = "mov r6, #0xe0000000\n orr r6, r6, #0xfd0\n orr r6, r6, #4\n  str r1, [r6]"
     elf = build(SWITCHING.replace("STORE", store), language="asm", link=CODE)
     with pytest.raises(UnboundedLoop):
-        analyse(elf, "main", Sharing(contexts=0, least=1), platform=str(platform))
+        analyse(elf, "main", SummarySettings(contexts=0, least=1), platform=str(platform))
 
 
 INSIDE = """
@@ -184,7 +184,7 @@ unsigned main(unsigned *at, unsigned n) { return walk(at, n) + walk(at + 4, n) +
 RECURSIVE = ("-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra")
 
 
-def deep(folder: Path, source: str, facts: str, sharing: Sharing) -> EntryResult:
+def deep(folder: Path, source: str, facts: str, sharing: SummarySettings) -> EntryResult:
     elf = folder / "program.elf"
     shutil.copy(build(source, *RECURSIVE, optimise="-O1", link=CODE), elf)
     elf.with_suffix(".facts").write_text(facts)
@@ -195,7 +195,7 @@ def deep(folder: Path, source: str, facts: str, sharing: Sharing) -> EntryResult
 def test_recursion_is_shared_one_activation_after_another(depth: int, tmp_path: Path) -> None:
     facts = f"recursion of walk at most {depth}\n"
     plain = deep(tmp_path, TREE, facts, NEVER)
-    once = deep(tmp_path, TREE, facts, Sharing(contexts=1))
+    once = deep(tmp_path, TREE, facts, SummarySettings(contexts=1))
     assert len(plain.graph.contexts) == 1 + 2 * (2**depth - 1)
     assert len(once.graph.contexts) == 1
     assert plain.cycles <= once.cycles < 3 * plain.cycles
@@ -205,7 +205,7 @@ def test_recursion_is_shared_one_activation_after_another(depth: int, tmp_path: 
 @pytest.mark.slow("a large program")
 def test_depth_costs_as_many_analyses_and_not_its_power(tmp_path: Path) -> None:
     known = [
-        deep(tmp_path, TREE, f"recursion of walk at most {depth}\n", Sharing()).cycles
+        deep(tmp_path, TREE, f"recursion of walk at most {depth}\n", SummarySettings()).cycles
         for depth in (14, 15, 16)
     ]
     assert 1.9 < (known[2] - known[1]) / (known[1] - known[0]) < 2.1  # a tree of calls
@@ -228,7 +228,7 @@ unsigned main(unsigned a) { return part(a) + part(a + 1); }
 def test_a_path_may_end_in_a_shared_function(tmp_path: Path) -> None:
     facts = "path must end at stop\n"
     plain = deep(tmp_path, ENDING, facts, NEVER)
-    once = deep(tmp_path, ENDING, facts, Sharing(contexts=0, least=1))
+    once = deep(tmp_path, ENDING, facts, SummarySettings(contexts=0, least=1))
     assert any("<part>" in text for text in shared(once))
     assert plain.cycles <= once.cycles < 3 * plain.cycles
     assert len(once.graph.exits) == 2  # after each call: behind the second one main returns
@@ -238,7 +238,7 @@ def test_functions_of_a_thumb_program_are_shared(tmp_path: Path) -> None:
     elf = tmp_path / "program.elf"
     shutil.copy(build(TREE, *RECURSIVE, optimise="-O1", thumb=True, link=CODE), elf)
     elf.with_suffix(".facts").write_text("recursion of walk at most 3\n")
-    once = analyse(elf, "main", Sharing(contexts=1))
+    once = analyse(elf, "main", SummarySettings(contexts=1))
     assert len(once.graph.contexts) == 1
 
 
@@ -268,7 +268,7 @@ g: mcr p15, 0, r0, c2, c0, 0
 .type exit_to_user, %function
 exit_to_user: movs pc, lr
 """
-ONCE = Sharing(contexts=0, least=1)
+ONCE = SummarySettings(contexts=0, least=1)
 
 
 @pytest.mark.parametrize("stack", ["    nop", "    ldr sp, =0xf0100000"])

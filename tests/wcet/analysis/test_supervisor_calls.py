@@ -9,10 +9,10 @@ import pytest
 
 from loopbounds.proof.options import BoundOptions
 from tests.testing.quoll.building import build
-from wcet.analysis.analyse import analyse
-from wcet.analysis.missing import survey
-from wcet.analysis.options import Options
-from wcet.analysis.stages import Stages
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.fact_survey import survey
+from wcet.analysis.stage_times import StageLog
 
 SOURCE = """
 .text
@@ -28,15 +28,15 @@ main:   push {r4, lr}
 """
 
 
-def options(folder: Path, text: str) -> Options:
+def options(folder: Path, text: str) -> AnalysisOptions:
     (facts := folder / "test.facts").write_text(text)
-    return Options(
+    return AnalysisOptions(
         entries=("main",),
         platform="kzm",
         l2=None,
         facts=(facts,),
         neighbouring_facts=False,
-        ends=(),
+        exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(workers=1),
@@ -53,7 +53,7 @@ def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
         analyse(
             elf,
             options(tmp_path, f"every supervisor call takes at most {n} cycles\n"),
-            Stages(verbose=False),
+            StageLog(verbose=False),
         )
         .entries["main"]
         .cycles
@@ -63,7 +63,7 @@ def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
 
 
 def test_one_question(elf: Path, tmp_path: Path) -> None:
-    found = survey(elf, options(tmp_path, ""), Stages(verbose=False))
+    found = survey(elf, options(tmp_path, ""), StageLog(verbose=False))
     assert [missing.fact for _, missing in found.missing] == [
         "every supervisor call takes at most N cycles"
     ]
@@ -73,9 +73,9 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> N
     elf = build(SOURCE.replace("svc #", "svc #0x5a"), "-Wl,-Ttext=0xf0010000", language="S")
     stated = options(tmp_path, "every supervisor call takes at most 1 cycles\n")
     unstated = replace(stated, facts=())
-    first = survey(elf, unstated, Stages(verbose=False))
-    analyse(elf, stated, Stages(verbose=False))
-    again = survey(elf, unstated, Stages(verbose=False))
+    first = survey(elf, unstated, StageLog(verbose=False))
+    analyse(elf, stated, StageLog(verbose=False))
+    again = survey(elf, unstated, StageLog(verbose=False))
     assert first.missing == again.missing
     assert [missing.fact for _, missing in first.missing] == [
         "every supervisor call takes at most N cycles"

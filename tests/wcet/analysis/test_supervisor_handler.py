@@ -78,7 +78,7 @@ def test_an_svc_in_the_handler_is_refused(tmp_path: Path) -> None:
 def test_a_stack_that_is_stated_for_the_start_of_paths_is_refused(tmp_path: Path) -> None:
     stack = "region top from 0xf0020000 to 0xf0020000 is cached\n"
     stack += "register r13 at vector_svc points into top\n"
-    with pytest.raises(WcetError, match="sp is then that of the code that was interrupted"):
+    with pytest.raises(WcetError, match="sp is then the interrupted code's"):
         bounded(kernel(), tmp_path, ENTERS + stack, "main")
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import FactsError
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import CODE, FLAGS, bound, check, guided, program
 from wcet.analysis.result import EntryResult
 from wcet.cli import main
 
-UNROLLED = Vivu(unroll=True)
+UNROLLED = VivuSettings(unroll=True)
 FIRST = """
 volatile unsigned device[64];
 unsigned cells[64];
@@ -34,7 +34,7 @@ unsigned main(unsigned a) {
 
 def rounds(entry: EntryResult) -> list[int | None]:
     """The bounds of the loops as a user counts them."""
-    return [entry.rounds(bound) for bound in entry.bounds]
+    return [entry.iterations(bound) for bound in entry.bounds]
 
 
 @pytest.mark.slow("several whole analyses")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from quoll.extraction.extract import extract
-from quoll.facts import Returns, parse
-from quoll.facts.regions import Regions
+from quoll.facts import ReturnsFact, parse
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
@@ -181,7 +181,7 @@ def test_a_return_to_somewhere_else() -> None:
     image = assemble(text)
     begin, f = address(image, "main"), address(image, "f")
     (fact,) = parse("back returns to its caller", "my.facts").facts
-    assert isinstance(fact, Returns)
+    assert isinstance(fact, ReturnsFact)
     assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 4, begin + 8]) is None
     assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 8]) == 3
     assert gone_elsewhere(image, fact, [begin, f, f + 4]) is None
@@ -240,7 +240,7 @@ def test_facts_about_memory(image: Image, trace: Trace) -> None:
         "access at other points into data\n",
         "my.facts",
     )
-    regions, unknown = Regions.of(facts, image), frozenset([other.addr])
+    regions, unknown = MemoryRegions.of(facts, image), frozenset([other.addr])
     rows = ((main.addr, 0x80000000, 4), (other.addr, 0x90000000, 4 | 1 << 8))
     executions = []
     for ran in trace.executions:
@@ -268,7 +268,7 @@ def test_initial_contents_are_refuted_by_what_stored_there_before(
         "region code holds its initial contents at main\n",
         "my.facts",
     )
-    regions, graph = Regions.of(facts, image), graph_of(image, "")
+    regions, graph = MemoryRegions.of(facts, image), graph_of(image, "")
     reached = []
     for at in (main.addr + 64, main.addr + 65, main.addr - 4):
         words = np.array([(0, at, 4 | 1 << 8)], np.uint32)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.gate.project import Project
+from wcet.gate.project_file import ProjectFile
 
 SOURCE = """
 unsigned table[2000];
@@ -22,7 +22,7 @@ def test_the_shipped_kernel_needs_nothing_more(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["init", str(kernel)]) == 0
-    project = Project.load(Path("wcet.toml"))
+    project = ProjectFile.load(Path("wcet.toml"))
     assert (project.kernel, project.platform) == (kernel, "kzm")
     assert len(project.entries) == 5
     assert "region" not in Path("wcet.toml").read_text()
@@ -36,7 +36,7 @@ def test_handlers_and_memory_outside_of_the_platform(
     monkeypatch.chdir(tmp_path)
     Path("kernel.elf").write_bytes(build(SOURCE, optimise="-O1").read_bytes())
     assert main(["init", "kernel.elf", "--quiet"]) == 0
-    project = Project.load(Path("wcet.toml"))
+    project = ProjectFile.load(Path("wcet.toml"))
     assert (project.entries, project.facts) == (("irq_handler",), (Path("kernel.facts"),))
     lines = Path("kernel.facts").read_text().splitlines()
     (advice,) = (line for line in lines if line.startswith("# region "))
@@ -68,7 +68,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
         Path(name).mkdir()
     Path("build/kernel.elf").write_bytes(build(SOURCE, optimise="-O1").read_bytes())
     assert main(["init", "build/kernel.elf", "--output", "project/wcet.toml", "--quiet"]) == 0
-    project = Project.load(Path("project/wcet.toml"))
+    project = ProjectFile.load(Path("project/wcet.toml"))
     assert project.kernel.resolve() == Path("build/kernel.elf").resolve()
     assert project.facts == (Path("project/kernel.facts"),)
     assert project.facts[0].is_file()
@@ -84,7 +84,7 @@ def test_a_platform_file_is_named_by_its_path(
     assert main(["platform", "new", "mine", "--from", "kzm"]) == 0
     more = ["--platform", "mine.toml", "--quiet", "--output", "project/wcet.toml"]
     assert main(["init", "kernel.elf", *more]) == 0
-    assert Project.load(Path("project/wcet.toml")).platform == "project/../mine.toml"
+    assert ProjectFile.load(Path("project/wcet.toml")).platform == "project/../mine.toml"
     monkeypatch.chdir("project")
     assert main(["analyse", "--quiet", "--paths", "none"]) == 0
 
@@ -138,4 +138,4 @@ def test_a_binary_that_the_platform_does_not_run(
     elf = build(SOURCE, cpu="cortex-a8")
     assert main(["init", str(elf), "--platform", "kzm", "--quiet"]) == 0
     assert "no facts were looked for: the binary is not built for" in capsys.readouterr().err
-    assert Project.load(Path("wcet.toml")).facts == ()
+    assert ProjectFile.load(Path("wcet.toml")).facts == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopbounds.budgets.budget import ProcessLimits
-from loopbounds.nusmv import run as nusmv
+from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract

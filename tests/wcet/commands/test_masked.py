@@ -13,7 +13,7 @@ from quoll.image.image import Image
 from tests.testing.wcet.masked_runs import masked_times
 from tests.testing.wcet.preemptible_kernels import CALLS, preemptible
 from wcet.cli import main
-from wcet.platforms import platform as platforms
+from wcet.platforms import platform_model as platforms
 
 QUIET = ("--quiet", "--no-cache", "--platform")
 RETURNS = "{give:#x} returns to its caller\n"
@@ -103,7 +103,7 @@ def test_what_has_no_bound_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["masked", str(elf), "--facts", facts, "--paths", "1", *QUIET, "kzm"]) == 6
     text = capsys.readouterr().out
     assert "not bounded: syscall: " in text
-    assert "this answer is partial" in text
+    assert "this result is partial" in text
 
 
 @pytest.mark.slow("several whole analyses")
@@ -134,7 +134,7 @@ def test_what_runs_after_a_context_switch_is_said_not_to_be_added(tmp_path: Path
     (tmp_path / "more.facts").write_text("change switches context\n")
     document = answered(elf, tmp_path, 0, "--facts", str(tmp_path / "more.facts"))
     assert not document["partial"]
-    (text,) = (t for t in document["assumptions"] if "is not added" in t)
+    (text,) = (t for t in document["assumptions"] if "is not included" in t)
     assert "<change+0x4>" in text
     regions = {region["calls"][-1]: region["cycles"] for region in document["regions"]}
     assert regions["main"] > 1000, "it goes on behind the switch"

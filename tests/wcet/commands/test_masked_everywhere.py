@@ -16,7 +16,7 @@ from quoll.image.image import Image
 from tests.testing.wcet.masked_runs import masked_times
 from tests.testing.wcet.preemptible_kernels import CALLS, preemptible
 from wcet.cli import main
-from wcet.platforms import platform as platforms
+from wcet.platforms import platform_model as platforms
 
 UNKNOWN = """
 void (*hook)(unsigned);
@@ -105,7 +105,7 @@ def test_calls_in_regions_are_inlined_and_others_passed_over(tmp_path: Path) -> 
 def test_a_region_that_calls_what_is_not_known_is_named(tmp_path: Path) -> None:
     document = asked(preemptible(UNKNOWN), tmp_path, "")
     missing = {one["entry"]: one["reason"] for one in document["not_bounded"]}
-    assert "calls what is not known at" in missing["held"]
+    assert "makes an unresolved call at" in missing["held"]
     assert "apart" not in missing
     assert any(region["entry"] == "apart" for region in document["regions"])
     assert any(kind["kind"] == "other-calls" for kind in document["assumption_kinds"])
@@ -148,7 +148,7 @@ def test_what_is_not_looked_at_in_time_is_named(
     none = asked(elf, tmp_path, "", "--within", "1e-9")
     assert none["partial"]
     assert not none["regions"]
-    late = {one["entry"] for one in none["not_bounded"] if "not looked at" in one["reason"]}
+    late = {one["entry"] for one in none["not_bounded"] if "not analysed" in one["reason"]}
     assert {region["entry"] for region in whole["regions"]} <= late
     capsys.readouterr()
     status = main([
@@ -157,7 +157,7 @@ def test_what_is_not_looked_at_in_time_is_named(
     ])  # fmt: skip
     printed = capsys.readouterr().out
     assert status == ControlFlowError.exit_status
-    assert "not looked at within 1e-09 s: main" in printed
+    assert "not analysed within 1e-09 s: main" in printed
 
 
 def test_entries_that_are_not_found_do_not_stop_the_others(tmp_path: Path) -> None:

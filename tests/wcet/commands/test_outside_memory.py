@@ -10,7 +10,7 @@ import pytest
 
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.platforms.platform import DIRECTORY
+from wcet.platforms.platform_model import DIRECTORY
 
 SOURCE = """
 unsigned table[64];

@@ -11,7 +11,7 @@ import pytest
 from pipeline import core as core_module
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.platforms.platform import DIRECTORY, names
+from wcet.platforms.platform_model import DIRECTORY, names
 
 SOURCE = "unsigned vector_svc(unsigned a) { return a + 1; } void exit_to_user(void) {}\n"
 KERNEL = ("-Wl,-Ttext=0xf0010000",)
@@ -158,7 +158,7 @@ def test_a_core_of_its_own_stays_beside_it(capsys: pytest.CaptureFixture[str]) -
         ("physical = 0x68000000", "physical = 0x80001000", "name the same physical memory"),
         ("physical = 0x68000000", "physical = 0xFFFFFF00", "behind the last physical address"),
         ("of = 0x80000000", "of = 0x70000000", "mirror: of = 0x70000000 is the physical address"),
-        ("of = 0x80000000", "of = 0x88000000", "is a part of what it repeats"),
+        ("of = 0x80000000", "of = 0x88000000", "lies inside the memory that it mirrors"),
         ("vector = 0xFFFF0008", "vector = 0x8", "entries.syscall.vector: 0x00000008 is in no"),
         ("interrupt      =", "irq      =", "entries: none is called interrupt"),
         ("0xF8000058,", "0x68000058,", "pending: 0x68000058 is in no [[memory]]"),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wcet.gate.compare import Verdict, compare
-from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record
-from wcet.gate.text import line_text
+from wcet.gate.change_text import line_text
+from wcet.gate.compare import EntryVerdict, compare
+from wcet.gate.record import BaselineRecord, EntryRecord, LineRecord, LoopRecord
 
 NONE = Fraction(0)
 
@@ -24,8 +24,8 @@ def entry(*lines: LineRecord, loops: tuple[LoopRecord, ...] = ()) -> EntryRecord
     return EntryRecord(sum(one.cycles for one in lines), "", {}, lines, loops)
 
 
-def record(**entries: EntryRecord) -> Record:
-    return Record("", {}, "kzm", "1", entries, ())
+def record(**entries: EntryRecord) -> BaselineRecord:
+    return BaselineRecord("", {}, "kzm", "1", entries, ())
 
 
 OLD = entry(line("f", 3, "x = 1;", 10), line("f", 4, "y = 2;", 20), line("g", 9, "return;", 5))
@@ -34,17 +34,19 @@ OLD = entry(line("f", 3, "x = 1;", 10), line("f", 4, "y = 2;", 20), line("g", 9,
 @pytest.mark.parametrize(
     ("cycles", "tolerance", "budget", "verdict"),
     [
-        (100, NONE, None, Verdict.SAME),
-        (99, NONE, None, Verdict.BETTER),
-        (101, NONE, None, Verdict.WORSE),
-        (101, Fraction(1, 100), None, Verdict.WITHIN),
-        (102, Fraction(1, 100), None, Verdict.WORSE),
-        (99, NONE, 98, Verdict.OVER),
-        (100, NONE, 100, Verdict.SAME),
-        (101, Fraction(1, 100), 100, Verdict.OVER),
+        (100, NONE, None, EntryVerdict.SAME),
+        (99, NONE, None, EntryVerdict.BETTER),
+        (101, NONE, None, EntryVerdict.WORSE),
+        (101, Fraction(1, 100), None, EntryVerdict.WITHIN),
+        (102, Fraction(1, 100), None, EntryVerdict.WORSE),
+        (99, NONE, 98, EntryVerdict.OVER),
+        (100, NONE, 100, EntryVerdict.SAME),
+        (101, Fraction(1, 100), 100, EntryVerdict.OVER),
     ],
 )
-def test_a_verdict(cycles: int, tolerance: Fraction, budget: int | None, verdict: Verdict) -> None:
+def test_a_verdict(
+    cycles: int, tolerance: Fraction, budget: int | None, verdict: EntryVerdict
+) -> None:
     before, after = (record(e=EntryRecord(n, "", {}, (), ())) for n in (100, cycles))
     limits = {} if budget is None else {"e": budget}
     (change,) = compare(before, after, limits, tolerance).entries
@@ -54,19 +56,22 @@ def test_a_verdict(cycles: int, tolerance: Fraction, budget: int | None, verdict
 def test_a_bound_that_is_lost_closes_the_gate() -> None:
     now = replace(record(), unbounded={"e": "1 loop has no bound"})
     (change,) = compare(record(e=OLD), now, {}, NONE).entries
-    assert (change.verdict, change.reason) == (Verdict.UNBOUNDED, "1 loop has no bound")
+    assert (change.verdict, change.reason) == (EntryVerdict.UNBOUNDED, "1 loop has no bound")
     assert change.verdict.fails
 
 
 def test_an_entry_that_is_not_analysed_any_more_closes_the_gate() -> None:
     found = compare(record(e=OLD), record(), {"other": 5}, NONE)
-    assert {c.name: c.verdict for c in found.failed} == {"e": Verdict.GONE, "other": Verdict.GONE}
+    assert {c.name: c.verdict for c in found.failed} == {
+        "e": EntryVerdict.GONE,
+        "other": EntryVerdict.GONE,
+    }
 
 
 def test_another_formula_closes_the_gate() -> None:
     before, after = (record(e=EntryRecord(None, f, {}, (), ())) for f in ("9 + n", "9 + 2·n"))
-    assert compare(before, after, {}, NONE).entries[0].verdict is Verdict.WORSE
-    assert compare(before, before, {}, NONE).entries[0].verdict is Verdict.SAME
+    assert compare(before, after, {}, NONE).entries[0].verdict is EntryVerdict.WORSE
+    assert compare(before, before, {}, NONE).entries[0].verdict is EntryVerdict.SAME
 
 
 def moved(old: EntryRecord, by: int, path: str) -> EntryRecord:
@@ -135,7 +140,7 @@ def test_the_lines_add_up_to_the_difference_of_the_bounds(
 @given(LINES)
 def test_nothing_changes_between_a_record_and_itself(lines: list[LineRecord]) -> None:
     (change,) = compare(record(e=entry(*lines)), record(e=entry(*lines)), {}, NONE).entries
-    assert (change.verdict, change.lines, change.loops) == (Verdict.SAME, (), ())
+    assert (change.verdict, change.lines, change.loops) == (EntryVerdict.SAME, (), ())
 
 
 def function_renamed(old: EntryRecord, before: str, after: str) -> EntryRecord:
@@ -221,7 +226,7 @@ def test_misses_of_a_line_are_said_if_both_know_them() -> None:
 
 def test_what_else_differs_is_said_where_a_bound_does() -> None:
     more = entry(line("f", 3, "x = 1;", 99))
-    old, new = Record("k", {"a": "1"}, "kzm", "1", {"e": OLD}, ()), record(e=more)
+    old, new = BaselineRecord("k", {"a": "1"}, "kzm", "1", {"e": OLD}, ()), record(e=more)
     new = replace(new, kernel="k", facts={"a": "2"}, version="1")
     assert compare(old, new, {}, NONE).notes == ("facts that changed: a",)
     new = replace(new, facts={"a": "1"}, version="2")

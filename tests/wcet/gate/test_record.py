@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from quoll.errors import InputError
-from wcet.gate.record import EntryRecord, LineRecord, LoopRecord, Record, read, to_json
+from wcet.gate.record import BaselineRecord, EntryRecord, LineRecord, LoopRecord, read, to_json
 
 LINE = LineRecord("f", "a.c", 3, "x = 1;", 2, 10, 4)
 LOOP = LoopRecord("f", "a.c", 3, "for (;;)", 1, None, "fact")
 ENTRY = EntryRecord(10, "", {"issue": 10}, (LINE,), (LOOP,))
-WHOLE = Record("00", {"a.facts": "11"}, "kzm", "1", {"e": ENTRY}, ("S1",), {"g": "no bound"})
+WHOLE = BaselineRecord(
+    "00", {"a.facts": "11"}, "kzm", "1", {"e": ENTRY}, ("S1",), {"g": "no bound"}
+)
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

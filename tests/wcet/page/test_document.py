@@ -13,15 +13,15 @@ import pytest
 
 from quoll.errors import WcetError
 from quoll.facts import Facts
-from quoll.inlining.vivu import FULL, Vivu
+from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import bound, program
 from wcet.cli import main
 from wcet.page.document import page_document
-from wcet.page.parts import part_texts
+from wcet.page.web_scripts import script_texts
 from wcet.page.write import page, source_hash
-from wcet.platforms.platform import load
+from wcet.platforms.platform_model import load
 
 SOURCE = """\
 volatile unsigned left;
@@ -190,8 +190,8 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
 
 @pytest.mark.slow("a browser, or whole reports of random programs")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("vivu", [FULL, Vivu(unroll=True)])
-def test_random_programs_add_up(seed: int, vivu: Vivu) -> None:
+@pytest.mark.parametrize("vivu", [FULL, VivuSettings(unroll=True)])
+def test_random_programs_add_up(seed: int, vivu: VivuSettings) -> None:
     """ARM and Thumb, functions that call one another, contexts that are split."""
     for elf, platform in (
         (calling_program(seed, "-O2"), "kzm"),
@@ -248,7 +248,7 @@ def test_only_its_own_scripts_may_run(small: dict[str, Any]) -> None:
     assert "default-src 'none'" in policy
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     styles = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    assert len(scripts) == len(part_texts()) + 1
+    assert len(scripts) == len(script_texts()) + 1
     assert all(source_hash(one) in policy for one in (*scripts, *styles))
     assert not [a for _, a in markup.tags if "src" in a or any(n.startswith("on") for n in a)]
 
@@ -268,7 +268,7 @@ def test_a_comparison_needs_the_page(folder: Path, capsys: pytest.CaptureFixture
 def test_a_missing_part_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("wcet.page.parts.PARTS", (missing_part(),))
+    monkeypatch.setattr("wcet.page.web_scripts.SCRIPTS", (missing_part(),))
     out = folder / "none.html"
     assert main(["analyse", str(folder / "kernel.elf"), *ASKED, "--html", str(out)]) == 2
     assert "pip install no-such-package-at-all" in capsys.readouterr().err
@@ -278,9 +278,9 @@ def test_a_missing_part_is_named(
 def missing_part() -> Any:
     from dataclasses import replace
 
-    from wcet.page.parts import PARTS
+    from wcet.page.web_scripts import SCRIPTS
 
-    return replace(PARTS[0], distribution="no-such-package-at-all")
+    return replace(SCRIPTS[0], distribution="no-such-package-at-all")
 
 
 def test_a_baseline_is_compared_with(folder: Path) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.costs import Cause
+from pipeline.costs import CostCause
 from quoll.errors import TimingError
 from tests.testing.harness import build as products
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, bound, check, program
 from wcet.cli import main
-from wcet.platforms.platform import DIRECTORY, load
+from wcet.platforms.platform_model import DIRECTORY, load
 
 CPU = "cortex-a8"
 
@@ -69,7 +69,7 @@ def test_the_bit_of_the_index_above_the_page_offset_is_not_counted_on(tmp_path: 
     virtual = tmp_path / "virtual.toml"
     virtual.write_text(board.replace("[caches.l1d]", '[caches.l1d]\nindex = "virtual"'))
     causes = [bound(elf, p).entries["main"].cycles_by_cause() for p in (None, str(virtual))]
-    open_, known = (found[Cause.LOAD_MISS] for found in causes)
+    open_, known = (found[CostCause.LOAD_MISS] for found in causes)
     assert open_ > known > 0
 
 

@@ -13,7 +13,7 @@ from pipeline import core as core_module
 from quoll.errors import InputError
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.platforms.platform import DIRECTORY, load
+from wcet.platforms.platform_model import DIRECTORY, load
 
 SOURCE = """
 unsigned table[16];

@@ -1,0 +1,125 @@
+"""An execution from an entry that shows how often a loop is executed, or how deep calls go.
+
+A model of a loop says nothing of whether the loop is ever entered. So a claim that a fact is false
+counts only if an execution shows it (rule 51): it begins at the entry, with registers that the
+entry may have, and goes on as long as nothing unknown decides where. Its counts up to then
+are reached, whatever comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from loopbounds.budgets import table
+from loopbounds.execution.activations import deepest
+from loopbounds.execution.concrete import executed_most
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import PC
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import Program
+from quoll.errors import ControlFlowError
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = [
+    "ExecutionReplay",
+    "GraphReplay",
+    "LoopExecution",
+    "NoReplay",
+    "RecursionReplay",
+    "if_they_hold",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopExecution:
+    """``executions`` of a loop per entry from outside, in so many ``instructions``.
+
+    ``ended``: the execution goes on to its end; else the loop may be executed more often.
+    """
+
+    executions: int
+    instructions: int
+    ended: bool
+    assumed: tuple[Assumption, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"an execution of {self.instructions:,} instructions from the entry shows it"
+            f"{if_they_hold(self.assumed)}"
+        )
+
+
+def if_they_hold(hypotheses: Sequence[Assumption]) -> str:
+    """The condition after a claim that assumes something."""
+    assumed = ", ".join(assumption.name for assumption in hypotheses)
+    return f", if {assumed} hold{'s' * (len(hypotheses) == 1)}" if assumed else ""
+
+
+class ExecutionReplay(Protocol):
+    """Executions of the loops of one graph."""
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
+        """An execution with at least ``least`` executions of ``loop`` per entry from outside.
+
+        It begins with ``registers``, by number. None if there is none, or it is not known.
+        """
+
+
+class NoReplay:
+    """Of a graph that does not begin where paths do: nothing says that it is ever entered."""
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
+        """None."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReplay:
+    """Executions of ``graph`` from its entry; the other registers hold any word."""
+
+    graph: Supergraph
+    image: Image
+    values: KnownValues
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
+        """One that no word of the other registers, and none of unknown memory, can change."""
+        held = [self.values.register(self.graph.entry, r) for r in range(PC)]
+        if any(word not in held[r] for r, word in registers.items()):
+            return None
+        start = [registers.get(r, held[r].exact) for r in range(PC)]
+        try:
+            found = executed_most(
+                self.graph, self.image, self.values, start, loop, table.REPLAYED_INSTRUCTIONS
+            )
+        except ControlFlowError:  # an instruction without semantics
+            return None
+        if found is None or found.executions < least:
+            return None
+        return LoopExecution(found.executions, found.instructions, found.ended, found.assumed)
+
+
+@dataclass(frozen=True, slots=True)
+class RecursionReplay:
+    """Executions of ``program`` from ``entry``; ``functions``: of each loop the one it begins."""
+
+    program: Program
+    entry: int
+    image: Image
+    functions: Mapping[int, int]
+
+    def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
+        """By activations of the function at a time."""
+        start = [registers.get(r) for r in range(PC)]
+        function = self.functions[loop]
+        try:
+            found = deepest(
+                self.program, self.entry, self.image, start, table.REPLAYED_INSTRUCTIONS
+            )
+        except ControlFlowError:  # an instruction without semantics
+            return None
+        most = found.most.get(function, 0)
+        if most < least:
+            return None
+        return LoopExecution(most, found.instructions, found.ended, found.assumed)

@@ -1,0 +1,486 @@
+"""Abstract memory: cells of stacks and of ordinary memory at constant addresses.
+
+This module alone decides which cells a store through an unknown pointer may hit. Under S1 (rule 1)
+it spares live stack frames: the cells at or above sp, at known distances from it. An
+address that was computed from sp with an unknown index is not an unknown pointer: its store may
+hit every cell of that stack that it can reach.
+
+A word may have several names: a store forgets the cells at all that the memory map gives (rule
+34). Where the map does not tell, that a cell is another word is assumption S3; that a stack of
+which nothing is known is not at a known address is S4.
+
+Cells are recorded at stack addresses and at addresses of the image's writable sections; anything
+else may be a device, where a load need not return the stored value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from quoll import assumptions
+from quoll.abstract_domain.condition import Stacks
+from quoll.abstract_domain.terms import (
+    BIAS,
+    MASK,
+    RIGID,
+    SIGN,
+    TAINT,
+    AnchoredTerm,
+    Fact,
+    Facts,
+    Term,
+    describe,
+    entry_symbol,
+    exact_term,
+    is_marked,
+    is_stack,
+    on_stack,
+    plain,
+)
+from quoll.assumptions import Assumption
+from quoll.image.memory_map import MemoryMap, Span, same_in_page
+from quoll.intervals.strided_interval import ANY, ValueSet
+
+__all__ = ["S1", "S2", "S3", "S4", "S6", "AbstractMemory", "MemoryUsage", "live_frames"]
+
+WORD = 4  # bytes
+PLACES = 16  # of a frame, that are analysed one by one
+SAVED = frozenset(entry_symbol(register) << 32 for register in (*range(4, 12), 14))
+MARKED = 1024  # bytes of an array, all of whose words are marked
+NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
+
+S1 = assumptions.S1.of()
+S2 = assumptions.S2.of()
+S3 = assumptions.S3.of()
+S4 = assumptions.S4.of()
+S6 = assumptions.S6.of()
+
+
+@dataclass(slots=True)
+class MemoryUsage:
+    """The memory that one analysis has used so far."""
+
+    assumptions: set[Assumption] = field(default_factory=set)
+    stored: set[Span] = field(default_factory=set)  # known places of stores
+    untold: set[int] = field(default_factory=set)  # cells at addresses without a known translation
+
+
+class AbstractMemory:
+    """The working copy of a state's cells while a block is interpreted."""
+
+    __slots__ = (
+        "apart",
+        "frames",
+        "globals",
+        "map",
+        "ordinary",
+        "own",
+        "spilled",
+        "stacks",
+        "use",
+    )
+
+    def __init__(
+        self,
+        frames: Mapping[int, object],
+        globals_: Mapping[int, object],
+        stacks: Stacks,
+        ordinary: Callable[[int], bool],
+        use: MemoryUsage,
+        memory_map: MemoryMap,
+        spilled: Callable[[object], bool] | None = None,
+        apart: Callable[[int], bool] | None = None,
+    ) -> None:
+        self.frames = frames
+        self.globals = globals_
+        self.own: dict[str, dict[int, object]] = {}
+        self.stacks = stacks
+        self.ordinary = ordinary
+        self.use = use
+        self.map = memory_map
+        self.spilled = spilled
+        self.apart = apart
+
+    def load(self, address: Term, facts: Facts) -> object | None:
+        """The cell at ``address``: a term, or (size, term); None if nothing is recorded."""
+        exact = _exact(address, facts)
+        if exact is None:
+            return None
+        if exact >> 32:
+            return self.frames.get(exact) if is_stack(exact >> 32) else None
+        for name in self.map.names(exact, WORD):
+            for symbol, base in self.stacks.items():
+                cell = self.frames.get(symbol << 32 | (name - base) & MASK)
+                if cell is not None:
+                    return cell
+            cell = self.globals.get(name)
+            if cell is not None:
+                return cell
+        return None
+
+    def is_marked(self, address: Term, facts: Facts) -> bool:
+        """Whether a word at one of several places near a stack may be a stack address."""
+        where = describe(address, facts)
+        if not isinstance(where, AnchoredTerm) or not (where.base == TAINT or is_stack(where.base)):
+            return False
+        first = where.offsets.low - BIAS - 3
+        reach = where.offsets.high - where.offsets.low + 7
+        return any(
+            is_marked(cell, facts)
+            for key, cell in self.frames.items()
+            if where.base == TAINT or (key >> 32 == where.base and (key - first) & MASK < reach)
+        )
+
+    def remember(self, address: Term, size: int, value: Term, facts: Facts) -> None:
+        """Record what a load found, if it was ordinary memory: loading again gives the same."""
+        exact = _exact(address, facts)
+        if exact is not None and (home := self._home(exact, size)) is not None:
+            self._put(home, size, value)
+
+    def store(
+        self, address: Term, size: int, value: Term, sp: Term, facts: Facts
+    ) -> Sequence[Term]:
+        """Forget the cells that the store may hit, and record it if its address is known.
+
+        Gives the addresses of words that were, or may become, stack addresses and of which nothing
+        is recorded now: ``mark`` must be told.
+        """
+        exact = _exact(address, facts)
+        if exact is None:
+            stored = size == 4 and on_stack(describe(value, facts))
+            return self._store_somewhere(describe(address, facts), size, sp, facts, stored)
+        if exact >> 32 == 0:
+            self._store_constant(exact, size, sp, facts)
+        elif is_stack(exact >> 32):
+            self._store_frame(exact, size)
+        else:
+            self._store_unknown(sp, facts)
+        if (home := self._home(exact, size)) is not None:
+            self._put(home, size, value)
+        return ()
+
+    def retranslate(self, sp: Term, facts: Facts) -> None:
+        """Forget stores to memory whose address may change.
+
+        Frames of a stack whose place is not known are assumed to stay where they are, if it is
+        the one in use (S6).
+        """
+        if not self.map.regions:
+            return  # no platform says what is fixed: whoever uses the values lists that
+        fixed = self.map.fixed
+        if self.globals:
+            remaining = {
+                at: c for at, c in self.globals.items() if fixed(at) and fixed(at + 3 & MASK)
+            }
+            self.globals = self.own["globals"] = remaining
+        where = describe(sp, facts)
+        used = where.base if isinstance(where, AnchoredTerm) else None
+        if used not in self.stacks:
+            self.use.assumptions.add(S6)
+
+        def stays(at: Term) -> bool:
+            base = self.stacks.get(at >> 32)
+            if base is None:
+                return at >> 32 == used
+            first = base + at & MASK
+            return fixed(first) and fixed(first + 3 & MASK)
+
+        if self.frames:
+            self.frames = self.own["frames"] = {k: c for k, c in self.frames.items() if stays(k)}
+
+    def saved_at(self, address: Term, size: int, facts: Facts) -> Sequence[Term]:
+        """The words that a store at one of a few places of a frame may hit, if all were saved.
+
+        They are registers as a function found them, or its return address: F1 says of none of them
+        that it is not hit (rule 49).
+        """
+        where = describe(address, facts)
+        if not isinstance(where, AnchoredTerm) or not 1 < where.offsets.size <= PLACES:
+            return ()
+        places = {
+            where.base << 32 | (offset + byte - BIAS) & MASK & ~3
+            for offset in where.offsets
+            for byte in (0, size - 1)
+        }
+        cells = [self.frames.get(at) for at in places]
+        saved = all(type(cell) is int and cell in SAVED for cell in cells)
+        return sorted(places) if saved else ()
+
+    def mark(self, at: Term, word: Term) -> None:
+        """Record a word that is perhaps a stack address."""
+        self._put(at, 4, word)
+
+    def forget_below(self, sp: Term, facts: Facts) -> None:
+        """Drop the cells below sp, which are no longer part of a frame."""
+        remaining = live_frames(self.frames, sp, facts)
+        if len(remaining) < len(self.frames):
+            self.frames = self.own["frames"] = remaining
+
+    def forget_globals(self) -> None:
+        """Nothing is known outside stacks."""
+        self.globals = self.own["globals"] = {}
+
+    def forget_all(self) -> None:
+        """Nothing is known of memory."""
+        self.frames, self.globals, self.own = {}, {}, {}
+
+    def _home(self, exact: Term, size: int) -> Term | None:
+        """Where a cell is recorded: of ordinary memory, and a word on a word boundary or less."""
+        if size > 4 or (size == 4 and exact & 3):
+            return None
+        symbol = exact >> 32
+        if symbol:
+            return exact if is_stack(symbol) else None
+        return next(filter(self.ordinary, self.map.names(exact, size)), None)
+
+    def _put(self, exact: Term, size: int, value: Term) -> None:
+        cells = self._writable("frames" if exact >> 32 else "globals")
+        cells[exact] = value if size == 4 else (size, value)
+        if exact <= MASK and not self.map.tells((exact, exact + size - 1)):
+            self.use.untold.add(exact)
+
+    def _writable(self, name: str) -> dict[int, object]:
+        cells = self.own.get(name)
+        if cells is None:
+            cells = self.own[name] = dict(getattr(self, name))
+            setattr(self, name, cells)
+        return cells
+
+    def _store_frame(self, exact: Term, size: int) -> None:
+        symbol, base = exact >> 32, self.stacks.get(exact >> 32)
+        offset = exact & MASK
+        self._cut("frames", symbol, offset, size)
+        if base is not None:
+            first = base + offset & MASK
+            self._forget((first, first + size - 1))
+        else:
+            self._forget_near_stacks()
+        if any(key >> 32 != symbol for key in self.frames):
+            remaining = {key: cell for key, cell in self.frames.items() if key >> 32 == symbol}
+            self.frames = self.own["frames"] = remaining
+        if base is None:
+            self._tell_frames_apart(symbol, offset, size)
+
+    def _store_constant(self, exact: int, size: int, sp: Term, facts: Facts) -> None:
+        self._forget((exact, exact + size - 1))
+        if any(key >> 32 not in self.stacks for key in self.frames):
+            self.use.assumptions.add(S4)
+            self._drop_dead(sp, facts)
+
+    def _forget(self, span: Span) -> None:
+        """Forget the cells of known place in ``span``, by all names of these bytes."""
+        self.use.stored.add(span)
+        for low, high in self.map.physical_aliases(*span):
+            size = high - low + 1
+            self._cut("globals", 0, low, size)
+            for symbol, base in self.stacks.items():
+                self._cut("frames", symbol, low - base & MASK, size)
+        self._assume_apart(span)
+
+    def _assume_apart(self, span: Span) -> None:
+        """Note S3 where nothing else keeps a store to ``span`` from a cell that stays."""
+        if S3 in self.use.assumptions:
+            return
+        cells: Iterable[int] = self.globals
+        if self.map.tells(span):
+            untold = self.use.untold
+            cells = (key for key in untold if key in self.globals) if untold else ()
+        frames = (
+            base + key & MASK
+            for key in self.frames
+            if (base := self.stacks.get(key >> 32)) is not None
+        )
+        if any(self.map.assumes_apart(span, (at, at + 3)) for at in chain(cells, frames)):
+            self.use.assumptions.add(S3)
+
+    def _tell_frames_apart(self, symbol: int, first: int, reach: int) -> None:
+        """Forget cells of a stack of unknown place that may be other names of stored bytes."""
+        for key in [key for key in self.frames if key >> 32 == symbol]:
+            away = (key - first) & MASK
+            if self.map.meets_at((away, away), WORD, reach):
+                del self._writable("frames")[key]
+            elif same_in_page((0, reach - 1), (away, away + 3)):
+                self.use.assumptions.add(S3)
+
+    def _store_unknown(self, sp: Term, facts: Facts) -> None:
+        if self.globals:
+            self.globals = self.own["globals"] = {}
+        self.use.assumptions.add(S2)
+        if self.frames:
+            self._retain_live(sp, facts)
+
+    def _store_somewhere(
+        self, fact: Fact, size: int, sp: Term, facts: Facts, stored: bool
+    ) -> Sequence[Term]:
+        """A store whose address is one of several; ``stored``: of a word that is marked."""
+        before = self.frames
+        if not isinstance(fact, AnchoredTerm):
+            self._store_in_range(plain(fact), size, sp, facts)
+            hit = self._cut_stacks(plain(fact), size, sp, facts)
+            return [key for key, cell in hit.items() if stored or is_marked(cell, facts)]
+        if not is_stack(fact.base) and fact.base != TAINT:
+            self._store_unknown(sp, facts)
+            return ()
+        if fact.base == TAINT:
+            self.forget_all()
+        else:
+            self._store_in_stack(fact, size)
+        lost = [key for key in before if key not in self.frames and key & 3 == 0]
+        if not stored:
+            return [key for key in lost if is_marked(before[key], facts)]
+        return list(dict.fromkeys([*lost, *_words(fact)]))
+
+    def _store_in_range(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> None:
+        if fact == ANY:
+            self._store_unknown(sp, facts)
+            return
+        span = fact.low, fact.high + size - 1
+        self._forget_globals_in(span)
+        self._assume_apart(span)
+        self.use.assumptions.add(S2)
+        if self.frames:
+            self._retain_live(sp, facts)
+
+    def _cut_stacks(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> dict[Term, object]:
+        """A store to one of the words ``fact`` may hit stacks of known place: gives what it hits.
+
+        Of a store that may go anywhere in more than ``NEAR`` bytes the address counts as unknown:
+        that is for S1, unless it surely hits live frames (rule 49).
+        """
+        reach = fact.high - fact.low + size + 3
+        if not self.stacks:
+            return {}
+        if reach > NEAR and not self._is_in_frames((fact.low, fact.high + size - 1), sp, facts):
+            return {}
+        first = fact.low - 3
+        hit = {
+            key: cell
+            for key, cell in self.frames.items()
+            if (base := self.stacks.get(key >> 32)) is not None
+            and (base + key - first) & MASK < reach
+        }
+        if hit:
+            cells = self._writable("frames")
+            for key in hit:
+                del cells[key]
+        return {key: cell for key, cell in hit.items() if key & 3 == 0}
+
+    def _is_in_frames(self, span: Span, sp: Term, facts: Facts) -> bool:
+        """Whether all of ``span`` is in live frames of the stack in use."""
+        where = describe(sp, facts)
+        if not isinstance(where, AnchoredTerm) or (top := self.stacks.get(where.base)) is None:
+            return False
+        return top + where.offsets.high - BIAS <= span[0] and span[1] < top
+
+    def _forget_near_stacks(self) -> None:
+        """A store into a stack of unknown place, which is assumed not to be where ``apart``."""
+        if self.globals:
+            apart = self.apart
+            remaining = {
+                k: c for k, c in self.globals.items() if apart and apart(k) and apart(k + 3)
+            }
+            self.globals = self.own["globals"] = remaining
+
+    def _forget_globals_in(self, span: Span) -> None:
+        for low, high in self.map.physical_aliases(*span):
+            if any(low - 4 < key <= high for key in self.globals):
+                remaining = {k: c for k, c in self.globals.items() if not low - 4 < k <= high}
+                self.globals = self.own["globals"] = remaining
+
+    def _store_in_stack(self, fact: AnchoredTerm, size: int) -> None:
+        """An array in a frame: any cell between the ends may be hit."""
+        reach = fact.offsets.high - fact.offsets.low + size
+        first = fact.offsets.low - BIAS
+        remaining = {
+            key: cell
+            for key, cell in self.frames.items()
+            if key >> 32 == fact.base
+            and (
+                (key + 3 - first) & MASK >= reach + 3
+                or (reach + 3 >= SIGN and self._is_spilled(cell))
+            )
+        }
+        self.frames = self.own["frames"] = remaining
+        base = self.stacks.get(fact.base)
+        low = 0 if base is None else first + base & MASK
+        if fact.offsets == ANY:
+            self.globals = self.own["globals"] = {}
+        elif base is None or low + reach > MASK:
+            if base is None:
+                self._forget_near_stacks()
+            else:
+                self.globals = self.own["globals"] = {}
+            self._tell_frames_apart(fact.base, first, reach)
+        else:
+            span = low, low + reach - 1
+            self._forget_globals_in(span)
+            self._forget_aliased_frames(span)
+            self._assume_apart(span)
+
+    def _forget_aliased_frames(self, span: Span) -> None:
+        """The bytes of ``span`` may be words of stacks by addresses outside of it."""
+        for low, high in self.map.physical_aliases(*span)[1:]:
+            remaining = {
+                key: cell
+                for key, cell in self.frames.items()
+                if (key + self.stacks.get(key >> 32, 0) - low + 3) & MASK > high - low + 3
+            }
+            self.frames = self.own["frames"] = remaining
+
+    def _is_spilled(self, cell: object) -> bool:
+        """Whether a store to an array of which no end is known is assumed not to hit a cell."""
+        return self.spilled is not None and self.spilled(cell)
+
+    def _retain_live(self, sp: Term, facts: Facts) -> None:
+        self.use.assumptions.add(S1)
+        self._drop_dead(sp, facts)
+
+    def _drop_dead(self, sp: Term, facts: Facts) -> None:
+        remaining = live_frames(self.frames, sp, facts)
+        if len(remaining) < len(self.frames):
+            self.frames = self.own["frames"] = remaining
+
+    def _cut(self, name: str, symbol: int, offset: int, size: int) -> None:
+        """Remove the cells that overlap ``size`` bytes at ``offset`` from ``symbol``."""
+        cells: Mapping[int, object] = getattr(self, name)
+        if not cells:
+            return
+        for at in range(offset - 3, offset + size):
+            key = symbol << 32 | at & MASK
+            cell = cells.get(key)
+            if cell is None:
+                continue
+            width = 4 if type(cell) is int else cell[0]  # type: ignore[index]
+            if at + width > offset:
+                cells = self._writable(name)
+                del cells[key]
+
+
+def _words(fact: AnchoredTerm) -> Iterator[Term]:
+    """The words that a store into an array on a stack may hit, if they are few."""
+    low, high = fact.offsets.low, fact.offsets.high
+    if is_stack(fact.base) and high - low <= MARKED:
+        for offset in range(low & ~3, high + 1, 4):
+            yield fact.base << 32 | (offset - BIAS) & MASK
+
+
+def live_frames(frames: Mapping[int, object], sp: Term, facts: Facts) -> dict[int, object]:
+    """The cells at or above sp in the stack it points into."""
+    where = describe(sp, facts)
+    if not isinstance(where, AnchoredTerm) or not is_stack(where.base):
+        return {}
+    top = where.offsets.high - BIAS
+    return {
+        key: cell
+        for key, cell in frames.items()
+        if key >> 32 == where.base and (key - top) & MASK < SIGN
+    }
+
+
+def _exact(address: Term, facts: Facts) -> Term | None:
+    """``address`` if it is a constant or a rigid symbol plus a constant, under its facts."""
+    if address >> 32 < RIGID:
+        return address
+    return exact_term(describe(address, facts))

@@ -1,0 +1,416 @@
+"""The abstract meaning of each op: an evaluator per opcode.
+
+An evaluator is called with the machine, the slot of the result, the slots of the inputs (equal
+if there is only one), and ``extra``: the site of the op, or a tuple that starts with it. A site
+names the symbols that the op creates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from quoll.abstract_domain.abstract_machine import AbstractMachine
+from quoll.abstract_domain.terms import (
+    BIAS,
+    MASK,
+    TAINT,
+    TAINTED,
+    AnchoredTerm,
+    Fact,
+    RotatedTerm,
+    Term,
+    add_facts,
+    describe,
+    exact_term,
+    is_stack,
+    plain,
+    scale_fact,
+    subtract_facts,
+)
+from quoll.arm.system_registers import LINE
+from quoll.intervals import interval_arithmetic
+from quoll.intervals.strided_interval import ANY, REMEMBERED, ValueSet, join
+from quoll.semantics.operations import OPERATIONS
+from quoll.semantics.ops import OpCode
+
+__all__ = [
+    "Evaluator",
+    "add",
+    "binary",
+    "bit_and",
+    "copy_any",
+    "copy_sp",
+    "copy_word",
+    "discard",
+    "forget_globals",
+    "load",
+    "piece",
+    "restrict",
+    "restrict_unknown",
+    "retranslate",
+    "shift_left",
+    "sign_extend",
+    "store",
+    "subpiece",
+    "subtract",
+    "unary",
+    "unknown_word",
+    "widen",
+]
+
+Evaluator = Callable[[AbstractMachine, int, int, int, Any], None]
+
+TABLE_LIMIT = 64  # members of an address set whose constants are read one by one
+SMALL = 1 << 12  # no stack is below this address
+
+
+def copy_word(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """COPY, and INT_ZEXT to at most four bytes."""
+    value = m.v[a]
+    m.v[out] = value if type(value) is int else m.term(value, site)
+
+
+def copy_any(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """COPY of one, two or eight bytes."""
+    m.v[out] = m.v[a]
+
+
+def copy_sp(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """COPY to sp."""
+    m.write_sp(m.term(m.v[a], site))
+
+
+def unknown_word(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """UNKNOWN of up to four bytes; ``extra`` is the site and the number of bits."""
+    site, bits = extra
+    m.v[out] = m.fresh(site, interval_arithmetic.any_word(bits))
+
+
+def add(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_ADD of words."""
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
+    if p <= MASK:
+        p, q = q, p
+    if q > MASK:
+        fact = describe(q, m.facts)
+        exact = exact_term(fact)
+        if exact is None or exact > MASK:
+            m.v[out] = m.fresh(site, _sum(describe(p, m.facts), fact))
+            return
+        q = exact
+    m.v[out] = p & ~MASK | (p + q) & MASK
+
+
+def _sum(a: Fact, b: Fact) -> Fact:
+    if isinstance(b, AnchoredTerm):
+        a, b = b, a
+    if not isinstance(a, AnchoredTerm):
+        return add_facts(a, b)
+    if isinstance(b, AnchoredTerm) or a.base == TAINT:
+        return _mixture(a, b)
+    return AnchoredTerm(a.base, plain(add_facts(a.offsets, b)))
+
+
+def subtract(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """INT_SUB of words; ``extra`` is the site and a slot that keeps the operands (0: none)."""
+    site, operands = extra
+    p, q = m.v[a], m.v[b]
+    if type(p) is not int:
+        p = m.term(p, (site, "a"))
+    if type(q) is not int:
+        q = m.term(q, (site, "b"))
+    if operands:
+        m.v[operands] = (p, q)
+    if p >> 32 == q >> 32:
+        m.v[out] = (p - q) & MASK
+        return
+    if q > MASK:
+        fact = describe(q, m.facts)
+        exact = exact_term(fact)
+        if exact is None or exact > MASK:
+            m.v[out] = m.fresh(site, _difference(describe(p, m.facts), fact))
+            return
+        q = exact
+    m.v[out] = p & ~MASK | (p - q) & MASK
+
+
+def _difference(a: Fact, b: Fact) -> Fact:
+    if not isinstance(a, AnchoredTerm) and not isinstance(b, AnchoredTerm):
+        return subtract_facts(a, b)
+    if isinstance(a, AnchoredTerm) and a.base != TAINT:
+        if not isinstance(b, AnchoredTerm):
+            return AnchoredTerm(a.base, plain(subtract_facts(a.offsets, b)))
+        if a.base == b.base:
+            return subtract_facts(a.offsets, b.offsets)
+    return _mixture(a, b)
+
+
+def _mixture(a: Fact, b: Fact) -> Fact:
+    """Nothing is known of the result, except whether a stack address went into it."""
+    stacks = [f for f in (a, b) if isinstance(f, AnchoredTerm) and _is_stack(f.base)]
+    return TAINTED if stacks else ANY
+
+
+def _is_stack(base: int) -> bool:
+    return base == TAINT or is_stack(base)
+
+
+def load(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """LOAD; ``extra`` is the site, the size in bytes, and what the access is noted under."""
+    site, size, access = extra
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
+    if m.accesses is not None:
+        m.note_access(access, address)
+    if size > 4:
+        m.v[out] = None
+        return
+    cell = m.memory.load(address, m.facts)
+    if type(cell) is tuple and cell[0] == size:
+        m.v[out] = cell[1]
+        return
+    if type(cell) is int:
+        m.v[out] = cell if size == 4 else _low_bytes(m, cell, size, site)
+        return
+    marked = size == 4 and m.memory.is_marked(address, m.facts)
+    value = m.fresh(site, TAINTED if marked else _loaded(m, address, size))
+    m.memory.remember(address, size, value, m.facts)
+    m.v[out] = value
+
+
+def _loaded(m: AbstractMachine, address: Term, size: int) -> Fact:
+    """What read-only memory holds, if all that is loaded may come from there."""
+    where = m.words(address)
+    if size == 4 and where.size == 1:
+        m.environment.loaded.setdefault(m.position, set()).add(where.low)
+        given = m.environment.given.get(where.low)
+        if given is not None:
+            return given
+    result: ValueSet | None = None
+    if where.size <= TABLE_LIMIT:
+        for addr in where:
+            constant = m.environment.read(addr, size)
+            if constant is None:
+                return interval_arithmetic.any_word(8 * size)
+            value = ValueSet(constant, constant, 0)
+            result = value if result is None else join(result, value)
+    return interval_arithmetic.any_word(8 * size) if result is None else result
+
+
+def store(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """STORE of slot ``b`` at slot ``a``; ``extra`` as for ``load``."""
+    site, size, access = extra
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
+    if m.accesses is not None:
+        m.note_access(access, address)
+    value = m.v[b]
+    if type(value) is not int:
+        value = m.term(value, (site, "b"))
+    saved = m.memory.saved_at(address, size, m.facts) if address > MASK else ()
+    for at in m.memory.store(address, size, value, m.v[13], m.facts):
+        m.memory.mark(at, m.fresh((site, at), TAINTED))
+    for at in saved:
+        _lose(m, at, site)
+
+
+def _lose(m: AbstractMachine, at: Term, site: Any) -> None:
+    """The word at ``at``, a place of a stack, is any from now on, and it is known why."""
+    word = m.fresh((site, at), TAINTED)
+    m.environment.lost.add(word >> 32)
+    m.memory.mark(at, word)
+
+
+def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """DISCARD of the line at slot ``a``: any bytes are stored to all of it; ``extra`` as for LOAD.
+
+    Where the place of the address in its line is not known, to all that may be in the line.
+    """
+    site, size, access = extra
+    address = m.v[a]
+    if type(address) is not int:
+        address = m.term(address, (site, "a"))
+    exact = exact_term(describe(address, m.facts))
+    if exact is not None and exact <= MASK:
+        first, size = exact & -LINE, LINE
+    else:
+        first = address & ~MASK | (address - LINE + 1) & MASK
+    if m.accesses is not None:
+        m.note_access(access, first)
+    before = tuple(m.memory.frames)
+    for at in m.memory.store(first, size, m.fresh((site, "lost")), m.v[13], m.facts):
+        m.memory.mark(at, m.fresh((site, at), TAINTED))
+    if is_stack(first >> 32):
+        for at in before:
+            if (at - first) & MASK < size and at >> 32 == first >> 32 and not at & 3:
+                _lose(m, at, site)
+
+
+def retranslate(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """RETRANSLATE: only memory with a fixed translation stays known."""
+    m.memory.retranslate(m.v[13], m.facts)
+
+
+def forget_globals(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """Ordinary memory outside live frames may have changed."""
+    m.memory.forget_globals()
+
+
+def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
+    words = m.words(term)
+    if words.high < 1 << 8 * size:
+        return term
+    return m.fresh(site, interval_arithmetic.subpiece(words, 0, 8 * size))
+
+
+def subpiece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """SUBPIECE; ``extra`` is the site, the lowest bit taken, and the number of bits."""
+    site, low_bit, bits = extra
+    value = m.v[a]
+    if isinstance(value, ValueSet):
+        m.v[out] = m.fresh(site, interval_arithmetic.subpiece(value, low_bit, bits))
+    elif type(value) is not int:
+        m.v[out] = m.fresh(site, interval_arithmetic.any_word(bits))
+    elif low_bit == 0:
+        m.v[out] = _low_bytes(m, value, bits // 8, site)
+    else:
+        m.v[out] = m.fresh(site, interval_arithmetic.subpiece(m.words(value), low_bit, bits))
+
+
+def widen(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """INT_ZEXT to eight bytes."""
+    m.v[out] = m.words(m.v[a])
+
+
+def piece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """PIECE of two words to eight bytes."""
+    high = interval_arithmetic.shift_left(m.words(m.v[a]), ValueSet.of(32), 64)
+    m.v[out] = interval_arithmetic.add(high, m.words(m.v[b]), 64)
+
+
+def sign_extend(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """INT_SEXT; ``extra`` is the site and the number of bits before and after."""
+    site, source, bits = extra
+    extended = interval_arithmetic.sign_extend(m.words(m.v[a]), source, bits)
+    m.v[out] = extended if bits == 64 else m.fresh(site, extended)
+
+
+def unary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """``extra`` is the site, the code of the operation, and the number of bits of the input."""
+    site, code, bits = extra
+    words = m.words(m.v[a])
+    result = OPERATIONS[code].intervals(words, words, bits, bits)
+    m.v[out] = m.fresh(site, _marked(m, result, bits, m.v[a], None))
+
+
+def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """``extra`` is the site, the code of the operation, and the number of bits."""
+    site, code, bits = extra
+    p, q = m.v[a], m.v[b]
+    if bits == 64:
+        m.v[out] = OPERATIONS[code].intervals(_wide(m, p), _wide(m, q), 64, 64)
+        return
+    result = _applied(code, m.words(p), m.words(q), bits)
+    m.v[out] = m.fresh(site, _marked(m, result, bits, p, q))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _applied(code: OpCode, a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
+    return OPERATIONS[code].intervals(a, b, bits, bits)
+
+
+def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_AND of words; clearing low bits of a stack address moves it down by less than them.
+
+    A mask that changes no word that this may be leaves the word itself.
+    """
+    p, q = m.v[a], m.v[b]
+    if _is_constant(q) and type(p) is int and interval_arithmetic.preserves_bits(m.words(p), q):
+        m.v[out] = p
+        return
+    if m.tainted(p) and type(q) is int and q <= MASK:
+        fact = describe(p, m.facts)
+        cleared = (1 << 32) - q
+        known = isinstance(fact, AnchoredTerm) and fact.base in m.environment.stacks
+        if isinstance(fact, AnchoredTerm) and not known and q and cleared & (cleared - 1) == 0:
+            below = ValueSet(0, cleared - 1, 1) if cleared > 1 else ValueSet.of(0)
+            m.v[out] = m.fresh(site, _difference(fact, below))
+            return
+    binary(m, out, a, b, (site, OpCode.INT_AND, 32))
+
+
+def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_OR of words; as with a mask, bits that are set already leave the word itself."""
+    p, q = m.v[a], m.v[b]
+    if _is_constant(q) and type(p) is int and interval_arithmetic.has_bits(m.words(p), q):
+        m.v[out] = p
+        return
+    binary(m, out, a, b, (site, OpCode.INT_OR, 32))
+
+
+def _is_constant(value: Any) -> bool:
+    return type(value) is int and value <= MASK
+
+
+def shift_left(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """INT_LEFT of words."""
+    p, q = m.v[a], m.v[b]
+    fact = describe(p, m.facts) if type(p) is int else ANY
+    if isinstance(fact, RotatedTerm) and type(q) is int and q < 32:
+        m.v[out] = m.fresh(site, scale_fact(fact, q))
+    else:
+        binary(m, out, a, b, (site, OpCode.INT_LEFT, 32))
+
+
+def _wide(m: AbstractMachine, value: Any) -> ValueSet:
+    if isinstance(value, ValueSet):
+        return value
+    return WIDE if value is None else m.words(value)
+
+
+WIDE = ValueSet(0, (1 << 64) - 1, 1)
+
+
+def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> Fact:
+    """``result``, marked if a stack address went into it and it may be an address."""
+    if result.high < SMALL or bits < 32 or not (m.tainted(p) or m.tainted(q)):
+        return result
+    if type(p) is int and not m.tainted(q):
+        fact = describe(p, m.facts)
+        base = m.environment.stacks.get(fact.base) if isinstance(fact, AnchoredTerm) else None
+        if base is not None and isinstance(fact, AnchoredTerm):
+            return AnchoredTerm(
+                fact.base, interval_arithmetic.subtract(result, ValueSet.of(base - BIAS))
+            )
+    return TAINTED
+
+
+def restrict(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """A fact says that the word in register ``a`` is among those in ``extra``, after the site."""
+    site, known = extra
+    m.restrict(m.term(m.v[a], site), known)
+
+
+def restrict_unknown(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """A fact says that the address in slot ``a``, if it is unknown, is among those in ``extra``.
+
+    ``extra`` is the site, the addresses, and the instruction, which is noted if it applies.
+    Unknown is an address of which more is possible than half of them.
+    """
+    site, known, insn = extra
+    term = m.term(m.v[a], site)
+    fact = describe(term, m.facts)
+    if isinstance(fact, AnchoredTerm):
+        return
+    possible = plain(fact)
+    if 2 * (possible.high - possible.low) > known.high - known.low:
+        m.environment.unknown.add(insn)
+        m.restrict(term, known)

@@ -1,0 +1,133 @@
+"""Candidates of an unresolved indirect call, as a fact to be confirmed.
+
+A proposal holds every function that the analysis cannot exclude (rule 50): each function whose
+address the program has, in tables or by code, and, if the call may be a virtual one, those of
+vtables. That it may be one adds their functions and replaces no others. Where a target seems to be
+loaded from a table of known place, that is no reason to leave others out: compilers fold indices
+into addresses, so that the place may be that of a table beside it. A note names smaller
+alternatives if more is known of the call, and the functions left out, with the assumption. A
+proposal is no part of any result until a user states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from quoll.cfg.cfg import Block, Cfg, Edge
+from quoll.cfg.unresolved import CandidateFact
+from quoll.image.function_tables import functions_in
+from quoll.image.image import Image
+from quoll.image.symbols import Symbol
+from quoll.image.vtables import Vtables
+from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
+from quoll.indirect.load_origins import LoadOrigin, LoadRoot, may_be_virtual, origins
+
+__all__ = ["Candidates"]
+
+MOST_NAMED = 256  # tables and functions of a proposal; of more it names none
+LARGEST_TABLE = 1 << 16  # bytes without a symbol
+NEAR = 8  # functions of a section that are named
+VIRTUAL = "if it is a virtual call, 'through any vtable' is enough"
+NOT_VIRTUAL = (
+    "functions of vtables are left out, as the object is not handed on: this assumes that the "
+    "call is no virtual one, and that no address from a vtable is handed around"
+)
+
+
+class Candidates:
+    """Proposals for the calls of one image."""
+
+    def __init__(self, image: Image, vtables: Vtables, taken: AddressTaken) -> None:
+        self._image, self._vtables, self._taken = image, vtables, taken
+
+    def proposal(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block
+    ) -> CandidateFact | None:
+        """The fact about the transfer that ends ``block``; None without any candidate."""
+        found = origins(cfg, into, block, self._image, across=True) or ()
+        ways = {_from_memory(origin) for origin in found} or {LoadOrigin((0,), LoadRoot.UNKNOWN)}
+        spilled = any(map(_may_be_spilled, found or (LoadOrigin((0,), LoadRoot.UNKNOWN),)))
+        twice = {way.offsets[1] for way in ways if way.levels >= 2}
+        slot = twice.pop() if len(twice) == 1 and not spilled else None
+        virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
+        vtables = virtual and bool(self._vtables.functions(None, slot))
+        tables = [symbol for symbol, _ in self._taken.tables.tables]
+        functions = self._taken.by_code
+        notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
+        if vtables and (tables or functions):
+            notes.setdefault(VIRTUAL)
+        elif self._vtables and not virtual:
+            notes.setdefault(NOT_VIRTUAL)
+        return self._proposal(tables, functions, notes, vtables=vtables)
+
+    @cached_property
+    def _holding(self) -> frozenset[Symbol]:
+        return frozenset(symbol for symbol, _ in self._taken.tables.tables)
+
+    def _near(self, way: LoadOrigin) -> str:
+        """A smaller alternative if the target is loaded from near a known place only; else ""."""
+        if way.levels != 1 or way.root is not LoadRoot.CONSTANT:
+            return ""
+        addr = (way.constant + (way.offsets[1] or 0)) & 0xFFFFFFFF
+        around = self._image.symbol_at(addr) or self._image.symbol_at(way.constant)
+        if around is not None and around[0] in self._holding:
+            name = self._name(around[0].addr, around[0].name)
+            return f"if it is loaded from {name} only, 'through {name}' is enough"
+        if around is not None and around[0].kind != "notype":
+            return ""
+        section = self._image.section_at(addr)
+        if section is None or section.executable or section.size > LARGEST_TABLE:
+            return ""
+        found = functions_in(self._image, section.addr, section.addr + section.size)
+        if not 0 < len(found) <= NEAR:
+            return ""
+        names = ", ".join(sorted(map(self._function, found)))
+        return f"if it is loaded from {section.name} only, 'to {names}' is enough"
+
+    def _proposal(
+        self,
+        tables: Sequence[Symbol],
+        functions: Sequence[int],
+        notes: Iterable[str],
+        *,
+        vtables: bool,
+    ) -> CandidateFact | None:
+        through = ["any vtable"] if vtables else []
+        if len(tables) + len(functions) > MOST_NAMED:
+            to = [ANY_TAKEN]
+        else:
+            through += sorted(self._name(table.addr, table.name) for table in tables)
+            to = sorted(self._function(word) for word in functions)
+        if not (through or to):
+            return None
+        text = f" through {', '.join(through)}" if through else ""
+        both = " or" if through and to else ""
+        fact = f"calls at PLACE go{text}" + (f"{both} to {', '.join(to)}" if to else "")
+        return CandidateFact(fact, len(through) + len(to), "; ".join(notes))
+
+    def _name(self, addr: int, name: str) -> str:
+        """A symbol that is no other's name, else the address."""
+        named = {(s.addr, s.kind) for s in self._image.symbols.named(name)}
+        plain = name.replace(".", "_").replace("$", "_").isidentifier()
+        return name if plain and len(named) == 1 else f"{addr:#x}"
+
+    def _function(self, word: int) -> str:
+        addr, thumb = word & ~1, bool(word & 1)
+        symbols = [s for s in self._image.symbols.at(addr) if s.kind != "object"]
+        name = self._name(addr, symbols[-1].name) if symbols else f"{addr:#x}"
+        return f"{word:#x}" if name.startswith("0x") and thumb else name
+
+
+def _may_be_spilled(origin: LoadOrigin) -> bool:
+    """Whether the target, or where it is loaded from, may have been a word of a vtable before."""
+    return origin.root is LoadRoot.UNKNOWN or (
+        origin.root is LoadRoot.STACK and origin.levels in (1, 2)
+    )
+
+
+def _from_memory(origin: LoadOrigin) -> LoadOrigin:
+    """``origin`` without a load from the stack, which restores an earlier value."""
+    if origin.root is LoadRoot.STACK and origin.levels:
+        return LoadOrigin(origin.offsets[:-1], LoadRoot.WORD)
+    return origin

@@ -1,0 +1,298 @@
+"""Origins of the target of an indirect call: the words of memory through which it is loaded.
+
+The definitions of the target are followed back through copies, additions and loads, on every way.
+A *level* is a load: the target of a virtual call is the word at an offset (level 1) from where the
+first word of an object points (level 2). Loads from the stack do not count as levels, as they only
+restore spilled words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from quoll.abstract_domain.function_values import CALLEE_SAVED
+from quoll.arm.immediates import added_constant, immediate_operand
+from quoll.arm.insn import PC, SP, Condition, ControlFlow, Insn, ShiftKind
+from quoll.arm.operation import Operation
+from quoll.arm.wide_constants import upper_half
+from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
+from quoll.cfg.transfers import literal
+from quoll.image.image import Image
+
+__all__ = ["LoadOrigin", "LoadRoot", "may_be_virtual", "origins", "slot_read"]
+
+LEVELS = 3  # loads that are followed
+WORK = 400  # definitions that are analysed
+
+
+class LoadRoot(Enum):
+    """The origin of an address, or of the target itself."""
+
+    CONSTANT = "constant"
+    STACK = "stack"
+    WORD = "word"  # a register at entry, the result of a call
+    LOADED = "loaded"  # beyond the loads that are followed
+    UNKNOWN = "unknown"  # something that is not followed
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOrigin:
+    """One way in which the target comes about: what was added, the target's own first, then by
+    level; None where that is not one number. ``constant`` is that of the root."""
+
+    offsets: tuple[int | None, ...]
+    root: LoadRoot
+    constant: int = 0
+
+    @property
+    def levels(self) -> int:
+        """How many loads there are."""
+        return len(self.offsets) - 1
+
+
+def origins(
+    cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image, *, across: bool
+) -> frozenset[LoadOrigin] | None:
+    """All ways in which the target of the transfer that ends ``block`` comes about.
+
+    ``into`` are the edges into each block. What is not the base of an object is followed across
+    calls only with ``across``. None if there are too many.
+    """
+    return _OriginSearch(cfg, into, image, across=across).of_transfer(block)
+
+
+def slot_read(
+    cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
+) -> int | None:
+    """The one offset from where a word of an object points at which the target is loaded.
+
+    None if that is not known: then any slot may be read.
+    """
+    found = origins(cfg, into, block, image, across=False)
+    if not found:
+        return None
+    slots = {_slot(origin) for origin in found}
+    return slots.pop() if len(slots) == 1 else None
+
+
+def may_be_virtual(
+    cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
+) -> bool:
+    """Whether the object whose word leads to the target may be the first argument, too.
+
+    It is that of every virtual call; the second one if the first says where a result is returned.
+    """
+    ways = origins(cfg, into, block, image, across=True)
+    if ways is None:
+        return True
+    objects = [
+        replace(w, offsets=w.offsets[2:])
+        for w in ways
+        if w.levels > 2 or (w.levels == 2 and w.root is not LoadRoot.STACK)
+    ]
+    if not objects:
+        return False
+    for argument in (0, 1):
+        held = _OriginSearch(cfg, into, image, across=True).of_register(block, argument)
+        if held is None or any(_may_equal(a, b) for a in objects for b in held):
+            return True
+        if all(origin.root is LoadRoot.CONSTANT for origin in held):
+            return False
+    return False
+
+
+def _may_equal(a: LoadOrigin, b: LoadOrigin) -> bool:
+    """Whether two words may be one, as far as is followed."""
+    if not {a.root, b.root}.isdisjoint((LoadRoot.STACK, LoadRoot.UNKNOWN)):
+        return True
+    if any(x != y and None not in (x, y) for x, y in zip(a.offsets, b.offsets, strict=False)):
+        return False
+    if LoadRoot.LOADED in (a.root, b.root):
+        return True
+    return (len(a.offsets), a.root, a.constant) == (len(b.offsets), b.root, b.constant)
+
+
+def _slot(origin: LoadOrigin) -> int | None:
+    of_object = origin.levels > 2 or origin.root in (LoadRoot.CONSTANT, LoadRoot.WORD)
+    loaded_twice = origin.levels >= 2 and of_object
+    return origin.offsets[1] if loaded_twice and origin.offsets[0] == 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What a register holds before the instruction at ``position`` of ``block``."""
+
+    block: Block
+    position: int
+    register: int
+    offsets: tuple[int | None, ...]
+    left: EdgeKind | None = None
+
+    def plus(self, change: int | None) -> tuple[int | None, ...]:
+        """The offsets, with ``change`` added on the way to the last level."""
+        *others, last = self.offsets
+        return (*others, None if last is None or change is None else last + change)
+
+
+class _OriginSearch:
+    def __init__(
+        self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image, *, across: bool
+    ) -> None:
+        self._cfg, self._into, self._image, self._across = cfg, into, image, across
+        self._pending: list[_Query] = []
+        self._found: set[LoadOrigin] = set()
+        self._visited: dict[tuple[int, int, tuple[int | None, ...]], set[int | None]] = {}
+
+    def of_register(self, block: Block, register: int) -> frozenset[LoadOrigin] | None:
+        self._pending.append(_Query(block, len(block.insns) - 1, register, (0,)))
+        return self._result()
+
+    def of_transfer(self, block: Block) -> frozenset[LoadOrigin] | None:
+        insn, at = block.last, len(block.insns) - 1
+        start = _Query(block, at, PC, (0,))
+        if insn.memory is not None:
+            self._load(start, at, insn)
+        elif len(insn.sources) == 1 and insn.sources[0] != PC:
+            self._pending.append(replace(start, register=insn.sources[0]))
+        else:
+            return None
+        return self._result()
+
+    def _result(self) -> frozenset[LoadOrigin] | None:
+        for _ in range(WORK):
+            if not self._pending:
+                return frozenset(self._found)
+            self._resolve(self._pending.pop())
+        return None
+
+    def _root(self, query: _Query, root: LoadRoot, constant: int = 0) -> None:
+        self._found.add(LoadOrigin(query.offsets, root, constant))
+
+    def _resolve(self, query: _Query) -> None:
+        block, register = query.block, query.register
+        if register == SP:
+            self._root(query, LoadRoot.STACK)
+            return
+        for index in range(query.position - 1, -1, -1):
+            insn = block.insns[index]
+            if insn is block.last and query.left is EdgeKind.FALLTHROUGH and insn.conditional:
+                continue
+            if register in insn.writes:
+                if insn.conditional and not _same_condition(block, index, query):
+                    self._pending.append(replace(query, position=index))
+                self._defined(query, index, insn)
+                return
+        if block.index == 0:
+            self._root(query, LoadRoot.WORD)
+        for edge in self._into.get(block.index, ()):
+            self._before(query, edge)
+
+    def _before(self, query: _Query, edge: Edge) -> None:
+        source = self._cfg.blocks[edge.src]
+        if edge.kind is EdgeKind.ACROSS:
+            if query.register not in CALLEE_SAVED:
+                self._root(query, LoadRoot.WORD)
+                return
+            if not self._across and len(query.offsets) < LEVELS:
+                self._root(query, LoadRoot.UNKNOWN)
+                return
+        key = source.index, query.register, query.offsets[:-1]
+        seen = self._visited.setdefault(key, set())
+        offset = query.offsets[-1]
+        if offset in seen or None in seen:
+            return
+        if seen:  # round a loop, a pointer moves on
+            offset = None
+        seen.add(offset)
+        end = len(source.insns)
+        offsets = (*query.offsets[:-1], offset)
+        self._pending.append(_Query(source, end, query.register, offsets, edge.kind))
+
+    def _defined(self, query: _Query, index: int, insn: Insn) -> None:
+        """``insn`` writes the register."""
+        if insn.memory is not None:
+            constant = literal(self._image, insn)
+            if constant is not None:
+                self._root(query, LoadRoot.CONSTANT, constant)
+            elif query.register in insn.transfers:
+                self._load(query, index, insn)
+            else:  # a base that is written back
+                plain = insn.operation is Operation.LOAD_WORD and insn.memory.index is None
+                change = insn.memory.displacement if plain else None
+                self._follow(query, index, query.register, change)
+            return
+        upper, constant = upper_half(insn), immediate_operand(insn)
+        if upper is not None:
+            self._wide(query, index, upper)
+        elif insn.operation is Operation.MOVE and constant is not None:
+            self._root(query, LoadRoot.CONSTANT, constant)
+        elif (added := added_constant(insn)) is not None and len(insn.sources) == 1:
+            if insn.sources[0] == PC:
+                self._root(query, LoadRoot.CONSTANT, insn.pc_operand + added)
+            else:
+                self._follow(query, index, insn.sources[0], added)
+        elif insn.operation is Operation.MOVE and _copies(insn):
+            self._follow(query, index, insn.sources[0], 0)
+        elif insn.flow is not ControlFlow.NEXT:
+            self._root(query, LoadRoot.WORD)
+        elif insn.sources and PC not in insn.sources:
+            for source in dict.fromkeys(insn.sources):
+                self._follow(query, index, source, None)
+        else:
+            self._root(query, LoadRoot.UNKNOWN)
+
+    def _follow(self, query: _Query, index: int, register: int, change: int | None) -> None:
+        offsets = query.plus(change)
+        self._pending.append(_Query(query.block, index, register, offsets))
+
+    def _wide(self, query: _Query, index: int, upper: int) -> None:
+        for insn in reversed(query.block.insns[:index]):
+            if query.register in insn.writes:
+                lower = immediate_operand(insn)
+                if insn.operation is Operation.MOVE and lower is not None:
+                    self._root(query, LoadRoot.CONSTANT, upper << 16 | lower & 0xFFFF)
+                    return
+                break
+        self._root(query, LoadRoot.UNKNOWN)
+
+    def _load(self, query: _Query, index: int, insn: Insn) -> None:
+        """The register is loaded: query its address next."""
+        memory = insn.memory
+        assert memory is not None
+        single = insn.operation is Operation.LOAD_WORD and memory.base is not None
+        if not single and not (memory.size == 4 and memory.base is not None):
+            self._root(query, LoadRoot.UNKNOWN)
+            return
+        if len(query.offsets) > LEVELS:
+            self._root(query, LoadRoot.LOADED)
+            return
+        offset: int | None = memory.displacement if memory.pre_indexed else 0
+        offset = offset if single and memory.index is None else None
+        loaded = replace(query, position=index, offsets=(*query.offsets, offset))
+        assert memory.base is not None
+        if memory.base == PC:
+            known = offset is not None
+            self._root(
+                replace(loaded, offsets=(*query.offsets, 0 if known else None)),
+                LoadRoot.CONSTANT,
+                insn.pc_operand + (offset or 0),
+            )
+            return
+        bases = [memory.base] if memory.index is None else [memory.base, memory.index]
+        self._pending += [replace(loaded, register=base) for base in bases]
+
+
+def _copies(insn: Insn) -> bool:
+    return len(insn.sources) == 1 and insn.shift is ShiftKind.NONE
+
+
+def _same_condition(block: Block, index: int, query: _Query) -> bool:
+    """Whether the instruction at ``index`` is executed wherever the one asking is."""
+    here = block.insns[index]
+    if query.position >= len(block.insns):
+        return False
+    between = block.insns[index : query.position]
+    reader = block.insns[query.position].cond
+    return reader is here.cond is not Condition.AL and not any(i.sets_flags for i in between)

@@ -1,0 +1,189 @@
+"""Recursion as loops: a graph in which a call of a function that is active leads back to it.
+
+At any time an execution is a chain of activations, each executed up to its open call. In this graph
+every chain is a path: a recursive function is entered by its call, and calls of functions that call
+one another in the end lead on, into a new context or, where the callee is active further up, back
+to that. A returned call is a step past it, which keeps the registers that the callee preserves and
+forgets the rest. So how often the entry of a function is executed on a path, per entry from
+outside, is at least how many activations of it there can be at a time.
+
+Nothing returns from a recursive function here; paths end at each recursive call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from quoll.arm.status import switches_mode
+from quoll.cfg.call_graph import call_graph
+from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
+from quoll.errors import ControlFlowError
+from quoll.facts.applied import AppliedGuidance, FunctionReplacement
+from quoll.facts.contract import CallContract
+from quoll.image.image import Image
+from quoll.inlining.expand import Expansion, OpenContext, reached_from, refuse_unresolved
+from quoll.inlining.function_shape import FunctionShape, shape_of
+from quoll.inlining.supergraph import Context, NestedBlock, SuperEdge, Supergraph
+from quoll.inlining.trim import trimmed
+
+__all__ = ["RecursiveActivations", "activations"]
+
+MOST = 2_000  # contexts, beyond which no graph is made
+
+Components = Mapping[int, frozenset[int]]  # recursive function -> those it calls and is called by
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveActivations:
+    """The graph, and the loops of it that are recursion, by index: their headers are entries."""
+
+    graph: Supergraph
+    components: Components
+
+    def outermost(self, context: int) -> int:
+        """Of a context of a recursive function the one that was called from outside."""
+        contexts = self.graph.contexts
+        members = self.components[contexts[context].function]
+        at = context
+        while (above := contexts[at].parent) is not None and contexts[above].function in members:
+            at = above
+        return at
+
+    def entries(self) -> Mapping[int, int]:
+        """The entry node of each context of a recursive function."""
+        found = {}
+        for number, node in enumerate(self.graph.nodes):
+            function = self.graph.contexts[node.context].function
+            if function in self.components and node.block.index == 0:
+                found[node.context] = number
+        return found
+
+
+def activations(program: Program, entry: int, image: Image) -> RecursiveActivations | None:
+    """The graph of the chains from the function at ``entry``; None without recursion.
+
+    Raises ControlFlowError as ``quoll.inlining.expand`` does, and if there would be too many
+    contexts.
+    """
+    entry &= ~1
+    reached = reached_from(program, entry)
+    found = call_graph(program).recursive
+    components = {f: component for component in found for f in component if f in reached}
+    if not components:
+        return None
+    refuse_unresolved(program, reached)
+    left = summaries(program)
+    guidance = replace(
+        program.guidance,
+        depths={},
+        replaced={**program.guidance.replaced, **{f: left[f] for f in components}},
+    )
+    cfgs = {f: _passing(program.functions[f], program, components) for f in sorted(reached)}
+    shapes = {f: shape_of(cfg, image) for f, cfg in cfgs.items()}
+    shapes |= {f: _repeated(shapes[f]) for f in components}
+    draft = _Chains(shapes, guidance, components, image).run(entry)
+    return RecursiveActivations(trimmed(draft, 0, image), components)
+
+
+def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
+    """What each function leaves: the registers that it is known to preserve, and the mode.
+
+    It is preserved where nothing that the function may call has an instruction that changes it.
+    """
+    changes = {
+        entry
+        for entry, cfg in program.functions.items()
+        if any(switches_mode(i) for b in cfg.blocks for i in b.insns)
+    }
+    while True:
+        more = {
+            entry
+            for entry, cfg in program.functions.items()
+            if entry not in changes and any(c in changes for b in cfg.blocks for c in b.calls)
+        }
+        if not more:
+            break
+        changes |= more
+    nothing = CallContract(frozenset())
+    left = {entry: program.left.get(entry, nothing) for entry in program.functions}
+    return {
+        entry: FunctionReplacement(
+            0, False, None, known.preserved, entry not in changes, stores=known.stores
+        )
+        for entry, known in left.items()
+    }
+
+
+def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
+    """The function with a step past each of its calls of recursive ones that may return."""
+
+    def passing(block: Block) -> Block:
+        passed = tuple(c for c in block.calls if c in components and program.functions[c].returns)
+        if not passed:
+            return block
+        return replace(block, passes=(*block.passes, *passed), returns=block.returns or block.tail)
+
+    return replace(cfg, blocks=tuple(map(passing, cfg.blocks)))
+
+
+def _repeated(shape: FunctionShape) -> FunctionShape:
+    """A recursive function is a loop that begins with its entry (``Context.nest``)."""
+    entry = shape.cfg.blocks[0].addr
+    nest = tuple(NestedBlock(n.block, (entry, *n.headers)) for n in shape.nest)
+    return replace(shape, nest=nest)
+
+
+class _Chains(Expansion):
+    """Calls of active functions lead back; recursive functions return nowhere."""
+
+    def __init__(
+        self,
+        shapes: dict[int, FunctionShape],
+        guidance: AppliedGuidance,
+        components: Components,
+        image: Image,
+    ) -> None:
+        super().__init__(shapes, guidance)
+        self.components, self.image = components, image
+        self.open: dict[int, OpenContext] = {}  # contexts of recursive functions
+
+    def _call(self, here: OpenContext, vertex: int, callee: int) -> OpenContext | None:
+        if callee not in self.components:
+            return super()._call(here, vertex, callee)
+        node = here.base + vertex
+        self.draft.exits.append(node)
+        known = self._active(here.index, callee)
+        if known is not None:
+            self.draft.edges.append(SuperEdge(node, known.base, EdgeKind.CALL))
+            return None
+        site = here.shape.cfg.blocks[here.shape.blocks[vertex]].last.addr
+        opened = self._enter(Context(here.index, site, callee), None, ())
+        self.draft.edges.append(SuperEdge(node, opened.base, EdgeKind.CALL))
+        return opened
+
+    def _enter(
+        self,
+        context: Context,
+        returns: tuple[int, ...] | None,
+        active: tuple[int, ...],
+    ) -> OpenContext:
+        if len(self.draft.contexts) >= MOST:
+            raise ControlFlowError(
+                f"recursion is reached in more than {MOST:,} contexts",
+                where=self.image.place(context.function),
+            )
+        recursive = context.function in self.components
+        opened = super()._enter(context, None if recursive else returns, active)
+        if recursive:
+            self.open[opened.index] = opened
+        return opened
+
+    def _active(self, context: int | None, callee: int) -> OpenContext | None:
+        """The nearest activation of ``callee`` in the chain of functions that are recursive."""
+        members = self.components[callee]
+        while context is not None and self.draft.contexts[context].function in members:
+            if self.draft.contexts[context].function == callee:
+                return self.open[context]
+            context = self.draft.contexts[context].parent
+        return None

@@ -1,0 +1,208 @@
+"""The abstract domain of values in calling contexts: transfer along the edges of a supergraph.
+
+The initial state, memory under facts, and the transfer of calls and returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
+from quoll.abstract_domain.abstract_state import AbstractState, entry_state
+from quoll.abstract_domain.condition import words
+from quoll.abstract_domain.function_values import BlockCode, environment_of
+from quoll.abstract_domain.havoc import after_call
+from quoll.abstract_domain.steps import CompiledBlock
+from quoll.abstract_domain.terms import describe
+from quoll.abstract_domain.transfer import BlockOutcome, run
+from quoll.abstract_domain.value_domain import ValueDomain
+from quoll.arm.insn import SP, ControlFlow, Insn
+from quoll.cfg.cfg import EdgeKind
+from quoll.facts.regions import MemoryRegions
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ValueSet
+
+__all__ = ["ContextDomain", "EntryRegisters", "environment_in", "flow_of", "start_of"]
+
+INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRegisters:
+    """The state at the entry: the processor mode (CPSR bits 4 to 0), registers."""
+
+    mode: int | None = None
+    registers: Mapping[int, ValueSet] = field(default_factory=dict)
+
+
+def flow_of(graph: Supergraph) -> FlowGraph:
+    """The graph as the fixed-point engine takes it."""
+    sources = [edge.src for edge in graph.edges]
+    targets = [edge.dst for edge in graph.edges]
+    return FlowGraph(graph.entry, sources, targets, graph.successors)
+
+
+def environment_in(
+    image: Image, regions: MemoryRegions, *, retranslated: bool = False
+) -> AnalysisEnvironment:
+    """Cached regions are ordinary memory; read-only ones hold what the image says.
+
+    ``retranslated``: the program changes translations, so that only what the map fixes is.
+    """
+    fixed = regions.of_kind("read-only")
+    environment = environment_of(image.holding((r.low, r.high) for r in fixed))
+    if image.as_loaded:
+        environment.apart = lambda addr: image.at_start(addr, 1) is not None
+    ordinary = environment.ordinary
+    cached = regions.of_kind("cached")
+    if cached:
+        environment.ordinary = lambda addr: (
+            ordinary(addr)
+            or (
+                any(r.low <= addr <= r.high for r in cached)
+                and not (retranslated and not image.memory.fixed(addr))
+            )
+        )
+    environment.retranslated = retranslated
+    return environment
+
+
+def start_of(
+    entry: EntryRegisters,
+    environment: AnalysisEnvironment,
+    contents: Mapping[int, int] | None = None,
+) -> AbstractState:
+    """The state at the entry; ``contents``: words of memory that are known there."""
+    state = entry_state(environment.names, entry.mode)
+    registers, facts = list(state.registers), dict(state.facts)
+    for register, known in entry.registers.items():
+        symbol = environment.names.of(-1, ("given", register))
+        exact = known.exact
+        registers[register] = symbol << 32 if exact is None else exact
+        if exact is None:
+            facts[symbol] = known
+        elif register == SP:
+            registers[register] = environment.stack(exact) << 32
+    return AbstractState(tuple(registers), {}, dict(contents or {}), {}, facts)
+
+
+class ContextDomain(ValueDomain):
+    """Transfer on a supergraph: an indirect transfer goes only where the word written says."""
+
+    noting = True
+
+    def __init__(
+        self,
+        graph: Supergraph,
+        flow: FlowGraph,
+        order: WeakOrder,
+        blocks: Sequence[CompiledBlock],
+        environment: AnalysisEnvironment,
+        code: BlockCode,
+    ) -> None:
+        kinds = [edge.kind for edge in graph.edges]
+        self._graph = graph
+        super().__init__(flow, order, blocks, kinds, environment, self._special())
+        self._closed: frozenset[int] = frozenset()
+        self._like: ContextDomain | None = None  # the same but for an assumption
+        self._about: Set[int] = frozenset()  # words that it, or the one of ``_like``, is about
+        self._nodes = graph.nodes
+        self.code = code
+        self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
+
+    def _special(self) -> Mapping[EdgeKind, Callable[[int, BlockOutcome], AbstractState | None]]:
+        return {
+            EdgeKind.INDIRECT: self._indirect,
+            EdgeKind.CALL: self._indirect,
+            EdgeKind.ACROSS: self._passed,
+            EdgeKind.RETURN: self._passed,
+        }
+
+    def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> ContextDomain:
+        """The same where words of a device read as ``given`` and nothing passes ``closed``."""
+        domain = copy(self)
+        domain.environment = replace(self.environment, given=given)
+        domain.special = domain._special()
+        domain._closed = closed
+        domain._about = frozenset({*given, *self.environment.given})
+        domain._like = self
+        domain._outcomes, domain._climbs = {}, {}
+        domain.noting = False
+        return domain
+
+    def outcome(self, node: int, state: AbstractState) -> BlockOutcome:
+        """What comes out of ``node``; where the assumption decides nothing, as without it."""
+        return self._known(node, state) or super().outcome(node, state)
+
+    def _known(self, node: int, state: AbstractState) -> BlockOutcome | None:
+        """What is known to come out of ``node`` from this very state."""
+        known = self._outcomes.get(node)
+        if known is not None and known[0] is state:
+            return known[1]
+        if self._like is None or self._depends(node):
+            return None
+        return self._like._known(node, state)
+
+    def _depends(self, node: int) -> bool:
+        """Whether ``node`` loads a word that the assumption is about, as far as was seen."""
+        words = self.environment.loaded.get(self.order.position[node])
+        return words is not None and not words.isdisjoint(self._about)
+
+    def restricted(self, graph: Supergraph, nodes: Sequence[int]) -> ContextDomain:
+        """The same on a graph of the nodes ``nodes``."""
+        whole, order = self.order, self.order.restricted(nodes)
+        positions = {
+            whole.position[old]: order.position[new]
+            for new, old in enumerate(nodes)
+            if whole.position[old] >= 0
+        }
+        known = self.environment
+        environment = replace(
+            known,
+            names=known.names.renumbered(positions),
+            limits={positions[p]: found for p, found in known.limits.items() if p in positions},
+            loaded={positions[p]: found for p, found in known.loaded.items() if p in positions},
+        )
+        blocks = [self.blocks[old] for old in nodes]
+        domain = ContextDomain(graph, flow_of(graph), order, blocks, environment, self.code)
+        outcomes = self._outcomes
+        domain._outcomes = {new: outcomes[old] for new, old in enumerate(nodes) if old in outcomes}
+        return domain
+
+    def transfer(self, edge: int, state: AbstractState) -> AbstractState | None:
+        """The state along ``edge``."""
+        return None if edge in self._closed else super().transfer(edge, state)
+
+    def before(self, node: int, state: AbstractState, insns: tuple[Insn, ...]) -> AbstractState:
+        """The state after the first instructions of ``node``."""
+        if not insns:
+            return state
+        position = self.order.position[node]
+        fall = run(self.code(insns), state, self.environment, position).fall
+        return state if fall is None else fall
+
+    def _passed(self, edge: int, outcome: BlockOutcome) -> AbstractState | None:
+        """Along a return, or past a function that a fact replaces."""
+        if outcome.leave is None:
+            return None
+        passed = self._graph.passed(edge)
+        if not passed:
+            return outcome.leave.state
+        position = self.order.position[self.graph.sources[edge]]
+        return after_call(outcome.leave.state, self.environment, position, passed)
+
+    def _indirect(self, edge: int, outcome: BlockOutcome) -> AbstractState | None:
+        leave = outcome.leave
+        if leave is None:
+            return None
+        if self._indirect_sources[self.graph.sources[edge]]:
+            target = describe(leave.target, leave.state.facts)
+            addr = self._nodes[self.graph.targets[edge]].block.addr
+            possible = words(target, self.environment.stacks)
+            if addr not in possible and addr | 1 not in possible:
+                return None
+        return leave.state

@@ -1,0 +1,103 @@
+"""From a program to values in every calling context, in one place.
+
+Program -> expand -> guide -> values -> prune -> values
+
+The values of the whole graph say which edges are infeasible in their context (rule 4). Without
+these edges fewer states meet, so the values of the graph that is left say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from quoll.cfg.cfg import Program
+from quoll.errors import ControlFlowError
+from quoll.facts import Facts
+from quoll.facts.regions import MemoryRegions
+from quoll.image.image import Image
+from quoll.image.memory_map import Span
+from quoll.inlining.context_cuts import guided_in_contexts
+from quoll.inlining.expand import expand, without_edges
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.vivu import FULL, VivuSettings
+from quoll.value_analysis.stated_words import refuse_contradicted
+from quoll.value_analysis.value_results import EntryRegisters, ValueResults, analyse
+
+__all__ = ["InlinedValues", "inlined"]
+
+
+@dataclass(frozen=True, slots=True)
+class InlinedValues:
+    """The graph of an entry before and after its infeasible edges are left out, with values."""
+
+    plain: Supergraph
+    first: ValueResults  # of ``plain``
+    graph: Supergraph
+    values: ValueResults
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """What was taken for constant and is stored to: the image is to be read again without."""
+        return self.first.changed | self.values.changed
+
+    def read_again(self, image: Image) -> Image:
+        """``image`` as this program leaves it: another one if that is less than was counted on."""
+        if self.first.retranslates:
+            image = image.retranslated()
+        return image.changing(self.changed) if self.changed else image
+
+
+def inlined(
+    program: Program,
+    address: int,
+    image: Image,
+    facts: Facts,
+    regions: MemoryRegions,
+    *,
+    vivu: VivuSettings = FULL,
+    accept: Callable[[Supergraph], None] = lambda graph: None,
+    stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
+    starts: bool = False,
+) -> InlinedValues:
+    """The values of ``program`` from the entry at ``address``, guided by ``facts``.
+
+    ``starts``: paths start there, with memory as loaded.
+
+    ``accept`` raises an error for a graph that cannot be analysed; it sees the pruned one.
+    ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
+    InfeasibleError where no path is left.
+    """
+    with stage("expand"):
+        plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
+    with stage("values"):
+        entry = EntryRegisters(program.modes.get(address & ~1))
+        first = analyse(plain, image, entry, regions, starts=starts)
+        if (first.changed and image.as_loaded) or (
+            first.retranslates and image.retranslated() is not image
+        ):
+            return InlinedValues(plain, first, plain, first)
+        graph = without_edges(plain, first.dead_edges, image) if first.dead_edges else plain
+        accept(graph)
+        values = first
+        if graph is not plain:
+            values = first.within(graph) or analyse(graph, image, entry, regions, starts=starts)
+        refuse_contradicted(values, image, regions)
+        _refuse_other_modes(values, image, program.modes)
+        return InlinedValues(plain, first, graph, values)
+
+
+def _refuse_other_modes(values: ValueResults, image: Image, modes: Mapping[int, int]) -> None:
+    """Raise ControlFlowError for a call in another mode than its function is assumed to have."""
+    for index, node in enumerate(values.graph.nodes):
+        assumed = modes.get(node.block.addr)
+        mode = values.mode(index)
+        if assumed is not None and mode is not None and mode != assumed:
+            raise ControlFlowError(
+                f"control gets here in mode {mode:#x}, though the function returns in mode "
+                f"{assumed:#x}: sp and lr at its return are not those of its call",
+                where=image.place(node.block.addr),
+                hint="state where its returns go: targets of PLACE are PLACE; or that the path "
+                "ends there: path must end at PLACE",
+            )

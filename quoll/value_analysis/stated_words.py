@@ -1,0 +1,44 @@
+"""Facts about registers and pointers that values contradict (rule 49)."""
+
+from __future__ import annotations
+
+from quoll.errors import FactsError
+from quoll.facts.regions import MemoryRegions, PointerBounds
+from quoll.image.image import Image
+from quoll.intervals.strided_interval import ANY, ValueSet, meet
+from quoll.value_analysis.value_results import ValueResults
+
+__all__ = ["refuse_contradicted"]
+
+
+def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegions) -> None:
+    """Raise FactsError for a fact about a word that values know to be another, in some context."""
+    for index, node in enumerate(values.graph.nodes if regions.pointers else ()):
+        if not values.reached(index):
+            continue
+        for number, insn in enumerate(node.block.insns):
+            for pointer in regions.pointers.get(insn.addr, ()):
+                known = _excluded(values, index, number, pointer)
+                if known is None:
+                    continue
+                what = "it accesses" if pointer.register is None else f"r{pointer.register} is"
+                raise FactsError(
+                    f"'{pointer.fact}' is not so: {what} {known} when control is at "
+                    f"{image.place(insn.addr)}",
+                    where=str(pointer.fact.source),
+                    hint="correct the fact or remove it",
+                )
+
+
+def _excluded(
+    values: ValueResults, node: int, insn: int, pointer: PointerBounds
+) -> ValueSet | None:
+    """Words that a fact excludes, if values know that nothing else is there on some way."""
+    if pointer.register is None:
+        where = values.access(node, insn)
+        ways = [] if where is None else [where]
+    else:
+        ways = [values.operand(node, insn, pointer.register)]
+        if not insn:
+            ways += values.arriving(node, pointer.register)
+    return next((w for w in ways if w != ANY and meet(w, pointer.known) is None), None)

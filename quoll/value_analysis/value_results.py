@@ -1,0 +1,565 @@
+"""Values in every calling context: registers, data addresses, and infeasible edges.
+
+    values = analyse(graph, image)
+    values.register(node, 3)     what r3 may hold when control is at the start of the node
+    values.access(node, 2)       first addresses of the data access of its third instruction
+    values.dead_edges            edges that no execution takes in their context (rule 4)
+
+The supergraph contains every call, so callees need no contract: the code itself saves and restores
+registers. Constants come from non-writable memory without a store to a known place, under any
+alias. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
+store made use of them. Memory with its initial contents is constant too, as long as no store may
+hit it (``quoll.value_analysis.as_loaded``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
+from quoll.abstract_domain.abstract_memory import S3
+from quoll.abstract_domain.abstract_state import MODE, AbstractState, aliases_between
+from quoll.abstract_domain.condition import words
+from quoll.abstract_domain.function_values import BlockCode
+from quoll.abstract_domain.resumption import restored
+from quoll.abstract_domain.terms import (
+    ENTRY_SP,
+    MASK,
+    SIGN,
+    AnchoredTerm,
+    Fact,
+    Term,
+    describe,
+    entry_symbol,
+)
+from quoll.abstract_domain.transfer import BlockOutcome, KnownAddress
+from quoll.arm.insn import Insn
+from quoll.assumptions import MAPPED_AS_BEFORE, Assumption
+from quoll.cfg.translation_changes import refuse_moved, refuse_moved_code, translation_changes
+from quoll.errors import ControlFlowError
+from quoll.facts.regions import NO_REGIONS, MemoryRegions
+from quoll.graph.closure import closure
+from quoll.graph.fixpoint import AscendingIteration, Fixpoint, count_in_edges, solve
+from quoll.graph.weak_topological_order import WeakOrder
+from quoll.image.image import Image
+from quoll.image.memory_map import Span, words_in_page
+from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.trim import surviving_nodes
+from quoll.intervals.strided_interval import ANY, ValueSet
+from quoll.value_analysis.as_loaded import stored_as_loaded, words_at_start
+from quoll.value_analysis.certain_stores import read_only_stores, refuse_read_only
+from quoll.value_analysis.context_domain import (
+    ContextDomain,
+    EntryRegisters,
+    environment_in,
+    flow_of,
+    start_of,
+)
+from quoll.value_analysis.target_check import checked_targets
+
+__all__ = ["EntryRegisters", "ResumedValues", "SymbolicAddress", "ValueResults", "analyse"]
+
+SP = 13
+
+
+class SymbolicAddress(NamedTuple):
+    """An address as a symbol plus a constant; the symbol is a word that is followed, not known.
+
+    Equal symbols are equal words, as long as ``ValueResults.aliases`` does not say otherwise.
+    """
+
+    symbol: int
+    offset: int  # bytes, may be negative
+
+
+def analyse(
+    graph: Supergraph,
+    image: Image,
+    entry: EntryRegisters | None = None,
+    regions: MemoryRegions = NO_REGIONS,
+    *,
+    returning: bool = True,
+    starts: bool = False,
+) -> ValueResults:
+    """The values of ``graph``, under what facts say of memory.
+
+    ``returning``: calls come back in it, so that every transfer has its edges. ``starts``: paths
+    start at its entry, with memory as loaded; elsewhere they have stored into it before.
+
+    Raises ControlFlowError for an instruction without semantics, for one that a store to a known
+    place changes, and for a transfer that goes where no edge of the graph leads.
+    """
+    changes = translation_changes(node.block for node in graph.nodes)
+    if changes:
+        image = image.retranslated()
+    fixed = image.holding((r.low, r.high) for r in regions.of_kind("read-only"))
+    changed: frozenset[Span] = frozenset()
+    start = _with_stack(graph, entry or EntryRegisters(), regions)
+    while True:
+        found = _under(
+            graph,
+            image.changing(changed),
+            start,
+            regions,
+            starts=starts,
+            retranslated=bool(changes),
+        )
+        more = _overwritten(found.environment, fixed) - changed
+        more |= read_only_stores(found, image.changing(changed | more))
+        _refuse_changed_code(graph, image, more)
+        more |= stored_as_loaded(found, image.changing(changed | more))
+        if not more:
+            break
+        changed |= more
+    found.environment.changed = changed
+    _refuse_moved(found, image, changes)
+    refuse_read_only(found, image, regions.of_kind("read-only"))
+    if returning and not (changed and image.as_loaded):  # then the whole is analysed again
+        found.assume_targets(image)
+    return found
+
+
+def _with_stack(graph: Supergraph, entry: EntryRegisters, regions: MemoryRegions) -> EntryRegisters:
+    """``entry``, and sp if a fact says at the first instruction that it is one address.
+
+    The fact holds whenever that instruction is about to execute, so when the entry is reached. Its
+    stack is then one of known place, as that of a constant loaded into sp. A fact about sp at a
+    later place makes no such stack: frames below sp at entry may be live there.
+    """
+    at = regions.pointers.get(graph.nodes[graph.entry].block.addr, ())
+    known = [p.known for p in at if p.register == SP and p.known.exact is not None]
+    if not known or SP in entry.registers:
+        return entry
+    return replace(entry, registers={**entry.registers, SP: known[0]})
+
+
+def _under(
+    graph: Supergraph,
+    image: Image,
+    entry: EntryRegisters,
+    regions: MemoryRegions,
+    *,
+    starts: bool,
+    retranslated: bool,
+) -> ValueResults:
+    """The values, where constants are what ``image`` says."""
+    environment = environment_in(image, regions, retranslated=retranslated)
+    flow = flow_of(graph)
+    order = WeakOrder.of(flow)
+    code = BlockCode(
+        {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
+        regions.elsewhere,
+    )
+    compiled = {id(node.block): node.block for node in graph.nodes}
+    blocks = {key: code(block.insns) for key, block in compiled.items()}
+    bodies = [blocks[id(node.block)] for node in graph.nodes]
+    domain = ContextDomain(graph, flow, order, bodies, environment, code)
+    contents = words_at_start(image) if starts else {}
+    found = solve(flow, order, domain, start_of(entry, environment, contents))
+    for node, state in enumerate(found.states):
+        if state is not None and not graph.successors[node]:
+            domain.outcome(node, state)  # for what it stores: nothing is queried behind it
+    return ValueResults(graph, domain, found)
+
+
+def _overwritten(environment: AnalysisEnvironment, image: Image) -> frozenset[Span]:
+    """Constants that stores to known places write; that they write no other is S3 (rule 34)."""
+    stored = environment.use.stored
+    if _assumes_constants_apart(environment):
+        environment.used.add(S3)
+    return frozenset(loaded for span in stored for loaded in image.overwritten(span))
+
+
+def _assumes_constants_apart(environment: AnalysisEnvironment) -> bool:
+    """Whether nothing but S3 says that stores to known places write no constant that was read."""
+    places: dict[int, list[Span]] = {}  # by place in a page
+    for (addr, size), value in environment.constants.items():
+        if value is not None:
+            for word in words_in_page((addr, addr + size - 1)):
+                places.setdefault(word, []).append((addr, addr + size - 1))
+    return any(
+        environment.map.assumes_apart(span, constant)
+        for span in environment.use.stored
+        for word in words_in_page(span)
+        for constant in places.get(word, ())
+    )
+
+
+def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span]) -> None:
+    """Raise ControlFlowError if an instruction of ``graph`` is among what stores write."""
+    for low, high in spans:
+        for node in graph.nodes:
+            for insn in node.block.insns:
+                if low < insn.addr + insn.size and insn.addr <= high:
+                    raise ControlFlowError(
+                        f"a store to {image.place(low)} changes this instruction, and code that "
+                        "changes is not analysed",
+                        where=image.place(insn.addr),
+                        hint="end the path before it, or give the code as it is then with --raw",
+                    )
+
+
+def _refuse_moved(values: ValueResults, image: Image, changes: Sequence[Insn]) -> None:
+    """Note what is assumed behind the ``changes`` of translations that are reached.
+
+    Raises ControlFlowError for code that may run behind one, and a stack of known place, whose
+    translation is not fixed.
+    """
+    graph, environment, memory = values.graph, values.environment, image.memory
+    places = {insn.addr: insn for insn in changes}
+    nodes = [n for n in range(len(graph.nodes)) if places and values.reached(n)]
+    changing = {
+        n: insn  # the first one
+        for n in nodes
+        for insn in reversed(graph.nodes[n].block.insns)
+        if insn.addr in places
+    }
+    if not changing:
+        return
+    if not memory.regions:
+        for insn in {insn.addr: insn for insn in changing.values()}.values():
+            text = MAPPED_AS_BEFORE.of(insn=insn.text, place=image.place(insn.addr))
+            environment.used.add(text)
+        return
+    first = next(iter(changing.values()))
+    for top in environment.stacks.values():
+        if not memory.fixed(top - 1 & MASK):
+            refuse_moved(image, first, "the stack that ends here", top)
+    blocks = {id(block): block for n in nodes for block in (graph.nodes[n].block,)}
+    if all(memory.fixes((block.addr, block.end - 1)) for block in blocks.values()):
+        return
+    for node, last in changing.items():
+        insns = graph.nodes[node].block.insns
+        refuse_moved_code(image, last, (insn for insn in insns if insn.addr > last.addr))
+    behind = closure(
+        (n for node in changing for n in _following(values, node)), partial(_following, values)
+    )
+    for node in sorted(behind):
+        refuse_moved_code(image, first, graph.nodes[node].block.insns)
+
+
+def _following(values: ValueResults, node: int) -> Iterator[int]:
+    """The nodes that control may go on to from ``node``."""
+    graph, dead = values.graph, values.dead_edges
+    return (graph.edges[e].dst for e in graph.successors[node] if e not in dead)
+
+
+class ResumedValues:
+    """Values of the same graph from other starts, under an assumption: see
+    ``ValueResults.resumed``.
+
+    ``likely`` are states to be recognised.
+    """
+
+    def __init__(
+        self,
+        known: Fixpoint[AbstractState],
+        domain: ContextDomain,
+        in_edges: Sequence[int],
+        likely: Sequence[AbstractState | None],
+    ) -> None:
+        self._known, self.domain = known, domain
+        self._ascent = AscendingIteration(domain.graph, domain.order, domain, in_edges, likely)
+
+    @property
+    def states(self) -> Sequence[AbstractState | None]:
+        """What is known so far."""
+        return self._ascent.states
+
+    def start(self, nodes: Iterable[int]) -> Fixpoint[AbstractState]:
+        """The states when control starts at ``nodes`` also, with what was known there."""
+        states = self._known.states
+        self._ascent.run({n: state for n in nodes if (state := states[n]) is not None})
+        return self._ascent.result()
+
+
+class ValueResults:
+    """The result: states at the start of every node, queried by node index."""
+
+    def __init__(
+        self, graph: Supergraph, domain: ContextDomain, fixpoint: Fixpoint[AbstractState]
+    ) -> None:
+        self.graph, self._domain, self._fixpoint = graph, domain, fixpoint
+        self._accesses: dict[int, dict[int, KnownAddress]] = {}
+        self._aliases: dict[int, Mapping[int, Term]] = {}
+        self._in_edges: Sequence[int] | None = None
+        self._dead = frozenset(fixpoint.dead)
+
+    def assume_targets(self, image: Image) -> None:
+        """Add what is assumed of transfers to the assumptions. Raises as ``checked_targets``
+        does."""
+        found = checked_targets(self.graph, image, self._domain, self._fixpoint.states)
+        self.environment.used.update(found)
+
+    def resumed(
+        self,
+        given: Mapping[int, ValueSet],
+        closed: frozenset[int] = frozenset(),
+        like: ResumedValues | None = None,
+    ) -> ResumedValues:
+        """Values once more, from nodes to be chosen, when words of a device read as ``given``.
+
+        Nothing passes the edges ``closed``. ``like``: another such case, done before and similar.
+        """
+        domain = (self._domain if like is None else like.domain).assuming(given, closed)
+        if self._in_edges is None:
+            self._in_edges = count_in_edges(domain.graph, domain.order)
+        likely = self._fixpoint.states if like is None else like.states
+        return ResumedValues(self._fixpoint, domain, self._in_edges, likely)
+
+    def reading(self, words: Iterable[int]) -> frozenset[int]:
+        """The nodes that load one of ``words``, by whatever instruction, from a known address.
+
+        The address may be known under an assumption only: those of ``resumed`` count too.
+        """
+        wanted, position = frozenset(words), self._domain.order.position
+        found = self._domain.environment.loaded
+        return frozenset(
+            node
+            for node in range(len(self.graph.nodes))
+            if self.reached(node) and not wanted.isdisjoint(found.get(position[node], ()))
+        )
+
+    def is_memory(self, address: int) -> bool:
+        """Whether a byte holds what was stored there last, or what the image says."""
+        environment = self._domain.environment
+        return environment.ordinary(address) or environment.read(address, 1) is not None
+
+    def within(self, graph: Supergraph) -> ValueResults | None:
+        """The values of this graph without its dead edges, where computing them again gives these.
+
+        That is so if none of these edges was ever taken (but that another head of a loop may
+        widen). The states were checked along the edges that are left (rule 5). None if they
+        have to be computed.
+        """
+        surviving = None if self._fixpoint.late else surviving_nodes(self.graph, graph)
+        if surviving is None:
+            return None
+        states = tuple(self._fixpoint.states[node] for node in surviving)
+        domain = self._domain.restricted(graph, surviving)
+        return ValueResults(
+            graph, domain, Fixpoint(states, frozenset(), 0, self._fixpoint.narrowed)
+        )
+
+    @property
+    def dead_edges(self) -> frozenset[int]:
+        """Edges that cannot be taken in their context, those out of unreached nodes included."""
+        return self._dead
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """The named assumptions (rule 1) that the values depend on."""
+        return tuple(sorted(self._domain.environment.used))
+
+    @property
+    def environment(self) -> AnalysisEnvironment:
+        """What all blocks share."""
+        return self._domain.environment
+
+    @property
+    def changed(self) -> frozenset[Span]:
+        """Where stores to known places write what sections say is never written."""
+        return self._domain.environment.changed
+
+    @property
+    def retranslates(self) -> bool:
+        """Whether the graph has code that changes translations."""
+        return self._domain.environment.retranslated
+
+    @property
+    def unknown(self) -> frozenset[int]:
+        """Instructions of whose accesses nothing was known but that a fact is about these."""
+        return frozenset(self._domain.environment.unknown)
+
+    @property
+    def visits(self) -> int:
+        """Nodes interpreted until nothing changed, repetitions included."""
+        return self._fixpoint.visits
+
+    def preserved_registers(self) -> frozenset[int]:
+        """Registers r0 to lr that hold at every return of the entry what they held at the entry."""
+        preserved = frozenset(range(15))
+        for node in self.graph.exits:
+            state = self._fixpoint.states[node]
+            if state is None or not self.graph.nodes[node].block.returns:
+                continue
+            leave = self._domain.outcome(node, state).leave
+            if leave is None:
+                return frozenset()
+            preserved &= {r for r in preserved if leave.state.term(r) == entry_symbol(r) << 32}
+        return preserved
+
+    def restored(self, node: int) -> tuple[ValueSet, ValueSet] | None:
+        """Where an exception return at the end of ``node`` goes, and the status that it restores.
+
+        Of the status only the lowest byte counts. None if it is never executed.
+        """
+        state = self._fixpoint.states[node]
+        leave = None if state is None else self._domain.outcome(node, state).leave
+        if leave is None:
+            return None
+        target, status = restored(leave)
+        return self._words(target), status
+
+    def reached(self, node: int) -> bool:
+        """Whether some execution may reach ``node``, as far as values tell."""
+        return self._fixpoint.states[node] is not None
+
+    def mode(self, node: int) -> int | None:
+        """The processor mode at the start of ``node``, User for System; None if not known."""
+        state = self._fixpoint.states[node]
+        mode = None if state is None else state.registers[MODE]
+        return mode if isinstance(mode, int) else None
+
+    def register(self, node: int, register: int) -> ValueSet:
+        """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        known = self._words(state.fact(register))
+        return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
+
+    def operand(self, node: int, insn: int, register: int) -> ValueSet:
+        """What r0 to lr may hold just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return self._words(before.fact(register))
+
+    def arriving(self, node: int, register: int) -> Iterator[ValueSet]:
+        """What r0 to lr may hold when control gets to ``node``, by each edge that is not dead."""
+        for edge in self.graph.predecessors[node]:
+            before = self._fixpoint.states[self.graph.edges[edge].src]
+            if before is None or edge in self._dead:
+                continue
+            out = self._domain.transfer(edge, before)
+            if out is not None:
+                yield self._words(out.fact(register))
+
+    def word(self, node: int, insn: int, register: int) -> Term | None:
+        """The term of r0 to lr just before an instruction of ``node``; None if it is not reached.
+
+        Places of one symbol hold the same word, but for a constant
+        (``quoll.abstract_domain.terms``).
+        """
+        state = self._fixpoint.states[node]
+        if state is None:
+            return None
+        insns = self.graph.nodes[node].block.insns[:insn]
+        return self._domain.before(node, state, insns).term(register)
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        """First addresses of the data access of an instruction, in this context.
+
+        None if the instruction makes no access, or is never executed. ANY if nothing is known.
+        """
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else self._words(known.fact)
+
+    def frame_register(self, node: int, register: int) -> ValueSet | None:
+        """How far above sp at the entry a register is when ``node`` begins.
+
+        With ``BIAS`` added; None if that is not known.
+        """
+        state = self._fixpoint.states[node]
+        return None if state is None else _above_entry(state.fact(register))
+
+    def frame_access(self, node: int, insn: int) -> ValueSet | None:
+        """As ``frame_register`` for the first address of the data access of an instruction."""
+        known = self._node_accesses(node).get(insn)
+        return None if known is None else _above_entry(known.fact)
+
+    def origin(self, node: int, insn: int) -> SymbolicAddress | None:
+        """The first address of the data access of an instruction, relative to a symbol.
+
+        None if it is a constant, or differs between ways through the block.
+        """
+        known = self._node_accesses(node).get(insn)
+        if known is None or known.term is None or known.term >> 32 == 0:
+            return None
+        return SymbolicAddress(known.term >> 32, (known.term + SIGN & MASK) - SIGN)
+
+    def aliases(self, edge: int) -> Mapping[int, Term]:
+        """How symbols change along ``edge``: for each one at its target the term of the source.
+
+        A term is ``symbol << 32 | constant``. Symbols that are not listed mean nothing there.
+        """
+        known = self._aliases.get(edge)
+        if known is None:
+            known = self._aliases[edge] = self._find_aliases(edge)
+        return known
+
+    def _find_aliases(self, edge: int) -> Mapping[int, Term]:
+        taken = self.graph.edges[edge]
+        before, after = self._fixpoint.states[taken.src], self._fixpoint.states[taken.dst]
+        if before is None or after is None:
+            return {}
+        out = self._domain.transfer(edge, before)
+        return {} if out is None else aliases_between(out, after)
+
+    def stack(self, node: int) -> Iterator[tuple[int, ValueSet]]:
+        """Words on stacks of known place at the start of ``node``: address, what it may hold."""
+        state = self._fixpoint.states[node]
+        stacks = self._domain.environment.stacks
+        for key, cell in [] if state is None else sorted(state.frames.items()):
+            if state is not None and type(cell) is int and key >> 32 in stacks:
+                known = self._words(describe(cell, state.facts))
+                if known != ANY:
+                    yield stacks[key >> 32] + key & MASK, known
+
+    def explain(self, edge: int) -> str:
+        """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
+        source = self.graph.edges[edge].src
+        state = self._fixpoint.states[source]
+        if state is None:
+            return "not reached"
+        outcome = self._domain.outcome(source, state)
+        block = self.graph.nodes[source].block
+        if outcome.decision is None:
+            target = None if outcome.leave is None else outcome.leave.target
+            return (
+                "no such target"
+                if target is None
+                else f"goes to {self._show(target, outcome, source)}"
+            )
+        deciding = [i for i, insn in enumerate(block.insns) if insn.sets_flags]
+        index = deciding[-1] if deciding else len(block.insns) - 1
+        before = self._domain.before(source, state, block.insns[:index])
+        known = (
+            f"r{register} = {self._words(before.fact(register))}"
+            for register in sorted(block.insns[index].reads - {15})
+        )
+        return f"{block.insns[index].text}: {', '.join(known) or 'decided before'}"
+
+    def _show(self, term: int, outcome: BlockOutcome, node: int) -> str:
+        assert outcome.leave is not None
+        return str(self._words(describe(term, outcome.leave.state.facts)))
+
+    @property
+    def stored(self) -> frozenset[Span]:
+        """First and last bytes of what is stored to at known places."""
+        return frozenset(self._domain.environment.use.stored)
+
+    def hands_on_a_stack_address(self, node: int) -> bool:
+        """The caller of the entry hands on no address in its stack."""
+        return False
+
+    def _words(self, fact: Fact) -> ValueSet:
+        return words(fact, self._domain.environment.stacks)
+
+    def _node_accesses(self, node: int) -> dict[int, KnownAddress]:
+        known = self._accesses.get(node)
+        if known is None:
+            state = self._fixpoint.states[node]
+            known = {} if state is None else self._domain.outcome(node, state).accesses()
+            self._accesses[node] = known
+        return known
+
+
+def _above_entry(fact: Fact) -> ValueSet | None:
+    """The offsets of a fact from sp at entry."""
+    return fact.offsets if isinstance(fact, AnchoredTerm) and fact.base == ENTRY_SP else None

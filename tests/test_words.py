@@ -1,0 +1,128 @@
+"""Names and docstrings of the product have the words of the field, not our former ones."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
+FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+
+# A former word of ours as a part of a name: the field's.
+NAMES = {
+    "kept": "cached, stored, preserved",
+    "recalled": "cached",
+    "asked": "query",
+    "question": "query",
+    "questions": "queries",
+    "answers": "results",
+    "pieces": "subgraphs, segments, recorded paths",
+    "rests": "assumptions",
+    "weed": "Houdini",
+    "guess": "candidate invariant",
+    "guesses": "candidate invariants",
+    "growth": "call-graph fixed point",
+    "nearby": "local resolver",
+    "landing": "target check",
+    "landings": "target checks",
+    "paid": "credited",
+    "begun": "submitted, started",
+    "beside": "worker",
+    "meanwhile": "async",
+    "lever": "suggestion",
+    "levers": "suggestions",
+    "survival": "evidence",
+    "misfit": "schema error",
+    "misfits": "schema errors",
+}
+# A key of baselines, a placeholder of an assumption, the pieces of a piecewise affine function.
+EXEMPT = {"asked", "convex_pieces", "misfit", "pieces"}
+PHRASES = {
+    r"(?<!the )rest(?:s|ing)? on": "depends on, assumes",
+    r"(?:given?|gives|gave|giving) back": "preserved",
+    r"(?:every|each|one|first|no) turns?": "iteration",
+    r"only execution": "concrete execution",
+    r"(?<!\.)levers?": "suggestion",
+    r"misfits?": "schema error",
+    r"recalled": "cached",
+    r"shared contexts?": "merged contexts",
+    r"found out": "computed, proved",
+    r"fetche?[sd]? ahead": "prefetch",
+}
+
+
+def parts(name: str) -> list[str]:
+    """Words of a name in snake or camel case, in small letters."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)]
+
+
+def bound(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every name that a module binds, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def former_names(text: str) -> list[str]:
+    return [
+        f"{line}: {name}: {NAMES[word]}"
+        for line, name in bound(ast.parse(text))
+        for word in parts(name)
+        if word in NAMES and name not in EXEMPT
+    ]
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and strings of three quotes, without quoted code."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+                yield token.start[0], re.sub(r"\s+#?\s*", " ", re.sub(r"`[^`]*`", "", token.string))
+
+
+def test_names_have_the_words_of_the_field() -> None:
+    found = {str(path.relative_to(ROOT)): former_names(path.read_text()) for path in FILES}
+    assert not {path: names for path, names in found.items() if names}
+
+
+def test_files_have_the_words_of_the_field() -> None:
+    found = [path for path in FILES for word in parts(path.stem) if word in NAMES]
+    assert not found
+
+
+def test_prose_has_the_words_of_the_field() -> None:
+    pattern = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {match[0]}"
+        for path in FILES
+        for line, text in prose(path)
+        for match in pattern.finditer(text)
+    ]
+    assert not found
+
+
+def test_no_module_begins_with_what() -> None:
+    """The first line of a module names the thing itself."""
+    openings = {path: ast.get_docstring(ast.parse(path.read_text())) or "" for path in FILES}
+    assert not [path for path, text in openings.items() if text.startswith("What ")]
+
+
+def test_a_former_name_is_seen() -> None:
+    text = "class KeptProof: ...\ndef kept_by(askedFor, whole): survival = whole.paid = 1"
+    assert [line.partition(": ")[2] for line in former_names(text)] == [
+        "KeptProof: cached, stored, preserved",
+        "kept_by: cached, stored, preserved",
+        "askedFor: query",
+        "survival: evidence",
+        "paid: credited",
+    ]

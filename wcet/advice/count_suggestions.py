@@ -1,0 +1,154 @@
+"""Suggestions on counts: loops and calls on the worst path. Only the integer program is solved
+again.
+
+Where executions were recorded, the count of a line is the most that one of them shows; else it is
+the least that the worst path allows.
+
+Of an entry with several starts of paths (rule 21) the worst one is solved again; the bound falls
+no lower than the bound of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ilp.constraints.constraint import locate_in, resolve_constraints
+from ilp.constraints.nest import checked_bounds, totals
+from ilp.ipet import build_ipet
+from ilp.longest_path import proved_maximum
+from ilp.solvers.solve import solver_named
+from quoll.errors import FactsError, InfeasibleError, SolverError
+from quoll.facts import AtMostFact, Facts, FactSource
+from wcet.advice.recorded import RecordedCounts
+from wcet.advice.suggestion import Suggestion
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult, EntryResult
+
+__all__ = ["CountProgram", "CountSuggestion", "of_calls", "of_loops"]
+
+HERE = FactSource("advise", 1, "what the line says")
+
+
+@dataclass(frozen=True, slots=True)
+class CountProgram:
+    """The integer program of an entry, to be solved with other counts."""
+
+    result: AnalysisResult
+    entry: EntryResult
+    options: AnalysisOptions
+    recorded: RecordedCounts = field(default_factory=RecordedCounts)
+
+    @property
+    def within(self) -> str:
+        """The entry: facts about its paths need not hold on paths of others."""
+        return self.result.function(self.entry.address)
+
+    def saved(self, place: str, most: int) -> int:
+        """Cycles that the bound falls if ``place`` executes so often at most.
+
+        0 where no path is left, no result is proved, or the place cannot be counted.
+        """
+        entry, graph = self.entry, self.entry.graph
+        fact = AtMostFact(HERE, place, most, self.within)
+        numbers, inside = checked_bounds(graph, entry.bounds), totals(graph, entry.bounds)
+        try:
+            more = resolve_constraints(graph, Facts((fact,)), locate_in(self.result.image))
+            ipet = build_ipet(graph, entry.costs, numbers, (*entry.constraints, *more), inside)
+            solver = solver_named(self.options.solver)
+            found = proved_maximum(ipet, solver, self.options.time_limit).bound
+        except (FactsError, InfeasibleError, SolverError):
+            return 0
+        other = max((start.cycles for start in entry.starts[1:]), default=0)
+        return entry.cycles - max(found, other)
+
+    def suggestion(
+        self, at: int, place: str, least: int, count: int, condition: str, now: str
+    ) -> CountSuggestion | None:
+        """``place``, the block at ``at``, is executed ``count`` times on the worst path.
+
+        It may be executed ``least`` times, for all that is known of the path; None if recorded
+        executions run it as often as the worst path.
+        """
+        recorded = self.recorded.most.get(at)
+        if recorded is not None:
+            least = recorded
+            condition = (
+                f"no execution runs it more often than the {self.recorded.executions:,} recorded "
+                f"ones, of which one ran it {recorded:,} times"
+            )
+        elif self.recorded.executions:
+            now += "; no recorded execution runs it"
+        if least >= count:
+            return None
+        line = f"{place} executes at most {least} times in {self.within}"
+        found = Suggestion(line, self.saved(place, least), condition, now)
+        return CountSuggestion(found, lambda: self.saved(place, count - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CountSuggestion:
+    """A suggestion, and how to find out what one execution less saves, which takes another
+    solution."""
+
+    suggestion: Suggestion
+    one_less: Callable[[], int]
+
+    def whole(self) -> Suggestion:
+        """The suggestion with what one execution less saves."""
+        return replace(self.suggestion, each=self.one_less())
+
+
+def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
+    """Each loop whose header the worst path executes more often than it enters the loop."""
+    entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
+    graph, edges = entry.graph, entry.solution.edges
+    iterations: dict[int, int] = {}  # by address of the header, in all contexts
+    entries: dict[int, int] = {}
+    bounds: dict[int, dict[str, None]] = {}
+    for bound in entry.bounds:
+        loop = graph.loops[bound.loop]
+        at = graph.nodes[loop.header].block.addr
+        if not nodes[loop.header]:
+            continue
+        iterations[at] = iterations.get(at, 0) + nodes[loop.header]
+        entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
+        bounds.setdefault(at, {})[f"{entry.iterations(bound):,} ({bound.method})"] = None
+    for at, count in iterations.items():
+        least = max(1, entries[at])
+        most = " or ".join(bounds[at])
+        suggestion = counted.suggestion(
+            at,
+            f"{at:#x}",
+            least,
+            count,
+            f"{least:,} stands for how often callers need this loop's header on one path",
+            f"{image.place(at)}: at most {most} an entry, {count:,} times on the worst path, "
+            f"which enters it {entries[at]:,} times",
+        )
+        if suggestion is not None:
+            yield suggestion
+
+
+def of_calls(counted: CountProgram) -> Iterator[CountSuggestion]:
+    """Each function that the worst path calls more than once."""
+    entry, image = counted.entry, counted.result.image
+    graph = entry.graph
+    calls: dict[int, int] = {}
+    for node, count in zip(graph.nodes, entry.solution.nodes, strict=True):
+        if graph.contexts[node.context].function == node.block.addr:
+            calls[node.block.addr] = calls.get(node.block.addr, 0) + count
+    loops = {graph.nodes[loop.header].block.addr for loop in graph.loops}
+    for function, count in calls.items():
+        if function in loops:
+            continue
+        suggestion = counted.suggestion(
+            function,
+            counted.result.function(function),
+            1,
+            count,
+            "1 stands for the most calls on one path that callers make",
+            f"{image.place(function)}: called {count:,} times on the worst path",
+        )
+        if suggestion is not None:
+            yield suggestion

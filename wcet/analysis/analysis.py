@@ -1,0 +1,247 @@
+"""The pipeline behind ``wcet analyse``, one stage a line: the index of the project.
+
+ELF -> Image -> Program -> Supergraph -> Values -> Classification -> Costs
+    -> LoopBounds -> Solution -> WorstPath -> Result
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from ilp.constraints.constraint import unused_constraints
+from loopbounds.proof.bound import LoopBound, substituted
+from loopbounds.written_loops import loops_not_found
+from quoll.arm.insn import ControlFlow
+from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_IMMEDIATELY
+from quoll.errors import UnansweredLoop, UnboundedLoop
+from quoll.facts.applied import unused_guidance
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+from quoll.processes.futures import Future, submit
+from quoll.processes.parallel_map import parallel_map
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.configuration import configuration
+from wcet.analysis.fact_evidence import (
+    FactEvidence,
+    FactStatus,
+    labels,
+    proved_counts,
+    proved_depths,
+    proved_loops,
+)
+from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result
+from wcet.analysis.prepared import Prepared
+from wcet.analysis.result import AnalysisResult, EntryResult, InterruptLatency
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog, StageUse
+from wcet.platforms.platform_model import INTERRUPT, Platform
+
+__all__ = ["analyse", "cached_or_prepared", "interrupt_latency"]
+
+
+def analyse(kernel: Path, options: AnalysisOptions, stages: StageLog) -> AnalysisResult:
+    """Bound every entry that ``options`` asks for.
+
+    Raises a WcetError of the class that says what is missing; nothing is then written. A loop
+    without a bound leaves out only the entries that reach it, unless these are all.
+    """
+    run = AnalysisRun.begin(kernel, options, stages)
+    with finishing() as later:
+        return bounded(run, kernel, all_cached_or_prepared(run, later))
+
+
+def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> AnalysisResult:
+    """The bounds of all entries from what the stages before the integer program found.
+
+    Raises UnboundedLoop if no entry has a bound.
+    """
+    options, stages = run.options, run.stages
+    results: dict[str, EntryResult] = {}
+    unbounded: dict[str, UnboundedLoop] = {}
+    constraints: list[Constraints] = []
+    for (name, address), found in zip(run.entries.items(), entries, strict=True):
+        limits = constraints_of(run, name, found)
+        constraints += limits
+        try:
+            results[name] = entry_result(run, name, address, found, limits)
+        except UnboundedLoop as error:
+            unbounded[name] = error
+    if not results:
+        raise all_unbounded(unbounded)
+    used = [assumption for entry in results.values() for assumption in entry.assumptions]
+    for fact in unused_constraints(run.facts, constraints, used):
+        stages.warn(f"{fact.source}: no analysed entry is constrained by '{fact.source.text}'")
+    bounds = [(paths.graph, paths.bounds) for found in entries for paths in found.paths]
+    graphs = [graph for graph, _ in bounds]
+    summaries = (one.paths.bounds for found in entries for one in found.summaries)
+    each = (b for those in (*(b for _, b in bounds), *summaries) for b in those)
+    for text in (
+        *substituted(options.bounds.checker, each),
+        *unanswered(run.image, bounds),
+        *loops_not_found(graphs, run.image, run.facts),
+    ):
+        stages.warn(text)
+    proved = proved_depths(run.image, run.facts, graphs)
+    for unused in unused_guidance(run.facts, used):
+        if str(unused.source) not in proved:
+            stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
+    proved |= proved_loops(run.image, run.facts, bounds)
+    proved |= proved_counts(run.image, run.facts, entries)
+    known = labels(run.facts, FactEvidence(options.store, run.image), proved)
+    for label in known:
+        if label.status is FactStatus.VIOLATED:
+            stages.warn(f"{label.source}: '{label.text}' is {label.label}")
+    return AnalysisResult(
+        kernel=kernel,
+        image=run.image,
+        platform=run.platform,
+        platform_reason=run.reason,
+        facts_files=tuple(str(f) for f in run.files),
+        entries=results,
+        latency=interrupt_latency(run.image, run.platform, results, options.interrupts),
+        stages=stages.done(),
+        unbounded=unbounded,
+        facts=known,
+        configuration=configuration(options, run.platform),
+    )
+
+
+@contextmanager
+def finishing() -> Iterator[list[Future[None]]]:
+    """Futures whose results are waited for at the end, whatever happens here."""
+    waiting: list[Future[None]] = []
+    try:
+        yield waiting
+    finally:
+        for future in waiting:
+            future.result()
+
+
+def all_cached_or_prepared(run: AnalysisRun, later: list[Future[None]]) -> list[Prepared]:
+    """The same of all entries, in parallel except for cached ones. This process stores its results
+    in the background; ``later`` gets the waits for that.
+    """
+    known = {name: cached_entry(run, name, address) for name, address in run.entries.items()}
+    missing = [name for name, found in known.items() if found is None]
+    if missing:
+        import_module("wcet.analysis.preparation")  # here, and not once in each process
+
+    def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
+        here = os.getpid() == process
+        own = run if here else replace(run, stages=StageLog(verbose=False))
+        name = missing[index]
+        found = prepared(own, name, run.entries[name])
+        put = partial(run.store.put, name, run.entries[name], found)
+        if here:
+            later.append(submit(put))
+        else:
+            put()
+        return found, {} if here else own.stages.done()
+
+    process = os.getpid()
+    for name, (found, used) in zip(missing, parallel_map(one, [1] * len(missing), 2), strict=True):
+        known[name] = found
+        run.stages.add(used)
+    return [found for found in known.values() if found is not None]
+
+
+def cached_or_prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
+    """The results of the stages before the integer program, computed or cached."""
+    found = cached_entry(run, name, address)
+    if found is None:
+        found = prepared(run, name, address)
+        run.store.put(name, address, found)
+    return found
+
+
+def cached_entry(run: AnalysisRun, name: str, address: int) -> Prepared | None:
+    """Their cached results, if any."""
+    with run.stages.stage("recall", name):
+        return run.store.get(name, address)
+
+
+def prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
+    """Their results. They are imported here: an entry that is cached needs none of them, and they
+    are half of what a start imports.
+    """
+    from wcet.analysis.entry_stages import AnalysisTarget
+    from wcet.analysis.preparation import prepare
+
+    return prepare(AnalysisTarget(run, name, address))
+
+
+def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
+    """One error for all entries, equal ones together."""
+    names: dict[tuple[str, str | None], list[str]] = {}
+    for name, error in entries.items():
+        names.setdefault((error.message, error.hint), []).append(name)
+    hint = next(iter(entries.values())).hint
+    texts = [f"entry {', '.join(who)}: {message}" for (message, _), who in names.items()]
+    unanswered = any(isinstance(error, UnansweredLoop) for error in entries.values())
+    missing = dict.fromkeys(m for error in entries.values() for m in error.missing)
+    kind = UnansweredLoop if unanswered else UnboundedLoop
+    messages: dict[str, list[str]] = {}
+    for name, error in entries.items():
+        for message in error.paragraphs or (error.message,):
+            messages.setdefault(message, []).append(name)
+    each = [f"entry {', '.join(who)}: {message}" for message, who in messages.items()]
+    return kind("; ".join(texts), hint=hint, missing=tuple(missing), paragraphs=each)
+
+
+def unanswered(
+    image: Image, found: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
+) -> dict[str, None]:
+    """Failures of the solver despite a bound: once for each place and failure."""
+    return {
+        f"{image.place(graph.nodes[graph.loops[b.loop].header].block.addr)}: {b.unanswered}": None
+        for graph, bounds in found
+        for b in bounds
+        if b.unanswered
+    }
+
+
+def interrupt_latency(
+    image: Image, platform: Platform, results: Mapping[str, EntryResult], together: int = 1
+) -> InterruptLatency | None:
+    """Rules 21, 32: any masked path may be under way when the interrupt arrives, its own included.
+
+    In user mode it is taken at once: the latency is the interrupt path. On a masked path it waits
+    for the rest of it, which is a part of the interrupt path if that is what is under way.
+    ``together``: how many interrupts may be pending at once; the last one waits for the others.
+    None unless all entries of the platform have a number, the interrupt among them, and are masked
+    up to the ends of their paths (rule 33).
+    """
+    if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
+        return None
+    if any(result.parametric or result.unmasking for result in results.values()):
+        return None
+    longest = max(results, key=lambda name: results[name].cycles)
+    handed = sorted({exit for result in results.values() for exit in _handing_over(result)})
+    assumptions = (
+        OTHERS_FIRST.of(others=together - 1),
+        TAKEN_IMMEDIATELY.of(),
+        *((HANDED_OVER.of(exits=", ".join(map(image.place, handed))),) if handed else ()),
+    )
+    return InterruptLatency(
+        longest=longest,
+        longest_cycles=results[longest].cycles,
+        interrupt=INTERRUPT,
+        interrupt_cycles=results[INTERRUPT].cycles,
+        together=together,
+        assumptions=assumptions,
+    )
+
+
+def _handing_over(result: EntryResult) -> set[int]:
+    """Where paths end without a return from the exception: the kernel itself goes on there."""
+    graphs = [paths.graph for paths in result.paths]
+    blocks = (graph.nodes[n].block for graph in graphs for n in graph.exits)
+    exits = {block.last for block in blocks if block.exits or block.returns}
+    exits |= {end for graph in graphs for r in graph.guidance.replaced.values() for end in r.exits}
+    return {last.addr for last in exits if last.flow is not ControlFlow.EXCEPTION_RETURN}

@@ -1,0 +1,41 @@
+"""The options of an analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loopbounds.proof.options import BoundOptions
+from quoll.inlining.sharing import SummarySettings
+from quoll.inlining.vivu import FULL, VivuSettings
+from quoll.results.results_store import NOWHERE, ResultsStore
+from wcet.analysis.raw_memory import NOTHING, LoadedMemory
+
+__all__ = ["AnalysisOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """The options of an analysis; see ``wcet analyse --help``."""
+
+    entries: tuple[str, ...]
+    platform: str | None
+    l2: bool | None
+    facts: tuple[Path, ...]
+    neighbouring_facts: bool
+    exits: tuple[str, ...]
+    solver: str
+    time_limit: float
+    bounds: BoundOptions
+    parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
+    store: ResultsStore = NOWHERE  # of what earlier runs computed
+    tlb: str | None = None  # how translations are charged, if not as the platform says
+    data_index: str | None = None  # "virtual", if not as the platform says
+    vivu: VivuSettings = FULL
+    loaded_memory: LoadedMemory = NOTHING  # what is loaded beside the ELF
+    summary_settings: SummarySettings = field(default_factory=SummarySettings)
+    interrupts: int = 1  # how many may be pending at once, for the latency
+    force_core: bool = False  # bound a binary that is built for another processor
+    programs: bool = False  # the integer programs are written, and so each is solved
+    sources: Path = Path()  # where the compiler ran: comments in the sources may be facts

@@ -1,0 +1,91 @@
+"""Defaults of command-line options from ``wcet.toml``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from quoll.errors import BuildError, UsageError
+from quoll.printable import printable, shortened
+from quoll.processes.children import die_with
+from wcet.gate.project_file import FILE, ProjectFile
+
+__all__ = ["add_project", "given"]
+
+SHOWN = 20  # lines of what a build printed that failed
+
+
+def add_project(p: argparse.ArgumentParser) -> None:
+    """Add the kernel, which ``wcet.toml`` may name, and ``--entry``; ``given`` reads them."""
+    p.add_argument(
+        "kernel",
+        type=Path,
+        nargs="?",
+        metavar="KERNEL.ELF",
+        help=f"the kernel, as it is run (default: as {FILE} in the current folder says, with its "
+        "platform, entries and facts, after its build command)",
+    )
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="a name of the platform (syscall, undefined, prefetch-abort, data-abort, interrupt), "
+        "a symbol, an address, or 'all' for every entry of the platform; repeatable (default: all)",
+    )
+
+
+def given(options: argparse.Namespace) -> ProjectFile | None:
+    """Fill in what the command line leaves out; None where it names a kernel.
+
+    Raises UsageError if it names none and there is no project.
+    """
+    if options.kernel is not None:
+        return None
+    path = Path(FILE)
+    if not path.exists():
+        raise UsageError(
+            f"no kernel is named, and there is no {FILE} here",
+            hint=f'name an ELF file, or write {FILE}: kernel = "build/kernel.elf"',
+        )
+    project = ProjectFile.load(path)
+    if project.build is not None:
+        build(project.build, path.parent, quiet=options.quiet)
+    options.kernel = project.kernel
+    options.platform = options.platform or project.platform
+    options.entry = options.entry or list(project.entries)
+    options.end = [*project.exits, *options.end]
+    options.source_dir = options.source_dir or project.sources
+    options.facts = [*project.facts, *options.facts]
+    return project
+
+
+def build(command: str, folder: Path, *, quiet: bool) -> None:
+    """Run the command that builds the kernel. Raises BuildError if it fails.
+
+    What it prints goes to standard error; if ``quiet``, its last lines only, where it fails.
+    """
+    if not quiet:
+        print(f"wcet: build: {printable(command)}", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if quiet else sys.stderr.fileno(),
+        stderr=subprocess.STDOUT if quiet else None,
+        preexec_fn=partial(die_with, os.getpid()),
+        check=False,
+    )
+    if done.returncode:
+        if quiet:
+            printed = done.stdout.decode("utf-8", "replace").splitlines()
+            sys.stderr.writelines(f"{printable(line)}\n" for line in printed[-SHOWN:])
+        raise BuildError(
+            f"the build of {FILE} failed, status {done.returncode}: {shortened(command)}",
+            hint="its output is above; 'wcet ... KERNEL.ELF' analyses an existing kernel",
+        )

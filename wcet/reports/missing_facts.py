@@ -1,0 +1,126 @@
+"""Missing facts of all entries: as lines to read, and as a facts file to fill in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from quoll.errors import MissingKind, MissingStatement
+from quoll.image.image import Image
+from quoll.printable import printable
+from wcet.analysis.fact_survey import FactSurvey
+
+__all__ = ["MissingFact", "missing_facts", "suggested_facts", "to_lines"]
+
+LONGEST_WAY = 8  # functions of a chain of calls that are named
+
+HEADER = """\
+# What has to be stated about {name}. Put numbers and places that hold in the place of N and
+# PLACE, ..., remove the '#' in front of each fact, and hand the file to --facts, unless it is
+# beside the kernel or wcet.toml names it.
+"""
+OUTSIDE = """
+# The platform says nothing of the memory of {sections}, so every access there is charged as
+# uncached. True of cached RAM, if the MMU is off or all page tables map it alike:
+# {fact}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFact:
+    """One missing fact, for all places that it resolves."""
+
+    entry: str  # the first that needs it
+    missing: tuple[MissingStatement, ...]
+
+    def fact(self, image: Image) -> str:
+        """The fact with its places as symbols, which a rebuild keeps, or addresses."""
+        places = dict.fromkeys(place(image, m.addr) for m in self.missing)
+        return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
+
+    @property
+    def cause(self) -> str:
+        """Its subject, for counting."""
+        return self.missing[0].kind.value
+
+    @property
+    def why(self) -> str:
+        """The reason of the first place, and what each unit of the number costs."""
+        first, more = self.missing[0], len(self.missing) - 1
+        cost = "" if first.cycles is None else f"; {first.cycles:,} cycles for each"
+        others = f"; and {more} more place{'s' if more > 1 else ''} like it" if more else ""
+        return f"{first.why}{cost}{others}"
+
+
+def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[MissingFact, ...]:
+    """Calls of which the same is proposed are one query; any other fact is one."""
+    found: dict[object, tuple[str, list[MissingStatement]]] = {}
+    for number, (entry, one) in enumerate(missing):
+        key = one.fact if one.several else number
+        found.setdefault(key, (entry, []))[1].append(one)
+    return tuple(MissingFact(entry, tuple(several)) for entry, several in found.values())
+
+
+def by_cause(missing: Sequence[MissingFact]) -> list[MissingFact]:
+    """Those of one cause together."""
+    order = list(MissingKind)
+    return sorted(missing, key=lambda needed: order.index(needed.missing[0].kind))
+
+
+def counted(missing: Sequence[MissingFact]) -> str:
+    """How many there are, and of which causes."""
+    counts = Counter(needed.cause for needed in missing)
+    whole = f"{len(missing)} fact{'' if len(missing) == 1 else 's'}"
+    return f"{whole}: {', '.join(f'{n} of {cause}' for cause, n in counts.items())}"
+
+
+def called(survey: FactSurvey, needed: MissingFact) -> str:
+    """The calls that lead from the entry to the first place, if it is in another function."""
+    way = survey.ways.get(needed.missing[0].addr, ())
+    names = [place(survey.image, function) for function in way]
+    if len(names) > LONGEST_WAY:
+        names[LONGEST_WAY // 2 : -(LONGEST_WAY // 2)] = ["..."]
+    return f"; called by {' > '.join(names)}" if len(names) > 1 else ""
+
+
+def to_lines(survey: FactSurvey) -> Iterator[str]:
+    """One line for each fact that is missing, then what no fact takes away."""
+    missing = by_cause(missing_facts(survey.missing))
+    yield f"missing: {counted(missing)}" if missing else "nothing is missing"
+    for outside in survey.outside:
+        yield f"  {outside.fact}    charged as uncached: {printable(', '.join(outside.sections))}"
+    for needed in missing:
+        fact = needed.fact(survey.image)
+        yield f"  {fact}    needed by {needed.entry}: {needed.why}{called(survey, needed)}"
+    for entry, error in survey.others.items():
+        yield f"  entry {entry}: {error}"
+
+
+def suggested_facts(survey: FactSurvey, name: str) -> str:
+    """A facts file about the ELF ``name`` in which every missing fact is a comment."""
+    lines = [HEADER.format(name=name)]
+    for outside in survey.outside:
+        sections = printable(", ".join(outside.sections))
+        lines.append(OUTSIDE.format(sections=sections, fact=outside.fact))
+    cause = ""
+    missing = by_cause(missing_facts(survey.missing))
+    for needed in missing:
+        if needed.cause != cause:
+            cause = needed.cause
+            lines.append(f"\n# {cause}: {sum(q.cause == cause for q in missing)}\n")
+        first = needed.missing[0]
+        where = survey.image.place(first.addr)
+        why = f"{needed.why}{called(survey, needed)}"
+        lines.append(f"\n# {where}, needed by {needed.entry}\n# {why}\n")
+        lines.append(f"# {needed.fact(survey.image)}\n")
+    return "".join(lines)
+
+
+def place(image: Image, addr: int) -> str:
+    """A place as a symbol and an offset, or an address."""
+    found = image.symbol_at(addr)
+    if found is None:
+        return f"{addr:#x}"
+    symbol, offset = found
+    return f"{symbol.name}+{offset:#x}" if offset else symbol.name
