@@ -15,6 +15,7 @@
 #include <slice.h>
 
 word_t slice_since WITH_CURRENT;
+word_t slice_has_tick WITH_CURRENT;
 static struct tcb *woken WITH_CURRENT; /* runnable, not queued: the most urgent one woken since entry */
 
 /* Take a thread out of its ready queue, if it is in one, or from those just woken. */
@@ -81,7 +82,7 @@ void sched_yield(void)
  */
 void sched_expire(void)
 {
-    slice_charge();
+    slice_charge_tick();
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued
         && current_thread != woken && slice_is_over(current_thread))
         take_turn(current_thread);

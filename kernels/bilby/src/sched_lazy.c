@@ -18,6 +18,7 @@
 #include <slice.h>
 
 word_t slice_since WITH_CURRENT;
+word_t slice_has_tick WITH_CURRENT;
 static struct tcb *woken WITH_CURRENT; /* runnable: the most urgent one woken since entry */
 static bool look;         /* who is most urgent is not known: it has to be looked for */
 
@@ -79,7 +80,7 @@ void sched_yield(void)
 /* A tick: if the slice is over, the current thread takes its turn, if it can run. */
 void sched_expire(void)
 {
-    slice_charge();
+    slice_charge_tick();
     if (current_thread->state != THREAD_RUNNING || !slice_is_over(current_thread))
         return;
     take_turn(current_thread);

@@ -64,7 +64,6 @@ static struct model *const model = (struct model *)MODEL_BASE;
 /* Of the harness: not undone. */
 static word_t force_at, force_by = PREEMPT_LINE, tests, taken;
 static count_t now;
-bool tick_has_come; /* tick.h */
 
 extern struct page_directory *owner[HARDWARE_ASIDS]; /* asid.c */
 

@@ -17,16 +17,35 @@
 #include <kernel.h>
 #include <tick.h>
 
-extern word_t slice_since; /* clocks there were until the next tick when somebody was charged last */
+extern word_t slice_since;     /* clocks there were until the next tick when somebody was charged last */
+extern word_t slice_has_tick;  /* 1 if a tick was charged before its interrupt is handled */
 
-/* The current thread pays for what has passed since the last charge, in which at most one tick came. */
+/*
+ * The current thread pays for what has passed since the last charge.  If the timer has begun again
+ * since, a tick has come, of which the interrupt is still to be handled.
+ */
 static inline void slice_charge(void)
 {
     word_t left = tick_left();
     word_t used = slice_since - left;
 
-    if ((int)used < 0)
+    if ((int)used < 0) {
         used += TICK_CLOCKS;
+        slice_has_tick = 1;
+    }
+    slice_since = left;
+    current_thread->left -= used;
+}
+
+/* The same at a tick: where nobody was charged since the last one, the count alone does not show it. */
+static inline void slice_charge_tick(void)
+{
+    word_t left = tick_left();
+    word_t used = slice_since - left;
+
+    if (slice_has_tick == 0)
+        used += TICK_CLOCKS;
+    slice_has_tick = 0;
     slice_since = left;
     current_thread->left -= used;
 }
