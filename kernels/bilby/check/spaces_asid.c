@@ -21,7 +21,7 @@
 #include "invariants.h"
 
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
-extern struct asid_pool *pools[ASID_POOLS];
+extern struct asid_pool *asid_pools[ASID_POOLS];
 
 /* What capabilities remember: descriptors, one bit each. */
 static void remember(const word_t *entry, word_t count, bool value)
@@ -47,8 +47,8 @@ static bool is_remembered(const word_t *entry)
 void spaces_reach(void)
 {
     for (word_t i = 0; i < ASID_POOLS; i++)
-        for (word_t n = 0; pools[i] != NULL && n < ASID_POOL_ENTRIES; n++)
-            universe_add_directory(pools[i]->space[n]);
+        for (word_t n = 0; asid_pools[i] != NULL && n < ASID_POOL_ENTRIES; n++)
+            universe_add_directory(asid_pools[i]->space[n]);
 }
 
 /* Nothing leads from tables to capabilities. */
@@ -173,7 +173,7 @@ static void check_cap(const struct slot *slot)
             require(table->descriptor[i] == 0, "V2 a table without a number is empty", slot);
     }
     if (cap_type(cap) == CAP_ASID_POOL)
-        require((word_t)pools[asid_pool_cap_index(cap)] == asid_pool_cap_object(cap),
+        require((word_t)asid_pools[asid_pool_cap_index(cap)] == asid_pool_cap_object(cap),
                 "V7 a pool stands at its index", slot);
 }
 
@@ -212,16 +212,16 @@ static bool is_live(const struct page_directory *directory)
 static void check_pools(void)
 {
     for (word_t i = 0; i < ASID_POOLS; i++) {
-        if (pools[i] == NULL)
+        if (asid_pools[i] == NULL)
             continue;
-        require(has_capability(pools[i], i), "V7 a pool has a capability", pools[i]);
-        require(i != 0 || pools[i]->space[0] == NULL, "V3 number 0 is nobody's", pools[i]);
+        require(has_capability(asid_pools[i], i), "V7 a pool has a capability", asid_pools[i]);
+        require(i != 0 || asid_pools[i]->space[0] == NULL, "V3 number 0 is nobody's", asid_pools[i]);
         for (word_t n = 0; n < ASID_POOL_ENTRIES; n++)
-            if (pools[i]->space[n] != NULL) {
-                require(is_live(pools[i]->space[n]), "V3 a number leads to a directory",
-                        &pools[i]->space[n]);
-                check_number(pools[i]->space[n], i * ASID_POOL_ENTRIES + n);
-                check_live(pools[i]->space[n]);
+            if (asid_pools[i]->space[n] != NULL) {
+                require(is_live(asid_pools[i]->space[n]), "V3 a number leads to a directory",
+                        &asid_pools[i]->space[n]);
+                check_number(asid_pools[i]->space[n], i * ASID_POOL_ENTRIES + n);
+                check_live(asid_pools[i]->space[n]);
             }
     }
 }

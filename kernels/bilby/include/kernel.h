@@ -74,12 +74,12 @@ extern struct page_directory kernel_directory;
 
 _Noreturn void kernel_panic(void);        /* entry.S */
 _Noreturn void leave_to_interrupt(void);  /* entry.S */
+_Noreturn void preempt(void);             /* preemption.c: called from preemption points */
 void idle_loop(void);                     /* entry.S: where the idle thread begins */
 
 /* ---- entries.c: called from entry.S ----------------------------------- */
 void handle_syscall(word_t address, word_t message, word_t number);
 void handle_interrupt(void);
-_Noreturn void preempt(void);             /* called from preemption points */
 void handle_undefined(void);
 void handle_prefetch_abort(void);
 void handle_data_abort(void);
@@ -121,10 +121,10 @@ word_t bound_bind(struct tcb *thread, const struct invocation *call); /* bound.c
 word_t bound_unbind(struct tcb *thread);
 word_t decode_page_table(const struct invocation *call);     /* vspace */
 word_t decode_frame(const struct invocation *call);          /* frame.c */
-word_t decode_irq_control(const struct invocation *call);    /* irq.c */
-word_t decode_irq_handler(const struct invocation *call);    /* irq.c */
+word_t decode_irq_control(const struct invocation *call);    /* irq_calls.c */
+word_t decode_irq_handler(const struct invocation *call);    /* irq_calls.c */
 
-/* ---- cspace.c: addresses to slots ------------------------------------- */
+/* ---- resolve.c, cspace.c: addresses to slots ------------------------------------- */
 struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits);
 struct slot *cspace_lookup(struct tcb *thread, word_t address);
 word_t cspace_find(const struct cap *root, word_t index, word_t depth, struct slot **found);
@@ -154,7 +154,7 @@ void delete_init(void);
 word_t recycle_check(const struct cap *cap);
 void recycle_reset(struct slot *slot);
 
-/* ---- endpoint.c, notification.c, bound.c, reply.c, fault.c ------------- */
+/* ---- endpoint.c, notification.c, waiting.c, bound.c, reply.c, answer.c, fault.c, fault_message.c ---- */
 void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
                    bool blocking, bool call, bool may_grant);
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
@@ -176,7 +176,7 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
 void fault_write_message(struct tcb *thread, struct tcb *handler);
 bool fault_read_answer(struct tcb *thread, struct tcb *handler);
 
-/* ---- abort (one of abort_*.c) ------------------------------------------- */
+/* ---- abort (one of abort_*.c and of abort_record_*.c) -------------------- */
 void abort_claim_endpoint(struct endpoint *endpoint, bool recycle);
 void abort_claim_notification(struct notification *notification, bool recycle);
 void abort_endpoint(struct endpoint *endpoint);
@@ -185,7 +185,7 @@ void abort_badge(struct endpoint *endpoint, word_t badge);
 void abort_mend(struct endpoint *endpoint, const struct tcb *leaving);
 void abort_forget(struct tcb *thread);
 
-/* ---- message.c --------------------------------------------------------- */
+/* ---- message_word.c, message.c --------------------------------------------------------- */
 word_t message_word(const struct tcb *thread, word_t index);
 /* The capabilities of a message, found before anything is changed. */
 struct message_caps {
@@ -198,7 +198,7 @@ void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *
 void message_transfer(struct tcb *from, struct tcb *to, const struct endpoint *through,
                       const struct message_caps *caps);
 
-/* ---- thread.c, sched (one of sched_*.c) -------------------------------- */
+/* ---- thread.c, call.c, switch.c, sched (one of sched_*.c) -------------------------------- */
 void thread_init(struct tcb *thread);
 void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr);
 void thread_wake(struct tcb *thread);
@@ -241,6 +241,8 @@ void asid_flush(const struct page_directory *directory);
 void asid_release(struct page_directory *directory);
 
 /* ---- irq.c ---------------------------------------------------------------- */
+bool irq_is_issued(word_t irq);
+void irq_issue(word_t irq);
 void irq_release(word_t irq);
 
 /* ---- window addresses ---------------------------------------------------- */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What threads and CNodes have besides, where time is a capability (``time_calls.c``)."""
+"""What threads and CNodes have besides, where time is a capability (``time_threads.c``)."""
 
 from __future__ import annotations
 

@@ -28,32 +28,6 @@ void abort_notification(struct notification *notification)
     }
 }
 
-/* What is closed stays so for one call only: nobody has to know who does it. */
-void abort_claim_endpoint(struct endpoint *endpoint, bool recycle)
-{
-    (void)endpoint;
-    (void)recycle;
-}
-
-void abort_claim_notification(struct notification *notification, bool recycle)
-{
-    (void)recycle;
-    notification->pending = 0;
-}
-
-/* A thread leaves the queue: no abort is ever under way then. */
-void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
-{
-    (void)endpoint;
-    (void)leaving;
-}
-
-/* No thread ever comes back to an abort that it began. */
-void abort_forget(struct tcb *thread)
-{
-    (void)thread;
-}
-
 /* Look at the next thread of the queue. */
 static void abort_look(struct endpoint *endpoint, struct tcb *thread, bool matches)
 {

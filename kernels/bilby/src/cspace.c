@@ -4,11 +4,6 @@
 #include <lookup.h>
 #include <resolve.h>
 
-struct slot *cspace_resolve(const struct cap *root, word_t address, word_t bits)
-{
-    return resolve_marking(root, address, bits, 0);
-}
-
 /* The slot of a full address in a thread's own space; null if none. */
 struct slot *cspace_lookup(struct tcb *thread, word_t address)
 {

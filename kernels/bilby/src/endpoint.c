@@ -103,15 +103,6 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
     }
 }
 
-/* A thread that waits to send or to receive does so no more. */
-void endpoint_cancel(struct tcb *thread)
-{
-    struct endpoint *endpoint = thread->waits_on;
-
-    abort_mend(endpoint, thread);
-    endpoint_unlink(endpoint, thread);
-}
-
 static void close_endpoint(struct endpoint *endpoint, bool recycle)
 {
     abort_claim_endpoint(endpoint, recycle);

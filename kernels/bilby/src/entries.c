@@ -74,16 +74,6 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
     }
 }
 
-/*
- * The call of the current thread ends here, from wherever it is.  The pc goes back onto
- * the SVC: the thread makes the call again when it runs next.
- */
-void preempt(void)
-{
-    thread_call_again(current_thread);
-    leave_to_interrupt();
-}
-
 void handle_syscall(word_t address, word_t message, word_t number)
 {
     const struct cap *direct;

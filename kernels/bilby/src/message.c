@@ -9,14 +9,6 @@
 #include <kernel.h>
 #include <machine.h>
 
-/* Word of the message a thread sends; index < length. */
-word_t message_word(const struct tcb *thread, word_t index)
-{
-    if (index < MESSAGE_REGISTERS)
-        return thread->regs[REG_WORDS + index];
-    return ((word_t *)in_window((word_t)thread->buffer, IPC_BUFFER_BYTES))[BUFFER_WORDS + index];
-}
-
 /*
  * Some words of a line, from one on, but not all.  All are read before any is written: the lines
  * may be in each other's place in the cache.  This and the next are functions of their own, so that

@@ -55,22 +55,6 @@ void notification_signal(struct notification *notification, word_t badge)
     thread_wake(waiter);
 }
 
-/* Take a waiting thread out of the queue. */
-void notification_cancel(struct tcb *thread)
-{
-    struct notification *notification = thread->waits_on;
-
-    if (thread->wait_prev != NULL)
-        thread->wait_prev->wait_next = thread->wait_next;
-    else
-        notification->head = thread->wait_next;
-    if (thread->wait_next != NULL)
-        thread->wait_next->wait_prev = thread->wait_prev;
-    else
-        notification->tail = thread->wait_prev;
-    thread->waits_on = NULL;
-}
-
 /* Wake all threads with an error; a signal that comes meanwhile is dropped. */
 static void close_notification(struct notification *notification, bool recycle)
 {

@@ -11,7 +11,8 @@ static void reset_endpoint(const struct cap *cap)
 {
     struct endpoint *endpoint = (struct endpoint *)endpoint_cap_object(cap);
 
-    if (endpoint_cap_badge(cap) != 0)
+    /* If another thread has begun to recycle all of it, that goes on. */
+    if (endpoint_cap_badge(cap) != 0 && endpoint->state != EP_CLOSED)
         abort_badge(endpoint, endpoint_cap_badge(cap));
     else
         endpoint_recycle(endpoint);

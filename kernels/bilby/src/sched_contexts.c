@@ -70,7 +70,7 @@ void sched_put_first(struct tcb *thread)
 }
 
 /* A runnable thread has no time left: it waits for more, or for its turn. */
-static void exhaust(struct tcb *thread)
+void sched_exhaust(struct tcb *thread)
 {
     struct context *context = context_at(thread->context);
 
@@ -88,7 +88,7 @@ void sched_yield(void)
 {
     context_charge(clock_now());
     context_give_up();
-    exhaust(current_thread);
+    sched_exhaust(current_thread);
     alarm_is_old = true;
 }
 
@@ -153,7 +153,7 @@ static struct tcb *choose(void)
 }
 
 /* With what is due now, it has time enough, and is not to be told that it has none. */
-static bool may_run(const struct tcb *thread, count_t now)
+bool sched_may_run(const struct tcb *thread, count_t now)
 {
     struct context *context = thread->context;
 
@@ -173,7 +173,7 @@ static struct tcb *account(struct tcb *best)
     count_t now = clock_now();
 
     context_charge(now);
-    if (!may_run(best, now)) {
+    if (!sched_may_run(best, now)) {
         ready_prepend(best);
         idle_thread.regs[REG_PC] = (word_t)idle_loop;
         best = &idle_thread;
@@ -191,24 +191,4 @@ void sched_run(void)
         best = account(best);
     if (best != current_thread)
         sched_switch(best);
-}
-
-/*
- * The idle thread runs: who would be chosen and cannot run waits for time, or is told.  False if nobody
- * would be; else there may be another, or something that was left: it makes its call again.
- */
-bool timing_idle(void)
-{
-    struct tcb *thread = ready_take(0);
-
-    if (thread == NULL)
-        return false;
-    if (may_run(thread, clock_now()))
-        ready_prepend(thread);
-    else if (timeout_is_due(thread))
-        timeout_raise(thread);
-    else
-        exhaust(thread);
-    idle_thread.regs[REG_PC] = (word_t)idle_loop;
-    return true;
 }

@@ -34,14 +34,6 @@ void thread_wake(struct tcb *thread)
         sched_wake(thread);
 }
 
-/* Its call is over, or will not be made again: what it has begun, kept or was told of is forgotten. */
-void thread_end_call(struct tcb *thread)
-{
-    abort_forget(thread);
-    lookup_end(thread);
-    thread->replied = 0;
-}
-
 /* It runs no more, and waits for nothing. */
 void thread_suspend(struct tcb *thread)
 {
@@ -102,26 +94,4 @@ void thread_set_priority(struct tcb *thread, word_t priority)
         thread->priority = priority; /* it goes on waiting */
     else
         move_to_priority(thread, priority);
-}
-
-/* Its address space; without one, the kernel's own, in which it can only fault. */
-static struct page_directory *thread_space(const struct tcb *thread)
-{
-    const struct cap *cap = &thread->vspace.cap;
-
-    if (cap_type(cap) != CAP_PAGE_DIRECTORY || space_directory(cap) == NULL)
-        return &kernel_directory;
-    return space_directory(cap);
-}
-
-/* Make it current: it is runnable and in no queue.  The idle thread runs in any space. */
-void sched_switch(struct tcb *thread)
-{
-    thread = tcb_at(thread);
-    if (thread != &idle_thread)
-        asid_switch(thread_space(thread));
-    machine_leave_thread(&current_thread->machine);
-    machine_enter_thread(&thread->machine);
-    current_saved = thread;
-    current_thread = thread;
 }

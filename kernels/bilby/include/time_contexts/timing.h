@@ -35,7 +35,7 @@ extern struct context *running; /* that of the current thread; null: it has none
 #define TIMING_BOOT_BITS CONTEXT_SIZE_BITS
 void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base);
 
-/* ---- time_calls.c, time_objects.c ---------------------------------------------------------- */
+/* ---- time_calls.c, time_threads.c, time_objects.c ---------------------------------------------------------- */
 bool timing_syscall(word_t address, word_t message, word_t number);
 word_t timing_decode(const struct invocation *call);
 word_t timing_decode_tcb(struct tcb *thread, const struct invocation *call);
@@ -55,8 +55,10 @@ static inline bool timing_create(struct cap *cap, word_t type, word_t base)
     return true;
 }
 
-/* The idle thread runs: there is nobody else, or somebody to be dealt with before. */
-bool timing_idle(void);
+/* ---- idle.c, sched_contexts.c ----------------------------------------------------------------- */
+bool timing_idle(void); /* the idle thread runs: there is nobody else, or somebody to be dealt with before */
+bool sched_may_run(const struct tcb *thread, count_t now);
+void sched_exhaust(struct tcb *thread);
 
 /* The highest priority that a thread may give. */
 static inline word_t timing_control_priority(const struct tcb *thread)
@@ -213,7 +215,7 @@ struct context *release_first(void);
 
 /* ---- timeout.c ----------------------------------------------------------------------------------- */
 bool timeout_is_due(const struct tcb *thread);
-void timeout_raise(struct tcb *thread);
+bool timeout_is_used_up(const struct context *context);
 
 static inline bool timeout_has_handler(const struct tcb *thread)
 {

@@ -9,6 +9,8 @@
 #include <kernel.h>
 #include <layout_sizes.h>
 
+extern struct asid_pool *asid_pools[ASID_POOLS];
+
 struct page_directory *asid_lookup(word_t asid) __attribute__((pure));
 void asid_boot(struct slot *pool, struct slot *directory);
 void asid_delete_pool(const struct cap *pool);
