@@ -41,7 +41,10 @@ def test_a_system_call_that_changes_nothing(host: Host) -> None:
 def test_what_an_operation_changes_is_seen_and_undone(host: Host) -> None:
     thread = host.syscall(YIELD, [0] * 6).current
     host.syscall(1, [7, 0, 0, 0, 0, 0])
-    assert host.syscall(99, [0x1234, 0, 0, 0, 0, 0]).changes == {thread: 0x8000000D}
+    assert host.syscall(99, [0x1234, 0, 0, 0, 0, 0]).changes == {
+        thread: 0x8000000D,
+        thread + 4: 13 << 12,
+    }
     host.reset()
     assert host.word(thread) == 0x001FD000  # ROOT_INFO
 

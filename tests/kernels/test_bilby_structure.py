@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The C files of the kernel call each other without a circle, and threads run from one place."""
+"""How the C files of the kernel hang together: calls, who makes threads runnable, idioms."""
 
 from __future__ import annotations
 
@@ -70,3 +70,33 @@ def test_one_function_makes_threads_runnable() -> None:
         "time_contexts/timing.h": 1,
         "time_slices/timing.h": 1,
     }
+
+
+ANALYSIS = BILBY / "include" / "analysis.h"
+IDIOM = re.compile(r"\*/\n(?:#define|static inline word_t) (\w+)")
+UNUSUAL = re.compile(r"\b(?:__asm__|volatile|__builtin_unreachable)\b")
+
+
+def kernel_sources() -> dict[str, str]:
+    """The C text of the kernel without that of boards, machines and the idioms, by path."""
+    paths = [*(BILBY / "src").glob("*.c"), *(BILBY / "include").rglob("*.h")]
+    return {str(path.relative_to(BILBY)): path.read_text() for path in paths if path != ANALYSIS}
+
+
+def test_every_idiom_for_the_analysis_is_explained_and_used() -> None:
+    text = ANALYSIS.read_text(encoding="utf-8")
+    defined = set(re.findall(r"^(?:#define|static inline word_t) (\w+)[ (]", text, re.M))
+    assert defined == set(IDIOM.findall(text))
+    sources = "\n".join(kernel_sources().values())
+    for name in defined:
+        assert re.search(rf"\b{name}\b", sources), name
+
+
+def test_other_files_have_no_idioms_of_their_own() -> None:
+    """But for the two lines that put the current thread into a register."""
+    found = {
+        path: len(lines)
+        for path, text in kernel_sources().items()
+        if (lines := [line for line in text.splitlines() if UNUSUAL.search(line)])
+    }
+    assert found == {"include/kernel.h": 2}

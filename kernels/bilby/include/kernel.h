@@ -13,7 +13,6 @@
 #include <stddef.h>
 
 #include <board.h>
-#include <compiler.h>
 #include <flags.h>
 #include <layout.h>
 #include <limits.h>
@@ -53,9 +52,6 @@ enum { EP_IDLE, EP_SENDING, EP_RECEIVING, EP_CLOSED /* being emptied */ };
 struct ipc_buffer { word_t w[IPC_BUFFER_BYTES / 4]; };
 
 /* ---- state ------------------------------------------------------------ */
-/* In the cache line of the current thread's address, which each entry reads first. */
-#define WITH_CURRENT __attribute__((section(".bss.current")))
-
 /*
  * The current thread, never null after boot: in a register of its own while the kernel runs,
  * from entry.S on, and in memory.  Each read of memory might be of another thread for all that
@@ -205,6 +201,8 @@ void thread_wake(struct tcb *thread);
 void thread_set_priority(struct tcb *thread, word_t priority);
 void thread_end_call(struct tcb *thread);
 void thread_suspend(struct tcb *thread);
+void thread_fail_call(struct tcb *thread, word_t error);
+bool thread_abort_call(struct tcb *thread);
 void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
 void sched_queue(struct tcb *thread);
@@ -260,8 +258,7 @@ static inline struct tcb *tcb_at(const struct tcb *thread)
 {
     struct tcb *same = (struct tcb *)in_window((word_t)thread, sizeof(struct tcb));
 
-    if (same == NULL)
-        __builtin_unreachable();
+    NEVER_NULL(same);
     return same;
 }
 /* The thread makes the call that it is in again: the pc goes back onto the SVC. */

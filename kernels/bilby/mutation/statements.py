@@ -22,7 +22,7 @@ BLANKED = re.compile(
     rb"\b(?:PREEMPTIBLE|BOOT_CODE|BOOT_CONST|_Noreturn|__extension__|struct(?= \w+,))\b"
     rb"|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)"
 )
-# They tell the compiler to forget what it knows, and change nothing else (compiler.h).
+# They tell the compiler to forget what it knows, and change nothing else (analysis.h).
 HINTS = {"ONE_REGISTER", "COMPUTED_IN_EACH_TURN", "ONE_WAY_OUT", "MACHINE_LABEL"}
 
 BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}

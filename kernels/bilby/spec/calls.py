@@ -6,7 +6,6 @@ from __future__ import annotations
 from kernels.bilby.spec.invocation import E, Invocation, Refused, lookup
 from kernels.bilby.spec.invocations import perform
 from kernels.bilby.spec.ipc import (
-    FAILED,
     fail,
     raise_fault,
     receive_endpoint,
@@ -169,7 +168,9 @@ def syscall(
         receive(kernel, thread, thread.regs[0])
     elif number == API["SYS_REPLY"]:
         error = reply(kernel, thread)
-        thread.regs[0] = FAILED | E[error] if error != "NONE" else 0
+        thread.regs[0] = 0
+        if error != "NONE":
+            fail(thread, error)
     elif number == API["SYS_REPLY_RECEIVE"]:
         address = thread.regs[0]
         reply(kernel, thread)
@@ -179,7 +180,7 @@ def syscall(
     elif number == API["SYS_YIELD"]:
         kernel.scheduler.yields()
     elif kernel.time is None or not timed_call(kernel, thread, number, second):
-        thread.regs[0] = FAILED | E["INVALID_SYSCALL"]
+        fail(thread, "INVALID_SYSCALL")
     if line is not None:
         kernel.raised.add(line)
     pending = sorted(kernel.raised - kernel.masked)

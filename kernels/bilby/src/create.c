@@ -70,7 +70,7 @@ void create_clear_chunk(word_t base, word_t bytes)
     /* bound: CHUNK_LINES + 1: bytes is at most a chunk */
     for (left = left < CHUNK_LINES ? left : CHUNK_LINES; left != 0; left--) {
         line = (word_t *)in_window((word_t)line, LINE_BYTES);
-        (void)*(volatile word_t *)line;
+        FETCH_LINE(line);
         line[0] = 0;
         line[1] = 0;
         line[2] = 0;

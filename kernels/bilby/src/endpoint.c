@@ -11,18 +11,6 @@
 #include <endpoint_queue.h>
 #include <timing.h>
 
-/* The endpoint is closed: the running thread need not wait, or stays at its fault. */
-static void thread_abort_current(struct tcb *thread)
-{
-    if (thread->fault != 0) {
-        thread->state = THREAD_INACTIVE;
-        loan_stop(thread);
-        return;
-    }
-    thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
-    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
-}
-
 /* The message itself: a fault, or what the sender has in its registers. */
 static void endpoint_transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
                               word_t badge, const struct message_caps *caps)
@@ -53,9 +41,9 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
     struct tcb *receiver;
 
     if (endpoint->state == EP_CLOSED) {
-        thread_abort_current(sender);
+        thread_abort_call(sender);
     } else if (endpoint->state == EP_RECEIVING && loan_is_refused(sender, endpoint->head, blocking, call)) {
-        loan_refuse(sender);
+        thread_fail_call(sender, ERROR_NO_CONTEXT);
     } else if (endpoint->state == EP_RECEIVING) {
         message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
@@ -64,7 +52,7 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
     } else if (blocking && loan_may_not_wait(sender, call)) {
-        loan_refuse(sender);
+        thread_fail_call(sender, ERROR_NO_CONTEXT);
     } else if (blocking) {
         sender->state = THREAD_BLOCKED_SEND;
         sender->send_badge = badge;
@@ -85,7 +73,7 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
 
     receiver->may_grant = may_grant;
     if (endpoint->state == EP_CLOSED) {
-        thread_abort_current(receiver);
+        thread_abort_call(receiver);
     } else if (endpoint->state == EP_SENDING) {
         sender = endpoint->head;
         message_find_caps(&caps, sender, receiver, sender->may_grant && sender->fault == 0);

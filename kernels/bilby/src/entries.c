@@ -13,10 +13,14 @@
 #include <timer.h>
 #include <timing.h>
 
-/* What replying says to the thread that replies. */
-static void note_reply(word_t error)
+static void reply(void)
 {
-    current_thread->regs[REG_BADGE] = error == ERROR_NONE ? 0 : SYSCALL_FAILED | error;
+    word_t error = reply_send(current_thread, &current_thread->caller);
+
+    if (error == ERROR_NONE)
+        current_thread->regs[REG_BADGE] = 0;
+    else
+        thread_fail_call(current_thread, error);
 }
 
 /*
@@ -54,7 +58,7 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
         syscall_receive(address);
         break;
     case SYS_REPLY:
-        note_reply(reply_send(current_thread, &current_thread->caller));
+        reply();
         break;
     case SYS_REPLY_RECEIVE:
         reply_receive(address);
@@ -69,7 +73,7 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
         if (current_thread == &idle_thread)
             idle_work();
         else if (!timing_syscall(address, message, number))
-            current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_INVALID_SYSCALL;
+            thread_fail_call(current_thread, ERROR_INVALID_SYSCALL);
         break;
     }
 }

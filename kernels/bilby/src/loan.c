@@ -214,10 +214,3 @@ void loan_leave_notification(struct notification *notification)
     if (context->thread == NULL)
         contexts_bound--;
 }
-
-/* The current thread is told that nobody receives its message. */
-void loan_refuse(struct tcb *sender)
-{
-    sender->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_NO_CONTEXT;
-    sender->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_NO_CONTEXT);
-}

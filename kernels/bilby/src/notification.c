@@ -83,7 +83,7 @@ void notification_recycle(struct notification *notification)
 void notification_wait(struct tcb *waiter, struct notification *notification)
 {
     if (notification->signalled == NOTIFICATION_CLOSED) {
-        waiter->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
+        thread_fail_call(waiter, ERROR_ABORTED);
         return;
     }
     if (notification->signalled) {

@@ -29,6 +29,5 @@ void syscall_poll(word_t address)
         syscall_receive(address);
         return;
     }
-    current_thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_NOTHING;
-    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_NOTHING);
+    thread_fail_call(current_thread, ERROR_NOTHING);
 }

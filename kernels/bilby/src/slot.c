@@ -110,7 +110,7 @@ void slot_fill_row(struct slot *row, word_t count, const struct cap *first, cons
     /* bound: RETYPE_OBJECTS_MAX + 1 */
     for (word_t left = count < RETYPE_OBJECTS_MAX ? count : RETYPE_OBJECTS_MAX; left != 0; left--) {
         row = (struct slot *)in_window((word_t)row, sizeof(struct slot));
-        (void)*(volatile word_t *)&row->cap; /* into the cache, to be written there */
+        FETCH_LINE((word_t *)&row->cap); /* into the cache, to be written there */
         row->cap.w[0] = low;
         row->cap.w[1] = high;
         row->prev = (word_t)(row - 1) | REVOCABLE | FIRST_BADGED;

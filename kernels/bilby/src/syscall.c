@@ -13,12 +13,6 @@
 #include <bound.h>
 #include <timing.h>
 
-static void syscall_fail(word_t error)
-{
-    current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
-    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
-}
-
 /* Look up the capabilities that an invocation sends. */
 static word_t find_extra(struct invocation *call, word_t message)
 {
@@ -96,18 +90,18 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
     struct cap *cap;
 
     if (slot == NULL) {
-        syscall_fail(ERROR_LOOKUP_FAILED);
+        thread_fail_call(current_thread, ERROR_LOOKUP_FAILED);
         return;
     }
     slot = slot_at(slot);
     cap = &slot->cap;
     switch (cap_type(cap)) {
     case CAP_NULL:
-        syscall_fail(ERROR_INVALID_CAPABILITY);
+        thread_fail_call(current_thread, ERROR_INVALID_CAPABILITY);
         return;
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_send(cap)) {
-            syscall_fail(ERROR_NO_RIGHT);
+            thread_fail_call(current_thread, ERROR_NO_RIGHT);
             return;
         }
         endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
@@ -116,7 +110,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
         return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_send(cap)) {
-            syscall_fail(ERROR_NO_RIGHT);
+            thread_fail_call(current_thread, ERROR_NO_RIGHT);
             return;
         }
         current_thread->regs[REG_BADGE] = 0;
@@ -126,7 +120,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
         return;
     default:
         if (!call) {
-            syscall_fail(ERROR_ILLEGAL_OPERATION);
+            thread_fail_call(current_thread, ERROR_ILLEGAL_OPERATION);
             return;
         }
         invoke_object(slot, message);
@@ -140,7 +134,7 @@ void syscall_receive(word_t address)
     struct cap *cap;
 
     if (slot == NULL) {
-        syscall_fail(ERROR_LOOKUP_FAILED);
+        thread_fail_call(current_thread, ERROR_LOOKUP_FAILED);
         return;
     }
     slot = slot_at(slot);
@@ -148,7 +142,7 @@ void syscall_receive(word_t address)
     switch (cap_type(cap)) {
     case CAP_ENDPOINT:
         if (!endpoint_cap_can_receive(cap)) {
-            syscall_fail(ERROR_NO_RIGHT);
+            thread_fail_call(current_thread, ERROR_NO_RIGHT);
             return;
         }
         if (!slot_is_empty(&current_thread->caller))
@@ -165,14 +159,14 @@ void syscall_receive(word_t address)
         return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_receive(cap)) {
-            syscall_fail(ERROR_NO_RIGHT);
+            thread_fail_call(current_thread, ERROR_NO_RIGHT);
             return;
         }
         notification_wait(current_thread,
                           (struct notification *)notification_cap_object(cap));
         return;
     default:
-        syscall_fail(ERROR_INVALID_CAPABILITY);
+        thread_fail_call(current_thread, ERROR_INVALID_CAPABILITY);
         return;
     }
 }

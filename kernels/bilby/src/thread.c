@@ -58,21 +58,26 @@ void thread_suspend(struct tcb *thread)
     loan_stop(thread);
 }
 
+/* What its call waits on, or would, is gone.  False if it stops: nobody handles its fault. */
+bool thread_abort_call(struct tcb *thread)
+{
+    if (thread->fault != 0) {
+        thread->state = THREAD_INACTIVE;
+        loan_stop(thread);
+        return false;
+    }
+    thread_fail_call(thread, ERROR_ABORTED);
+    return true;
+}
+
 /*
- * What it waited on is gone.  It was taken out of the queue already.  Of several
+ * The same of one that waited, and was taken out of the queue already.  Of several
  * none goes first, so that they are queued in the same order if the call that
  * aborts them is preempted between two.
  */
 void thread_abort(struct tcb *thread)
 {
-    if (thread->fault != 0) {
-        thread->state = THREAD_INACTIVE; /* nobody handles its fault */
-        loan_stop(thread);
-        return;
-    }
-    thread->regs[REG_BADGE] = SYSCALL_FAILED | ERROR_ABORTED;
-    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, ERROR_ABORTED);
-    if (timing_make_runnable(thread))
+    if (thread_abort_call(thread) && timing_make_runnable(thread))
         sched_queue(thread);
 }
 

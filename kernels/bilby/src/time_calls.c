@@ -9,12 +9,6 @@
 
 #define REG_SECOND 6 /* of a system call: the other address */
 
-static void fail(word_t error)
-{
-    current_thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
-    current_thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
-}
-
 static void tell_time(void)
 {
     count_t now = clock_now();
@@ -32,16 +26,16 @@ static const struct cap *second_cap(word_t type)
     const struct cap *cap;
 
     if (slot == NULL) {
-        fail(ERROR_LOOKUP_FAILED);
+        thread_fail_call(current_thread, ERROR_LOOKUP_FAILED);
         return NULL;
     }
     cap = &slot_at(slot)->cap;
     if (cap_type(cap) != type) {
-        fail(ERROR_INVALID_CAPABILITY);
+        thread_fail_call(current_thread, ERROR_INVALID_CAPABILITY);
         return NULL;
     }
     if (!(type == CAP_ENDPOINT ? endpoint_cap_can_send(cap) : notification_cap_can_send(cap))) {
-        fail(ERROR_NO_RIGHT);
+        thread_fail_call(current_thread, ERROR_NO_RIGHT);
         return NULL;
     }
     return cap;

@@ -320,7 +320,7 @@ def emit_c(records: list[Record]) -> str:
         "struct tcb;",
         "struct ipc_buffer;",
         "struct cap { word_t w[2]; };",
-        "#include <window.h>",
+        "#include <analysis.h>",
         "",
         "/* The number of a capability says what it is. */",
         "enum cap_type {",

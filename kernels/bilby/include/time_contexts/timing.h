@@ -71,8 +71,7 @@ static inline struct context *context_at(const struct context *context)
 {
     struct context *same = (struct context *)in_window((word_t)context, sizeof(struct context));
 
-    if (same == NULL)
-        __builtin_unreachable();
+    NEVER_NULL(same);
     return same;
 }
 
@@ -104,7 +103,6 @@ static inline bool timing_make_runnable(struct tcb *thread)
 }
 
 /* ---- loan.c ---------------------------------------------------------------------------------- */
-void loan_refuse(struct tcb *sender);
 void loan_make(struct tcb *from, struct tcb *to, bool call);
 void loan_return(struct tcb *server, struct tcb *caller);
 void loan_end(struct tcb *thread);

@@ -129,11 +129,6 @@ static inline bool loan_may_not_wait(const struct tcb *sender, bool call)
     return false;
 }
 
-static inline void loan_refuse(struct tcb *sender)
-{
-    (void)sender;
-}
-
 static inline void loan_make(struct tcb *from, struct tcb *to, bool call)
 {
     (void)from;
