@@ -234,7 +234,7 @@ CORRUPTIONS = [
     ("T6", CONTEXT, "left", 99),
     ("T6", "running", "", 0),
     ("T7", "contexts_bound", "", 2),
-    ("T8", THREAD, "lent", 1),
+    ("T8", THREAD, "donated", 1),
     ("T9", THREAD, "timeout", 11),
     ("T10", "system_level", "", 4),
     ("T10", THREAD, "limited", 2),

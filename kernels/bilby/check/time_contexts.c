@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Contexts, and threads that run on them (context.c, release.c, loan.c, timeout.c).
+ * Contexts, and threads that run on them (context.c, release.c, donation.c, timeout.c).
  *
  *   T1  a thread is on a context  <=>  the context names it; the same of a home, and of a notification
  *       to which it is bound; it is bound to one of the two at most
- *   T2  who is on a context that it borrowed runs, waits for an answer, or waits to send a call;
+ *   T2  a donee runs, waits for an answer, or waits to send a call;
  *       a thread without a context has none at home that is on nobody
  *   T3  left + used + due == budget; of a full context nothing is used or due, and no more is
  *       left than its budget
@@ -16,9 +16,9 @@
  *       charged last; the idle thread is on none
  *   T7  there are as many contexts that are bound or have a thread as were counted, and no
  *       more than there are places
- *   T8  a thread lent its context  =>  it waits for the answer
+ *   T8  a thread donated its context  =>  it waits for the answer
  *   T9  the handler of timeouts is an endpoint that may be sent to, or nobody
- *   T10 levels and flags are in their range; only who borrowed is excused
+ *   T10 levels and flags are in their range; only a donee is excused
  *   T11 who is runnable or waits to send has a context; who waits for one has none.  Who is runnable is
  *       current, or in a ready queue, or in the release queue: nowhere else
  */
@@ -148,7 +148,7 @@ static void check_context(const struct context *context)
     require(context->excused <= 1 && context->told <= 1 && context->begins <= BEGINS_RELEASED,
             "T10 flags are in their range", context);
     require(!context->excused || (thread != NULL && thread != home),
-            "T10 only who borrowed is excused", context);
+            "T10 only a donee is excused", context);
     require(context->place <= release_count
             && (context->place == 0 || entry(context->place - 1)->context == context),
             "T4 a place is that of the context", context);
@@ -182,13 +182,13 @@ static void check_release_queue(void)
 }
 
 /* It may wait so, on time that another thread has to have back. */
-static bool may_borrow(const struct tcb *thread)
+static bool may_be_donee(const struct tcb *thread)
 {
     return thread->state == THREAD_RUNNING || thread->state == THREAD_BLOCKED_REPLY
         || (thread->state == THREAD_BLOCKED_SEND && thread->send_call);
 }
 
-static void check_loan(const struct tcb *thread)
+static void check_donation(const struct tcb *thread)
 {
     const struct context *context = thread->context, *own = thread->home;
 
@@ -196,8 +196,8 @@ static void check_loan(const struct tcb *thread)
             "T1 the context that a thread is on names it", thread);
     require(own == NULL || (universe_has_object(own) && own->home == thread),
             "T1 the context at home in a thread names it", thread);
-    require(context == NULL || context == own || may_borrow(thread),
-            "T2 who borrowed time works, or waits for an answer", thread);
+    require(context == NULL || context == own || may_be_donee(thread),
+            "T2 a donee works, or waits for an answer", thread);
     require(context != NULL || own == NULL || own->thread != NULL,
             "T2 nobody's own context is idle", thread);
     require((thread->state != THREAD_RUNNING && thread->state != THREAD_BLOCKED_SEND)
@@ -207,16 +207,16 @@ static void check_loan(const struct tcb *thread)
             "T11 who is runnable is in one queue or current", thread);
     require(thread->state != THREAD_WITHOUT_CONTEXT || (context == NULL && !thread->queued),
             "T11 who waits for a context has none", thread);
-    require(!thread->lent || thread->state == THREAD_BLOCKED_REPLY,
-            "T8 who lent its context waits for the answer", thread);
+    require(!thread->donated || thread->state == THREAD_BLOCKED_REPLY,
+            "T8 who donated its context waits for the answer", thread);
 }
 
 static void check_thread(const struct tcb *thread)
 {
     const struct cap *timeout = &thread->timeout.cap;
 
-    check_loan(thread);
-    require(thread->criticality < CRITICALITIES && thread->lent <= 1 && thread->limited <= 1
+    check_donation(thread);
+    require(thread->criticality < CRITICALITIES && thread->donated <= 1 && thread->limited <= 1
             && thread->control_criticality < CRITICALITIES, "T10 levels are in their range", thread);
     require(cap_type(&thread->cspace.cap) == CAP_REMAINS || cap_type(timeout) == CAP_NULL
             || (cap_type(timeout) == CAP_ENDPOINT && endpoint_cap_can_send(timeout)),

@@ -73,7 +73,7 @@ class Generator(TimedDraw):
         self.agenda += steps
 
     def time_steps(self, thread: int) -> list[Callable[[], Operation]]:
-        """Where time is a capability, a thread has a context, or runs on what others lend it."""
+        """Where time is a capability, a thread has a context, or runs on what others donate."""
         if self.kernel.time is None:
             return []
         steps: list[Callable[[], Operation]] = []
@@ -100,7 +100,7 @@ class Generator(TimedDraw):
         ]  # fmt: skip
 
     def plan_server(self) -> None:
-        """A thread that waits for messages, and then has no context of its own: others lend it."""
+        """A thread that waits for messages, and has no context of its own: others donate theirs."""
         slot, endpoint, context = self.fresh(3)
         node, directory = API["ROOT_CNODE"], API["ROOT_PAGE_DIRECTORY"]
         priority = self.rng.choice([200, 255, 255, 255])

@@ -245,7 +245,7 @@ class Script:
         self.invoke(context, "CONTEXT_BIND", [], [thread], error)
 
     def passive(self, endpoint: int, frame: int = 0, handler: int = 0, bound: int = 0) -> int:
-        """A server that waits for messages and has no context: it runs on what others lend it."""
+        """A server that waits for messages and has no context: it runs on what others donate."""
         thread = self.make("TCB")
         self.configure(thread, frame, handler=handler)
         if bound:

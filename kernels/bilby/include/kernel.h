@@ -201,7 +201,6 @@ void thread_wake(struct tcb *thread);
 void thread_set_priority(struct tcb *thread, word_t priority);
 void thread_end_call(struct tcb *thread);
 void thread_suspend(struct tcb *thread);
-void thread_fail_call(struct tcb *thread, word_t error);
 bool thread_abort_call(struct tcb *thread);
 void thread_abort(struct tcb *thread);
 void sched_wake(struct tcb *thread);
@@ -261,6 +260,14 @@ static inline struct tcb *tcb_at(const struct tcb *thread)
     NEVER_NULL(same);
     return same;
 }
+
+/* The thread's call fails.  Nothing else says so, but an invocation, which answers with an error code. */
+static inline void thread_fail_call(struct tcb *thread, word_t error)
+{
+    thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
+    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
+}
+
 /* The thread makes the call that it is in again: the pc goes back onto the SVC. */
 static inline void thread_call_again(struct tcb *thread)
 {

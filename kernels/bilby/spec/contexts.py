@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.spec import layout, loans
+from kernels.bilby.spec import donations, layout
 from kernels.bilby.spec.budgets import Time
 from kernels.bilby.spec.invocation import Invocation, Refused
 from kernels.bilby.spec.ipc import signal
@@ -101,7 +101,7 @@ def bind_to_thread(kernel: Kernel, context: Context, thread: Thread) -> None:
     count_bound(kernel)
     kernel.touch(context, thread)
     context.home, thread.home = thread, context
-    loans.take_own(kernel, thread)
+    donations.take_own(kernel, thread)
     signal_again(kernel, thread.bound)
 
 
@@ -118,13 +118,13 @@ def unbind(call: Invocation) -> None:
     kernel, context = call.kernel, context_of(call)
     home = context.home
     if context.notification is not None:
-        loans.leave_notification(kernel, context.notification)
+        donations.leave_notification(kernel, context.notification)
         return
     if home is None:
         raise Refused("ILLEGAL_OPERATION")
     if context.thread is home:
         kernel.scheduler.leave(home)
-    loans.leave_thread(kernel, home)
+    donations.leave_thread(kernel, home)
 
 
 def tell_consumed(call: Invocation) -> None:
@@ -164,8 +164,8 @@ def delete_context(kernel: Kernel, context: Context) -> None:
     if notification is not None:
         notification.context = None
     if thread is not None:
-        loans.lose(kernel, thread)
-        loans.take_own(kernel, thread)
+        donations.lose(kernel, thread)
+        donations.take_own(kernel, thread)
     if context is time.running:
         time.charge(kernel)
         time.running, time.alarm_is_old = None, True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernels.bilby.spec import layout, loans
+from kernels.bilby.spec import donations, layout
 from kernels.bilby.spec.contexts import delete_context
 from kernels.bilby.spec.invocation import Refused
 from kernels.bilby.spec.ipc import abort, suspend, unbind
@@ -99,7 +99,7 @@ def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
     if isinstance(item, Thread):
         suspend(kernel, item)
         unbind(kernel, item, item.bound)
-        loans.leave_thread(kernel, item)
+        donations.leave_thread(kernel, item)
         slots, size = list(item.slots.values()), layout.SIZES["tcb"]
         slots.sort(key=lambda s: s.address)
     else:
@@ -159,7 +159,7 @@ def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
         assert not isinstance(item, Table)
         if isinstance(item, Notification):
             unbind(kernel, item.bound, item)
-            loans.leave_notification(kernel, item)
+            donations.leave_notification(kernel, item)
         for thread in list(getattr(item, "queue", [])):
             abort(kernel, thread)
         kernel.remove_object(item.address, layout.SIZES[cap.kind], [])
@@ -214,7 +214,7 @@ def recycle(kernel: Kernel, slot: Slot) -> None:
         return
     notification = kernel.notification(item.address)
     unbind(kernel, notification.bound, notification)
-    loans.leave_notification(kernel, notification)
+    donations.leave_notification(kernel, notification)
     for thread in list(notification.queue):
         abort(kernel, thread)
     notification.pending, notification.signalled = 0, False

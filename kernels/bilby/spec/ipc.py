@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.spec import loans
+from kernels.bilby.spec import donations
 from kernels.bilby.spec.flags import IT, THUMB
 from kernels.bilby.spec.invocation import E, Refused, find_empty, lookup
 from kernels.bilby.spec.layout import API, message
@@ -148,7 +148,7 @@ def read_answer(kernel: Kernel, thread: Thread, handler: Thread) -> bool:
     thread.fault = 0
     if sent >> 12:
         thread.state = State.INACTIVE
-        loans.stop(kernel, thread)
+        donations.stop(kernel, thread)
         return False
     if length >= 2:
         thread.regs[13] = handler.regs[3]
@@ -209,7 +209,7 @@ def send(
     may_grant: bool,
 ) -> None:
     meets = bool(endpoint.queue) and not endpoint.sending
-    if meets and loans.is_refused(
+    if meets and donations.is_refused(
         kernel, sender, endpoint.queue[0], blocking=blocking, call=call
     ):  # fmt: skip
         fail(sender, "NO_CONTEXT")
@@ -217,10 +217,10 @@ def send(
         kernel.touch(endpoint)
         receiver = dequeue(kernel, endpoint.queue)
         deliver(kernel, sender, receiver, endpoint, badge, may_grant)
-        loans.make(kernel, sender, receiver, call=call)
+        donations.make(kernel, sender, receiver, call=call)
         kernel.wake(receiver)
         settle(kernel, sender, receiver, call)
-    elif blocking and loans.may_not_wait(kernel, sender, call=call):
+    elif blocking and donations.may_not_wait(kernel, sender, call=call):
         fail(sender, "NO_CONTEXT")
     elif blocking:
         kernel.touch(endpoint, sender)
@@ -237,8 +237,8 @@ def send(
 def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant: bool) -> None:
     kernel.touch(receiver, endpoint)
     bound = receiver.bound
-    if bound is not None and bound.signalled and loans.has_time_for(kernel, bound, receiver):
-        loans.for_signal(kernel, bound, receiver)
+    if bound is not None and bound.signalled and donations.has_time_for(kernel, bound, receiver):
+        donations.for_signal(kernel, bound, receiver)
         wait(kernel, receiver, bound)
         receiver.regs[0] |= API["BOUND_SIGNAL"]
         return
@@ -246,15 +246,15 @@ def receive_endpoint(kernel: Kernel, receiver: Thread, endpoint: Endpoint, grant
     if endpoint.queue and endpoint.sending:
         sender = dequeue(kernel, endpoint.queue)
         deliver(kernel, sender, receiver, endpoint, sender.send_badge, sender.may_grant)
-        loans.end(kernel, receiver)
-        loans.make(kernel, sender, receiver, call=sender.send_call)
+        donations.end(kernel, receiver)
+        donations.make(kernel, sender, receiver, call=sender.send_call)
         settle(kernel, sender, receiver, sender.send_call)
     else:
         receiver.state = State.RECEIVE
         receiver.waits_on = endpoint
         endpoint.sending = False
         enqueue(kernel, endpoint.queue, receiver)
-        loans.end(kernel, receiver)
+        donations.end(kernel, receiver)
 
 
 def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
@@ -265,7 +265,7 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
     elif (
         bound is not None
         and bound.state is State.RECEIVE
-        and loans.has_time_for(kernel, notification, bound)
+        and donations.has_time_for(kernel, notification, bound)
     ):
         waiter = bound
         unlink(kernel, waiter)
@@ -275,7 +275,7 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
         notification.signalled = True
         return
     waiter.regs[0], waiter.regs[1] = badge, 0
-    loans.for_signal(kernel, notification, waiter)
+    donations.for_signal(kernel, notification, waiter)
     kernel.wake(waiter)
 
 
@@ -288,7 +288,7 @@ def wait(kernel: Kernel, waiter: Thread, notification: Notification) -> None:
     waiter.state = State.WAIT
     waiter.waits_on = notification
     enqueue(kernel, notification.queue, waiter)
-    loans.end(kernel, waiter)
+    donations.end(kernel, waiter)
 
 
 def reply(kernel: Kernel, server: Thread) -> str:
@@ -302,13 +302,13 @@ def reply(kernel: Kernel, server: Thread) -> str:
     kernel.empty(slot)
     kernel.touch(caller)
     if caller.fault:
-        loans.give_back(kernel, server, caller)
+        donations.give_back(kernel, server, caller)
         if read_answer(kernel, caller, server):
             kernel.wake(caller)
         return "NONE"
     transfer(kernel, server, caller, None, may_grant)
     caller.regs[0] = 0
-    loans.give_back(kernel, server, caller)
+    donations.give_back(kernel, server, caller)
     kernel.wake(caller)
     return "NONE"
 
@@ -335,7 +335,7 @@ def abort(kernel: Kernel, thread: Thread) -> None:
     unlink(kernel, thread)
     if thread.fault:
         thread.state = State.INACTIVE
-        loans.stop(kernel, thread)
+        donations.stop(kernel, thread)
         return
     fail(thread, "ABORTED")
     if kernel.make_runnable(thread):
@@ -354,7 +354,7 @@ def suspend(kernel: Kernel, thread: Thread) -> None:
     kernel.scheduler.leave(thread)
     thread.fault = 0
     thread.state = State.INACTIVE
-    loans.stop(kernel, thread)
+    donations.stop(kernel, thread)
 
 
 def raise_fault(kernel: Kernel, thread: Thread, kind: int, address: int, status: int) -> None:
@@ -365,7 +365,7 @@ def raise_fault(kernel: Kernel, thread: Thread, kind: int, address: int, status:
     cap = None if handler is None else handler.cap
     if cap is None or cap.kind != "endpoint" or not cap["can_send"]:
         thread.state = State.INACTIVE
-        loans.stop(kernel, thread)
+        donations.stop(kernel, thread)
         return
     send_fault(kernel, thread, cap)
 

@@ -93,7 +93,7 @@ def address_of(item: Object | None) -> int:
 def check_time_of_thread(get: Callable[[str], int], where: str, thread: Thread) -> None:
     expect(f"{where}, context", get("context"), address_of(thread.context))
     expect(f"{where}, home", get("home"), address_of(thread.home))
-    expect(f"{where}, lent", get("lent"), int(thread.lent))
+    expect(f"{where}, donated", get("donated"), int(thread.donated))
     expect(f"{where}, criticality", get("criticality"), thread.criticality)
     expect(f"{where}, limited", get("limited"), int(thread.limits is not None))
     if thread.limits is not None:

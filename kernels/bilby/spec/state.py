@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kernels.bilby.spec import loans
+from kernels.bilby.spec import donations
 from kernels.bilby.spec.budgets import Begins
 from kernels.bilby.spec.layout import API, BUDGET_MIN, SIZES, TICK, has_field, offset
 from kernels.bilby.spec.schedule import Benno, Scheduler
@@ -104,7 +104,7 @@ class Thread:
     bound: Notification | None = None
     context: Context | None = None  # that it is on,
     home: Context | None = None  # and that is bound to it
-    lent: bool = False  # its context, with the call whose answer it waits for
+    donated: bool = False  # its context, with the call whose answer it waits for
     criticality: int = 0
     limits: tuple[int, int] | None = None  # highest priority and criticality that it may give
 
@@ -127,7 +127,7 @@ class Context:
 
     address: int
     home: Thread | None = None  # to which it is bound
-    thread: Thread | None = None  # that is on it: its home, or who has borrowed it
+    thread: Thread | None = None  # that is on it: its home, or a donee
     budget: int = 0
     period: int = 0
     left: int = 0
@@ -136,10 +136,10 @@ class Context:
     anchor: int = 0
     due_at: int = 0
     consumed: int = 0  # since somebody asked
-    excused: bool = False  # who borrowed it was told that its home counts no more
+    excused: bool = False  # the donee was told that its home counts no more
     told: bool = False  # its thread was told that the budget is used up
     begins: Begins = Begins.NOT  # its thread has become runnable, and was not chosen since
-    notification: Notification | None = None  # to which it is bound: its signals lend it
+    notification: Notification | None = None  # to which it is bound: its signals donate it
 
     @property
     def is_full(self) -> bool:
@@ -468,7 +468,7 @@ class Kernel:
             thread.state = State.WITHOUT_CONTEXT
             return False
         thread.state = State.RUNNING
-        loans.wakes(self, thread)
+        donations.wakes(self, thread)
         return True
 
     def runnable(self) -> list[Thread]:

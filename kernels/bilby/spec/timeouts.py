@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kernels.bilby.spec.state import Context, Kernel, Thread
 
 
-def is_on_low_loan(kernel: Kernel, thread: Thread, context: Context) -> bool:
+def is_low_donee(kernel: Kernel, thread: Thread, context: Context) -> bool:
     """On time of a thread that does not count now, and it was not told so."""
     home = context.home
     assert kernel.time is not None
@@ -30,7 +30,7 @@ def is_due(kernel: Kernel, thread: Thread, context: Context) -> bool:
     """Before it runs it is to be told."""
     if thread.slots["timeout"].cap is None:
         return False
-    return is_used_up(context) or is_on_low_loan(kernel, thread, context)
+    return is_used_up(context) or is_low_donee(kernel, thread, context)
 
 
 def tell(kernel: Kernel, thread: Thread, context: Context) -> None:

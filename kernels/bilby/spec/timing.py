@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kernels.bilby.spec import loans
+from kernels.bilby.spec import donations
 from kernels.bilby.spec.contexts import levels_of, time_of
 from kernels.bilby.spec.deletion import delete
 from kernels.bilby.spec.invocation import Invocation, Refused, find, find_empty, lookup
@@ -113,6 +113,6 @@ def send_first(kernel: Kernel, thread: Thread) -> bool:
         kernel.touch(endpoint)
         receiver = dequeue(kernel, endpoint.queue)
         deliver(kernel, thread, receiver, endpoint, cap["badge"], may_grant=False)
-        loans.make(kernel, thread, receiver, call=False)
+        donations.make(kernel, thread, receiver, call=False)
         kernel.wake(receiver)
     return True

@@ -15,14 +15,14 @@ word_t reply_send(struct tcb *server, struct slot *reply)
                       reply_cap_can_grant(&reply->cap) && caller->fault == 0);
     slot_empty(reply);
     if (caller->fault != 0) {
-        loan_return(server, caller);
+        donation_return(server, caller);
         if (fault_read_answer(caller, server))
             thread_wake(caller);
         return ERROR_NONE;
     }
     message_transfer(server, caller, NULL, &caps);
     caller->regs[REG_BADGE] = 0;
-    loan_return(server, caller);
+    donation_return(server, caller);
     thread_wake(caller);
     return ERROR_NONE;
 }

@@ -6,7 +6,7 @@
  * thread that waits on the notification itself goes first; else the bound thread gets the signal
  * if it waits to receive from an endpoint, at once; else the signal is pending, and the bound
  * thread's next receive takes it, before any message.  Where time is a capability, a thread that
- * would never have any takes none: the signal is pending until it is given some (loan.c).
+ * would never have any takes none: the signal is pending until it is given some (donation.c).
  *
  * Neither end keeps the other: binding ends when the last capability to one of them is deleted,
  * or when the notification is recycled.
@@ -81,7 +81,7 @@ struct tcb *bound_dequeue(const struct notification *notification)
     if (thread == NULL)
         return NULL;
     thread = tcb_at(thread);
-    if (thread->state != THREAD_BLOCKED_RECEIVE || !loan_has_time_for(notification, thread))
+    if (thread->state != THREAD_BLOCKED_RECEIVE || !donation_has_time_for(notification, thread))
         return NULL;
     endpoint_unlink((struct endpoint *)in_window((word_t)thread->waits_on, sizeof(struct endpoint)),
                     thread);

@@ -9,10 +9,3 @@ void thread_end_call(struct tcb *thread)
     lookup_end(thread);
     thread->replied = 0;
 }
-
-/* It failed: the one way to say so, but for invocations, which answer with an error code. */
-void thread_fail_call(struct tcb *thread, word_t error)
-{
-    thread->regs[REG_BADGE] = SYSCALL_FAILED | error;
-    thread->regs[REG_MESSAGE] = message_make(0, 0, 0, error);
-}

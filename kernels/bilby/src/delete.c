@@ -186,7 +186,7 @@ static void delete_bury(struct tcb *owner, struct slot *slot)
         ring_abandon(thread);
     if (!is_cnode) {
         bound_leave_thread(thread);
-        loan_leave_thread(thread);
+        donation_leave_thread(thread);
     }
     if (first != slot) {
         if (!slot_is_empty(first))

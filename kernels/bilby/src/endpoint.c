@@ -42,16 +42,16 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
 
     if (endpoint->state == EP_CLOSED) {
         thread_abort_call(sender);
-    } else if (endpoint->state == EP_RECEIVING && loan_is_refused(sender, endpoint->head, blocking, call)) {
+    } else if (endpoint->state == EP_RECEIVING && donation_is_refused(sender, endpoint->head, blocking, call)) {
         thread_fail_call(sender, ERROR_NO_CONTEXT);
     } else if (endpoint->state == EP_RECEIVING) {
         message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
         endpoint_transfer(sender, receiver, endpoint, badge, &caps);
-        loan_make(sender, receiver, call);
+        donation_make(sender, receiver, call);
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
-    } else if (blocking && loan_may_not_wait(sender, call)) {
+    } else if (blocking && donation_may_not_wait(sender, call)) {
         thread_fail_call(sender, ERROR_NO_CONTEXT);
     } else if (blocking) {
         sender->state = THREAD_BLOCKED_SEND;
@@ -80,14 +80,14 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         abort_mend(endpoint, sender);
         endpoint_dequeue(endpoint);
         endpoint_transfer(sender, receiver, endpoint, sender->send_badge, &caps);
-        loan_end(receiver);
-        loan_make(sender, receiver, sender->send_call);
+        donation_end(receiver);
+        donation_make(sender, receiver, sender->send_call);
         settle_sender(sender, receiver, sender->send_call);
     } else {
         receiver->state = THREAD_BLOCKED_RECEIVE;
         endpoint->state = EP_RECEIVING;
         endpoint_enqueue(endpoint, receiver);
-        loan_end(receiver);
+        donation_end(receiver);
     }
 }
 

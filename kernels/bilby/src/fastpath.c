@@ -65,7 +65,7 @@ const struct cap *fastpath_call_applies(word_t address, word_t message)
         return NULL;
 
     return endpoint->head->priority < current_thread->priority
-        || !loan_is_direct(current_thread, endpoint->head) ? NULL : cap;
+        || !donation_is_direct(current_thread, endpoint->head) ? NULL : cap;
 }
 
 void fastpath_call(const struct cap *cap, word_t message)
@@ -75,7 +75,7 @@ void fastpath_call(const struct cap *cap, word_t message)
     struct tcb *server = endpoint_dequeue((struct endpoint *)endpoint_cap_object(cap));
 
     reply_expect(caller, server, server->may_grant);
-    loan_hand_over(caller, server, true);
+    donation_hand_over(caller, server, true);
     hand_over(caller, server, message, badge);
 }
 
@@ -102,7 +102,7 @@ const struct cap *fastpath_reply_receive_applies(word_t address, word_t message)
 
     caller = (const struct tcb *)reply_cap_object(reply);
     return caller->fault != 0 || caller->priority < current_thread->priority
-        || !loan_returns_directly(current_thread, caller) ? NULL : cap;
+        || !donation_returns_directly(current_thread, caller) ? NULL : cap;
 }
 
 void fastpath_reply_receive(const struct cap *cap, word_t message)
@@ -116,6 +116,6 @@ void fastpath_reply_receive(const struct cap *cap, word_t message)
     server->state = THREAD_BLOCKED_RECEIVE;
     endpoint->state = EP_RECEIVING;
     endpoint_enqueue(endpoint, server);
-    loan_hand_over(server, caller, false);
+    donation_hand_over(server, caller, false);
     hand_over(server, caller, message, 0);
 }

@@ -21,7 +21,7 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
     if (handler == NULL || cap_type(&handler->cap) != CAP_ENDPOINT
         || !endpoint_cap_can_send(&handler->cap)) {
         thread->state = THREAD_INACTIVE;
-        loan_stop(thread);
+        donation_stop(thread);
         return;
     }
     endpoint_send(thread, (struct endpoint *)endpoint_cap_object(&handler->cap),

@@ -30,7 +30,7 @@ bool fault_read_answer(struct tcb *thread, struct tcb *handler)
     thread->fault = 0;
     if (message_label(message) != 0) {
         thread->state = THREAD_INACTIVE;
-        loan_stop(thread);
+        donation_stop(thread);
         return false;
     }
     if (length >= 2)

@@ -25,7 +25,7 @@ static void tell(struct tcb *thread, struct endpoint *endpoint, word_t badge)
     handler = endpoint_dequeue(endpoint);
     fault_write_message(thread, handler);
     handler->regs[REG_BADGE] = badge;
-    loan_make(thread, handler, true);
+    donation_make(thread, handler, true);
     reply_expect(thread, handler, handler->may_grant);
     thread_wake(handler);
 }
@@ -48,7 +48,7 @@ static void raise_timeout(struct tcb *thread)
         context->excused = 1;
     if (endpoint->state == EP_CLOSED) {
         thread->state = THREAD_INACTIVE; /* nobody handles it */
-        loan_stop(thread);
+        donation_stop(thread);
     } else {
         tell(thread, endpoint, endpoint_cap_badge(cap));
     }

@@ -4,8 +4,8 @@
  *
  * Invariants: a signal is pending => no thread waits; each waiting thread is
  * THREAD_BLOCKED_WAIT and points back with waits_on.  Constant time, except closing.
- * A thread that it is bound to gets signals elsewhere, too (bound.c).  Who gets a signal and has
- * no time borrows that of the notification (loan.c).
+ * A thread that it is bound to gets signals elsewhere, too (bound.c).  A signal donates
+ * the context of its notification to who has none (donation.c).
  */
 #include <timing.h>
 
@@ -51,7 +51,7 @@ void notification_signal(struct notification *notification, word_t badge)
         badge |= BOUND_SIGNAL;
     }
     notification_deliver(waiter, badge);
-    loan_for_signal(notification, waiter);
+    donation_for_signal(notification, waiter);
     thread_wake(waiter);
 }
 
@@ -59,7 +59,7 @@ void notification_signal(struct notification *notification, word_t badge)
 static void close_notification(struct notification *notification, bool recycle)
 {
     bound_leave_notification(notification);
-    loan_leave_notification(notification);
+    donation_leave_notification(notification);
     abort_claim_notification(notification, recycle);
     notification->signalled = NOTIFICATION_CLOSED;
     abort_notification(notification);
@@ -101,5 +101,5 @@ void notification_wait(struct tcb *waiter, struct notification *notification)
     else
         notification->head = waiter;
     notification->tail = waiter;
-    loan_end(waiter);
+    donation_end(waiter);
 }

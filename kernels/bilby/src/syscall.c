@@ -148,8 +148,8 @@ void syscall_receive(word_t address)
         if (!slot_is_empty(&current_thread->caller))
             slot_empty(&current_thread->caller);
         if (bound_has_signal(current_thread)
-            && loan_has_time_for(notification_at(current_thread->bound), current_thread)) {
-            loan_for_signal(notification_at(current_thread->bound), current_thread);
+            && donation_has_time_for(notification_at(current_thread->bound), current_thread)) {
+            donation_for_signal(notification_at(current_thread->bound), current_thread);
             notification_wait(current_thread, notification_at(current_thread->bound));
             current_thread->regs[REG_BADGE] |= BOUND_SIGNAL;
             return;

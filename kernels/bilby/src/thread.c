@@ -55,7 +55,7 @@ void thread_suspend(struct tcb *thread)
     thread_end_call(thread);
     thread->fault = 0;
     thread->state = THREAD_INACTIVE;
-    loan_stop(thread);
+    donation_stop(thread);
 }
 
 /* What its call waits on, or would, is gone.  False if it stops: nobody handles its fault. */
@@ -63,7 +63,7 @@ bool thread_abort_call(struct tcb *thread)
 {
     if (thread->fault != 0) {
         thread->state = THREAD_INACTIVE;
-        loan_stop(thread);
+        donation_stop(thread);
         return false;
     }
     thread_fail_call(thread, ERROR_ABORTED);

@@ -53,14 +53,14 @@ static void signal_receive(word_t address)
 }
 
 /* To somebody who waits to receive; with the sender's time, if it has none; without capabilities. */
-static void send_and_lend(struct endpoint *endpoint, word_t badge)
+static void send_and_donate(struct endpoint *endpoint, word_t badge)
 {
     const struct message_caps none = { .count = 0 };
     struct tcb *receiver = endpoint_dequeue(endpoint);
 
     message_transfer(current_thread, receiver, endpoint, &none);
     receiver->regs[REG_BADGE] = badge;
-    loan_make(current_thread, receiver, false);
+    donation_make(current_thread, receiver, false);
     thread_wake(receiver);
 }
 
@@ -73,7 +73,7 @@ static void nb_send_receive(word_t address)
         return;
     endpoint = (struct endpoint *)endpoint_cap_object(cap);
     if (endpoint->state == EP_RECEIVING)
-        send_and_lend(endpoint, endpoint_cap_badge(cap));
+        send_and_donate(endpoint, endpoint_cap_badge(cap));
     syscall_receive(address);
 }
 

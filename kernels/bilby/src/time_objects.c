@@ -99,7 +99,7 @@ static word_t bind_to_thread(struct context *context, struct tcb *thread)
     contexts_bound++;
     context->home = thread;
     thread->home = context;
-    loan_take_own(thread);
+    donation_take_own(thread);
     signal_again(thread->bound);
     return ERROR_NONE;
 }
@@ -150,12 +150,12 @@ static word_t decode_unbind(const struct context *context)
         return ERROR_ILLEGAL_OPERATION;
 
     if (context->notification != NULL) {
-        loan_leave_notification(context->notification);
+        donation_leave_notification(context->notification);
         return ERROR_NONE;
     }
     if (context->thread == context->home)
         sched_remove(context->home);
-    loan_leave_thread(tcb_at(context->home));
+    donation_leave_thread(tcb_at(context->home));
     return ERROR_NONE;
 }
 
@@ -236,8 +236,8 @@ static void delete_context(struct context *context)
     context->notification = NULL;
     if (thread != NULL) {
         thread = tcb_at(thread);
-        loan_lose(thread);
-        loan_take_own(thread);
+        donation_lose(thread);
+        donation_take_own(thread);
     }
     if (context == running) {
         context_charge(clock_now());

@@ -8,8 +8,8 @@
  */
 #include <timing.h>
 
-/* It is on time that was lent by a thread that does not count now, and was not told yet. */
-static bool is_on_low_loan(const struct tcb *thread)
+/* It is on time that was donated by a thread that does not count now, and was not told yet. */
+static bool is_low_donee(const struct tcb *thread)
 {
     const struct context *context = context_at(thread->context);
     const struct tcb *home = context->home;
@@ -28,5 +28,5 @@ bool timeout_is_used_up(const struct context *context)
 bool timeout_is_due(const struct tcb *thread)
 {
     return timeout_has_handler(thread)
-        && (timeout_is_used_up(context_at(thread->context)) || is_on_low_loan(thread));
+        && (timeout_is_used_up(context_at(thread->context)) || is_low_donee(thread));
 }

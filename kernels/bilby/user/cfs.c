@@ -5,9 +5,9 @@
  * capabilities, charges each the time that its context consumed, times a multiplier, and answers
  * the one with the least of this virtual runtime.
  *
- * It has no context of its own.  Either all threads share one: a call lends it to the scheduler, and the
+ * It has no context of its own.  Either all threads share one: a call donates it to the scheduler, and the
  * answer to the next thread; it comes from the first thread, which starts them by a call, and gets
- * it back when so many turns are taken.  Or each thread has its own, and lends that.
+ * it back when so many turns are taken.  Or each thread has its own, and donates that.
  */
 #include "tests.h"
 #include "work.h"
@@ -187,7 +187,7 @@ static void make_scheduler(bool one_context)
     share_with(&scheduler);
     give(&scheduler, CONTEXTS, ROOT_CONTEXT, RIGHTS_ALL, 0);
     let_others_run();
-    make_passive(&scheduler); /* before threads join: they are to be in its debt, and an answer lends them time */
+    make_passive(&scheduler); /* before threads join: they are to be in its debt, and an answer donates them time */
 }
 
 static void make_thread(word_t which, void (*run)(word_t), word_t argument)

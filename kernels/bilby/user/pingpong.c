@@ -59,7 +59,7 @@ static void client(word_t which)
     rest();
 }
 
-/* Where time is a capability, a server has none of its own: a call lends it. */
+/* Where time is a capability, a server has none of its own: a call donates it. */
 static void let_it_wait(struct child child)
 {
     if (child.context == 0)

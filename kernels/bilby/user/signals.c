@@ -71,7 +71,7 @@ static bool signalled_servers_go_on(void)
 }
 
 /* The notification has time: of that the server takes signals, and of the callers' it serves. */
-static bool signals_lend(void)
+static bool signals_donate(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
     word_t context = make(TYPE_CONTEXT, 0);
@@ -120,7 +120,7 @@ static void works_when_signalled(word_t unused)
 }
 
 /* Of one thread that waits on the notification itself: what comes meanwhile is taken afterwards. */
-static bool signals_wait_for_lent_time(void)
+static bool signals_wait_for_donated_time(void)
 {
     word_t notification = make(TYPE_NOTIFICATION, 0), context = make(TYPE_CONTEXT, 0);
     struct child child = make_child(works_when_signalled, 0, WORK, 0);
@@ -145,7 +145,7 @@ static bool signals_wait_for_lent_time(void)
 }
 
 /* Whatever of the two ends, the other can be bound again. */
-static bool lending_ends_with_either(void)
+static bool donation_ends_with_either(void)
 {
     word_t first = make(TYPE_NOTIFICATION, 0), second = make(TYPE_NOTIFICATION, 0);
     word_t context = make(TYPE_CONTEXT, 0), other = make(TYPE_CONTEXT, 0);
@@ -189,9 +189,9 @@ static bool callers_without_time_step_back(void)
 
 static const struct test tests[] = {
     { signalled_servers_go_on, "a passive server that was signalled while it served goes on" },
-    { signals_lend, "a signal lends the time of its notification" },
-    { signals_wait_for_lent_time, "a signal waits until the time of its notification is back" },
-    { lending_ends_with_either, "a context and a notification, each can be bound again" },
+    { signals_donate, "a signal donates the time of its notification" },
+    { signals_wait_for_donated_time, "a signal waits until the time of its notification is back" },
+    { donation_ends_with_either, "a context and a notification, each can be bound again" },
     { callers_without_time_step_back, "a caller that loses its time while it waits keeps nobody waiting" },
     { NULL, NULL },
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: time as a capability.  In their order: budgets, loans, timeouts, criticality. */
+/* Tests: time as a capability.  In their order: budgets, donations, timeouts, criticality. */
 #include "tests.h"
 #include "timed.h"
 
@@ -209,7 +209,7 @@ static bool yield_to_is_next(void)
     return true;
 }
 
-/* ---- loans --------------------------------------------------------------------------------- */
+/* ---- donations --------------------------------------------------------------------------------- */
 
 static void serves(word_t value)
 {
@@ -219,7 +219,7 @@ static void serves(word_t value)
         m = reply_receive(CHILD_ENDPOINT, 0, m.w[0] + value);
 }
 
-static bool calls_lend(void)
+static bool calls_donate(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
     struct child server = passive_server(serves_slowly, 200000, endpoint);
@@ -271,7 +271,7 @@ static void forwards(word_t unused)
         m = reply_receive(CHILD_ENDPOINT, 0, call(CHILD_OTHER, 0, m.w[0]).w[0]);
 }
 
-static bool loans_are_nested(void)
+static bool donations_are_nested(void)
 {
     word_t inner = make(TYPE_ENDPOINT, 0), outer = make(TYPE_ENDPOINT, 0);
     struct child front = make_child(forwards, 0, HANDLES, 0);
@@ -288,7 +288,7 @@ static bool loans_are_nested(void)
 }
 
 /* A slice ends in the server, so that others wait for it meanwhile. */
-static bool waiting_callers_lend(void)
+static bool waiting_callers_donate(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
@@ -313,7 +313,7 @@ static void receives_once(word_t unused)
     tells(m.w[0]);
 }
 
-/* The answer of a send on borrowed time, behind what was received. */
+/* The answer of a send on donated time, behind what was received. */
 static void stores_once(word_t unused)
 {
     struct shared *seen = (struct shared *)SHARED_ADDRESS;
@@ -324,7 +324,7 @@ static void stores_once(word_t unused)
     rest();
 }
 
-static bool sends_lend_or_fail(void)
+static bool sends_donate_or_fail(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
     struct child receiver = make_child(stores_once, 0, HANDLES, 0);
@@ -571,7 +571,7 @@ static bool critical_threads_come_first(void)
 }
 
 /* A server is told, once, that it works for a thread that does not count now. */
-static bool low_loans_are_told(void)
+static bool low_donations_are_told(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0), told = make(TYPE_ENDPOINT, 0);
     struct child server = passive_server(serves_slowly, 2000000, endpoint);
@@ -640,23 +640,23 @@ const struct test time_tests[] = {
     { unbound_threads_stop, "a thread without a context stops, and goes on with one" },
     { so_many_can_be_bound, "as many contexts can be bound as the release queue has places" },
     { yield_to_is_next, "a thread that is yielded to is the next of its priority" },
-    { calls_lend, "a call to a passive server is on the caller's time" },
+    { calls_donate, "a call to a passive server is on the caller's time" },
     { passive_initialisation, "a server initialises itself, then becomes passive (Figure 5)" },
-    { loans_are_nested, "a passive server calls another, on the same time" },
-    { waiting_callers_lend, "a passive server serves one call after another" },
-    { sends_lend_or_fail, "a send that waits lends, one that does not is refused" },
+    { donations_are_nested, "a passive server calls another, on the same time" },
+    { waiting_callers_donate, "a passive server serves one call after another" },
+    { sends_donate_or_fail, "a send that waits donates, one that does not is refused" },
     { caller_is_suspended, "a server ends its work for a client that was suspended" },
     { caller_is_deleted, "a server ends its work for a client that was deleted" },
     { server_is_suspended, "a client has its time again when its server is suspended" },
-    { context_is_deleted, "a server whose borrowed context is deleted goes on with another" },
+    { context_is_deleted, "a server whose donated context is deleted goes on with another" },
     { signals_wait_for_time, "a signal waits until its bound thread has time" },
-    { receives_after_a_send, "a send that lends, and a receive, in one call" },
+    { receives_after_a_send, "a send that donates, and a receive, in one call" },
     { timeout_raises_the_budget, "a timeout handler raises the budget" },
     { timeout_waits_for_the_period, "a timeout that is only answered ends with the period" },
     { timeout_stops, "a timeout handler stops a thread" },
     { timeout_rolls_back, "a timeout handler answers for a server, and rolls it back" },
     { critical_threads_come_first, "above the system's criticality threads come first" },
-    { low_loans_are_told, "a server is told that it works for a thread that does not count" },
+    { low_donations_are_told, "a server is told that it works for a thread that does not count" },
     { limits_hold, "threads give priorities and criticalities up to their limits" },
     { NULL, NULL },
 };

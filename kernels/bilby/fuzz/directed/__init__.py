@@ -19,8 +19,7 @@ from kernels.bilby.fuzz.directed import (
     checks,
     deletion,
     devices,
-    lending,
-    loans,
+    donations,
     lookups,
     messages,
     preemption,
@@ -28,6 +27,7 @@ from kernels.bilby.fuzz.directed import (
     stopped,
     timeouts,
     waiting,
+    without_context,
 )
 from kernels.bilby.fuzz.script import Script
 
@@ -49,8 +49,7 @@ SEQUENCES: list[Callable[[Script], None]] = [
         checks,
         deletion,
         devices,
-        lending,
-        loans,
+        donations,
         lookups,
         messages,
         preemption,
@@ -58,6 +57,7 @@ SEQUENCES: list[Callable[[Script], None]] = [
         stopped,
         timeouts,
         waiting,
+        without_context,
     )
     for sequence in sequences(module)
 ]

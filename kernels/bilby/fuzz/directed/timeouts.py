@@ -106,7 +106,7 @@ def a_handler_goes_away(script: Script) -> None:
         assert script.waits_for_time(context)
 
 
-def a_passive_handler_is_lent_what_is_left(script: Script) -> None:
+def a_passive_handler_is_donated_what_is_left(script: Script) -> None:
     """That is not enough: it waits for time, too, and then it is told."""
     if not script.is_timed:
         return
@@ -126,7 +126,7 @@ def a_passive_handler_is_lent_what_is_left(script: Script) -> None:
     assert script.runs(thread)
 
 
-def a_server_is_told_that_the_time_it_borrowed_is_used_up(script: Script) -> None:
+def a_server_is_told_that_the_donated_time_is_used_up(script: Script) -> None:
     """It is given more, and ends the call."""
     if not script.is_timed:
         return
@@ -251,7 +251,7 @@ def _critical_server(script: Script) -> tuple[int, int, int, int]:
 
 
 def a_server_works_for_who_counts_no_more(script: Script) -> None:
-    """Once of each loan, when it would be chosen and contexts change or an alarm comes."""
+    """Once of each donation, when it would be chosen and contexts change or an alarm comes."""
     if not script.is_timed:
         return
     server, client, endpoint, timeouts = _critical_server(script)
@@ -281,7 +281,7 @@ def a_server_works_for_who_counts_no_more(script: Script) -> None:
     assert script.runs(server)
 
 
-def the_home_of_a_loan_dies_or_becomes_critical(script: Script) -> None:
+def the_home_of_a_donation_dies_or_becomes_critical(script: Script) -> None:
     """Then nobody is told."""
     if not script.is_timed:
         return
@@ -298,7 +298,7 @@ def the_home_of_a_loan_dies_or_becomes_critical(script: Script) -> None:
 
 
 def a_timeout_comes_while_its_endpoint_is_recycled(script: Script) -> None:
-    """Nobody handles it, so the thread stops, and gives back what it borrowed."""
+    """Nobody handles it, so the thread stops, and gives back what was donated to it."""
     if not script.is_timed:
         return
     endpoint, timeouts = script.make("ENDPOINT"), script.make("ENDPOINT")

@@ -31,7 +31,7 @@
 /* Only where time is a capability (time_contexts). */
 #define SYS_CLOCK        9 /* r2, r3: the time in ticks, low and high word */
 #define SYS_SIGNAL_RECEIVE 10 /* signal the notification at address r6, then receive */
-#define SYS_NB_SEND_RECEIVE 11 /* send words as NB_SEND to the endpoint at address r6, lend the time, receive */
+#define SYS_NB_SEND_RECEIVE 11 /* send words as NB_SEND to the endpoint at address r6, donate the time, receive */
 
 #define SYSCALL_FAILED 0x80000000u
 /* In r0 of what was received from an endpoint: it is a signal of the bound notification. */
@@ -55,7 +55,7 @@
 #define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
 #define ERROR_NO_NUMBER         15 /* all numbers of a pool, or all pools, are in use */
 #define ERROR_NOTHING           16 /* no message and no signal is there */
-#define ERROR_NO_CONTEXT        17 /* who receives has no time of its own, and a send lends none */
+#define ERROR_NO_CONTEXT        17 /* who receives has no time of its own, and a send donates none */
 #define ERROR_NO_PLACE          18 /* as many contexts as the release queue has places for are bound */
 
 /*
@@ -102,7 +102,7 @@
 /* Only where time is a capability (time_contexts). */
 #define LABEL_CONTEXT_CONFIGURE   32 /* of schedule control; w: budget, period; x: context */
 #define LABEL_SYSTEM_CRITICALITY  33 /* of schedule control; w: level, 0 to 3: threads below it are less urgent than all others */
-#define LABEL_CONTEXT_BIND        34 /* x: thread, or notification: whoever gets a signal and has no context borrows it */
+#define LABEL_CONTEXT_BIND        34 /* x: thread, or notification: whoever gets a signal and has no context gets it */
 #define LABEL_CONTEXT_UNBIND      35
 #define LABEL_CONTEXT_CONSUMED    36 /* answer: ticks used since it was last asked, low and high word */
 #define LABEL_CONTEXT_YIELD_TO    37 /* the same; its thread is the next of its priority */
@@ -152,7 +152,7 @@
 #define FAULT_WORDS          5
 #define FAULT_TIMEOUT        4 /* only where time is a capability; instead of the fault address: why */
 #define TIMEOUT_BUDGET       0 /* its budget is used up */
-#define TIMEOUT_CRITICALITY  1 /* its time is borrowed from a thread that is less critical than the system */
+#define TIMEOUT_CRITICALITY  1 /* its time was donated by a thread that is less critical than the system */
 
 /* The message buffer: 128 words, aligned to its 512 bytes, in a frame. */
 #define MESSAGE_WORDS_MAX  120

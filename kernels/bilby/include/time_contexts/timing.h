@@ -88,7 +88,7 @@ static inline void timing_init(struct tcb *thread)
 
 /*
  * The one place where a thread becomes runnable: if it is on a context.  Else it waits for one, and
- * comes here again when it is put on it (loan.c).  True if it is runnable, and is to be queued.
+ * comes here again when it is put on it (donation.c).  True if it is runnable, and is to be queued.
  */
 static inline bool timing_make_runnable(struct tcb *thread)
 {
@@ -102,70 +102,70 @@ static inline bool timing_make_runnable(struct tcb *thread)
     return true;
 }
 
-/* ---- loan.c ---------------------------------------------------------------------------------- */
-void loan_make(struct tcb *from, struct tcb *to, bool call);
-void loan_return(struct tcb *server, struct tcb *caller);
-void loan_end(struct tcb *thread);
-void loan_stop(struct tcb *thread);
-void loan_leave_thread(struct tcb *thread);
-void loan_leave_notification(struct notification *notification);
-void loan_lose(struct tcb *thread);
-void loan_for_signal(const struct notification *notification, struct tcb *thread);
-void loan_take_own(struct tcb *thread);
+/* ---- donation.c ---------------------------------------------------------------------------------- */
+void donation_make(struct tcb *from, struct tcb *to, bool call);
+void donation_return(struct tcb *server, struct tcb *caller);
+void donation_end(struct tcb *thread);
+void donation_stop(struct tcb *thread);
+void donation_leave_thread(struct tcb *thread);
+void donation_leave_notification(struct notification *notification);
+void donation_lose(struct tcb *thread);
+void donation_for_signal(const struct notification *notification, struct tcb *thread);
+void donation_take_own(struct tcb *thread);
 
 /* A thread that gets a signal will run: on what it has, or when the time that is bound comes back. */
-static inline bool loan_has_time_for(const struct notification *notification,
+static inline bool donation_has_time_for(const struct notification *notification,
                                      const struct tcb *thread)
 {
     return thread->context != NULL || thread->home != NULL || notification->context != NULL;
 }
 
-/* It is on time that another thread lent. */
-static inline bool loan_is_on(const struct tcb *thread)
+/* It is on a context that was donated to it. */
+static inline bool is_donee(const struct tcb *thread)
 {
     return thread->context != thread->home;
 }
 
 /*
- * Who receives has no time of its own, and who sends lends none: it does not wait, or has itself
- * borrowed what would not come back to it.
+ * Who receives has no time of its own, and who sends donates none: it does not wait, or has itself
+ * a donee, to whom it would not come back.
  */
-static inline bool loan_is_refused(const struct tcb *sender, const struct tcb *receiver,
+static inline bool donation_is_refused(const struct tcb *sender, const struct tcb *receiver,
                                    bool blocking, bool call)
 {
-    return !call && receiver->context == NULL && (!blocking || loan_is_on(sender));
+    return !call && receiver->context == NULL && (!blocking || is_donee(sender));
 }
 
 /* For the same reason: a message that it waits to send might be received so. */
-static inline bool loan_may_not_wait(const struct tcb *sender, bool call)
+static inline bool donation_may_not_wait(const struct tcb *sender, bool call)
 {
-    return !call && loan_is_on(sender);
+    return !call && is_donee(sender);
 }
 
 /* ---- the fastpath: the context travels, so that nothing is charged ----------------------------- */
 extern word_t system_level;
 
-static inline bool loan_is_direct(const struct tcb *caller, const struct tcb *server)
+static inline bool donation_is_direct(const struct tcb *caller, const struct tcb *server)
 {
     return server->context == NULL && system_level == 0
         && (caller->home == NULL || caller->home == caller->context);
 }
 
-static inline bool loan_returns_directly(const struct tcb *server, const struct tcb *caller)
+static inline bool donation_returns_directly(const struct tcb *server, const struct tcb *caller)
 {
-    return caller->lent && caller->context == NULL && system_level == 0 && server->home == NULL;
+    return caller->donated && caller->context == NULL && system_level == 0 && server->home == NULL;
 }
 
-/* Cache line after cache line.  Who waits to receive, or answers, has lent nothing already. */
-static inline void loan_hand_over(struct tcb *from, struct tcb *to, bool lent)
+/* Cache line after cache line.  Who waits to receive, or answers, has donated nothing already. */
+static inline void donation_hand_over(struct tcb *from, struct tcb *to, bool donated)
 {
     struct context *context = context_at(from->context);
 
     from->context = NULL;
-    if (lent)
-        from->lent = 1;
+    if (donated)
+        from->donated = 1;
     else
-        to->lent = 0;
+        to->donated = 0;
     to->context = context;
     READ_LINE(&context->thread);
     context->thread = to;
@@ -187,7 +187,7 @@ void context_begin(struct context *context, count_t now);
 void context_note_due(struct context *context);
 void context_set_alarm(count_t now);
 
-/* Somebody has it for good: a thread, or a notification, whose signals lend it. */
+/* Somebody has it for good: a thread, or a notification, whose signals donate it. */
 static inline bool context_is_bound(const struct context *context)
 {
     return context->home != NULL || context->notification != NULL;

@@ -110,9 +110,9 @@ static inline bool timing_make_runnable(struct tcb *thread)
     return true;
 }
 
-/* ---- loans of time ---------------------------------------------------------------------- */
+/* ---- donation of time ---------------------------------------------------------------------- */
 
-static inline bool loan_is_refused(const struct tcb *sender, const struct tcb *receiver,
+static inline bool donation_is_refused(const struct tcb *sender, const struct tcb *receiver,
                                    bool blocking, bool call)
 {
     (void)sender;
@@ -122,53 +122,53 @@ static inline bool loan_is_refused(const struct tcb *sender, const struct tcb *r
     return false;
 }
 
-static inline bool loan_may_not_wait(const struct tcb *sender, bool call)
+static inline bool donation_may_not_wait(const struct tcb *sender, bool call)
 {
     (void)sender;
     (void)call;
     return false;
 }
 
-static inline void loan_make(struct tcb *from, struct tcb *to, bool call)
+static inline void donation_make(struct tcb *from, struct tcb *to, bool call)
 {
     (void)from;
     (void)to;
     (void)call;
 }
 
-static inline void loan_return(struct tcb *server, struct tcb *caller)
+static inline void donation_return(struct tcb *server, struct tcb *caller)
 {
     (void)server;
     (void)caller;
 }
 
-static inline void loan_end(struct tcb *thread)
+static inline void donation_end(struct tcb *thread)
 {
     (void)thread;
 }
 
-static inline void loan_stop(struct tcb *thread)
+static inline void donation_stop(struct tcb *thread)
 {
     (void)thread;
 }
 
-static inline void loan_leave_thread(struct tcb *thread)
+static inline void donation_leave_thread(struct tcb *thread)
 {
     (void)thread;
 }
 
-static inline void loan_leave_notification(struct notification *notification)
+static inline void donation_leave_notification(struct notification *notification)
 {
     (void)notification;
 }
 
-static inline void loan_for_signal(const struct notification *notification, struct tcb *thread)
+static inline void donation_for_signal(const struct notification *notification, struct tcb *thread)
 {
     (void)notification;
     (void)thread;
 }
 
-static inline bool loan_has_time_for(const struct notification *notification,
+static inline bool donation_has_time_for(const struct notification *notification,
                                      const struct tcb *thread)
 {
     (void)notification;
@@ -178,25 +178,25 @@ static inline bool loan_has_time_for(const struct notification *notification,
 
 /* ---- the fastpath ------------------------------------------------------------------------ */
 
-static inline bool loan_is_direct(const struct tcb *caller, const struct tcb *server)
+static inline bool donation_is_direct(const struct tcb *caller, const struct tcb *server)
 {
     (void)caller;
     (void)server;
     return true;
 }
 
-static inline bool loan_returns_directly(const struct tcb *server, const struct tcb *caller)
+static inline bool donation_returns_directly(const struct tcb *server, const struct tcb *caller)
 {
     (void)server;
     (void)caller;
     return true;
 }
 
-static inline void loan_hand_over(struct tcb *from, struct tcb *to, bool lent)
+static inline void donation_hand_over(struct tcb *from, struct tcb *to, bool donated)
 {
     (void)from;
     (void)to;
-    (void)lent;
+    (void)donated;
 }
 
 #endif

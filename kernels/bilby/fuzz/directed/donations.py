@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Time that is lent with a message, and every way in which it comes back.
+"""Time that is donated with a message, and every way in which it comes back.
 
 Each sequence ends at once where time is no capability.
 """
@@ -20,7 +20,7 @@ def _is_on(script: Script, thread: int, context: int) -> bool:
     return script.thread_of(thread).context is script.context_of(context)
 
 
-def _lend(script: Script, name: str = "CALL", sent: int = SHORT) -> tuple[int, int]:
+def _donate(script: Script, name: str = "CALL", sent: int = SHORT) -> tuple[int, int]:
     """The first thread's time, to a server; gives it and its endpoint."""
     endpoint = script.make("ENDPOINT")
     server = script.passive(endpoint)
@@ -30,18 +30,18 @@ def _lend(script: Script, name: str = "CALL", sent: int = SHORT) -> tuple[int, i
     return server, endpoint
 
 
-def a_call_lends_and_the_answer_gives_back(script: Script) -> None:
+def a_call_donates_and_the_answer_gives_back(script: Script) -> None:
     """On the short way and on the long ones, and again."""
     if not script.is_timed:
         return
-    server, endpoint = _lend(script)
+    server, endpoint = _donate(script)
     for sent in (SHORT, LONG):
         for answer in (SHORT, LONG):
-            assert script.thread_of(TCB).lent
+            assert script.thread_of(TCB).donated
             script.syscall("REPLY_RECEIVE", endpoint, answer)
             assert script.runs(TCB)
             assert _is_on(script, TCB, OWN)
-            assert not script.thread_of(TCB).lent
+            assert not script.thread_of(TCB).donated
             script.syscall("CALL", endpoint, sent)
             assert script.runs(server)
     script.syscall("REPLY")
@@ -49,8 +49,8 @@ def a_call_lends_and_the_answer_gives_back(script: Script) -> None:
     assert script.thread_of(server).context is None
 
 
-def a_caller_that_waits_lends_when_it_is_received(script: Script) -> None:
-    """Answered, the first caller has its time again before the next lends."""
+def a_caller_that_waits_donates_when_it_is_received(script: Script) -> None:
+    """Answered, the first caller has its time again before the next donates."""
     if not script.is_timed:
         return
     endpoint = script.make("ENDPOINT")
@@ -68,14 +68,14 @@ def a_caller_that_waits_lends_when_it_is_received(script: Script) -> None:
     assert _is_on(script, TCB, OWN)
 
 
-def who_borrowed_and_receives_gives_back(script: Script) -> None:
+def a_donee_that_receives_gives_back(script: Script) -> None:
     """The caller has its time, and waits for an answer that never comes."""
     if not script.is_timed:
         return
     for kind in ("ENDPOINT", "NOTIFICATION"):
         script.begin_again()
         other, waits_on = script.thread(), script.make(kind)
-        server, _ = _lend(script)
+        server, _ = _donate(script)
         script.syscall("RECEIVE", waits_on)
         assert script.runs(other)
         assert _is_on(script, TCB, OWN)
@@ -84,13 +84,13 @@ def who_borrowed_and_receives_gives_back(script: Script) -> None:
 
 
 def who_takes_the_next_message_gives_back(script: Script) -> None:
-    """It is on what the next one lends, by a call or by a send."""
+    """It is on what the next one donates, by a call or by a send."""
     if not script.is_timed:
         return
     for name in ("CALL", "SEND"):
         script.begin_again()
         client, context = script.paid(SLICE, SLICE)
-        server, endpoint = _lend(script)
+        server, endpoint = _donate(script)
         script.yield_until(client)
         script.syscall(name, endpoint, SHORT)
         assert script.runs(server)
@@ -101,11 +101,11 @@ def who_takes_the_next_message_gives_back(script: Script) -> None:
 
 
 def a_signal_that_is_there_is_no_wait(script: Script) -> None:
-    """Who borrowed time keeps it."""
+    """A donee keeps it."""
     if not script.is_timed:
         return
     notification = script.make("NOTIFICATION")
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     script.syscall("SEND", notification)
     script.syscall("RECEIVE", notification)
     assert script.runs(server)
@@ -113,7 +113,7 @@ def a_signal_that_is_there_is_no_wait(script: Script) -> None:
     assert script.runs(TCB)
 
 
-def who_borrowed_calls_and_is_called(script: Script) -> None:
+def a_donee_calls_and_is_called(script: Script) -> None:
     """Through a chain of servers and back; it keeps that where a server has its own."""
     if not script.is_timed:
         return
@@ -122,7 +122,7 @@ def who_borrowed_calls_and_is_called(script: Script) -> None:
     own = script.thread()
     script.syscall("YIELD")
     script.syscall("RECEIVE", active)
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     script.syscall("CALL", inner, SHORT)
     assert script.runs(last)
     assert _is_on(script, last, OWN)
@@ -138,14 +138,14 @@ def who_borrowed_calls_and_is_called(script: Script) -> None:
     assert _is_on(script, TCB, OWN)
 
 
-def who_borrowed_is_stopped(script: Script) -> None:
-    """By another thread, in three ways: what it borrowed is at home again."""
+def a_donee_is_stopped(script: Script) -> None:
+    """By another thread, in three ways: what was donated to it is at home again."""
     if not script.is_timed:
         return
     for label in ("TCB_SUSPEND", "CNODE_DELETE", "CNODE_RECYCLE"):
         script.begin_again()
         other = script.thread(frame=script.make("FRAME_4K"))
-        server, _ = _lend(script)
+        server, _ = _donate(script)
         script.syscall("YIELD")
         assert script.runs(other)
         if label == "TCB_SUSPEND":
@@ -155,12 +155,12 @@ def who_borrowed_is_stopped(script: Script) -> None:
         assert _is_on(script, TCB, OWN)
 
 
-def who_borrowed_faults(script: Script) -> None:
-    """Without a handler it stops; one lends to a handler without time, and has it back."""
+def a_donee_faults(script: Script) -> None:
+    """Without a handler it stops; one donates to a handler without time, and has it back."""
     if not script.is_timed:
         return
     script.thread()
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     script.fault("UNDEFINED")
     assert script.thread_of(server).state is State.INACTIVE
     assert _is_on(script, TCB, OWN)
@@ -178,8 +178,8 @@ def who_borrowed_faults(script: Script) -> None:
         assert _is_on(script, server if label == 0 else TCB, OWN)
 
 
-def a_faulting_borrower_waits_for_its_handler(script: Script) -> None:
-    """It keeps what it borrowed, until the handler's endpoint is deleted."""
+def a_faulting_donee_waits_for_its_handler(script: Script) -> None:
+    """It keeps what was donated to it, until the handler's endpoint is deleted."""
     if not script.is_timed:
         return
     faults, endpoint = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -193,16 +193,16 @@ def a_faulting_borrower_waits_for_its_handler(script: Script) -> None:
     assert _is_on(script, TCB, OWN)
 
 
-def a_send_lends(script: Script) -> None:
+def a_send_donates(script: Script) -> None:
     """The sender goes on when its time comes home, and not before."""
     if not script.is_timed:
         return
     for sent in (SHORT, LONG):
         script.begin_again()
         other = script.thread()
-        _, endpoint = _lend(script, "SEND", sent)
+        _, endpoint = _donate(script, "SEND", sent)
         assert script.waits_for_context(TCB)
-        assert not script.thread_of(TCB).lent
+        assert not script.thread_of(TCB).donated
         script.syscall("YIELD")
         assert script.runs(other)
         script.syscall("YIELD")
@@ -212,7 +212,7 @@ def a_send_lends(script: Script) -> None:
         script.yield_until(TCB)
 
 
-def a_sender_that_waits_lends_when_it_is_received(script: Script) -> None:
+def a_sender_that_waits_donates_when_it_is_received(script: Script) -> None:
     if not script.is_timed:
         return
     endpoint = script.make("ENDPOINT")
@@ -228,8 +228,8 @@ def a_sender_that_waits_lends_when_it_is_received(script: Script) -> None:
     assert script.waits_for_context(other)
 
 
-def a_send_that_does_not_wait_lends_nothing(script: Script) -> None:
-    """It is refused; so is any send but a call of a thread that has itself borrowed."""
+def a_send_that_does_not_wait_donates_nothing(script: Script) -> None:
+    """It is refused; so is any send but a call of a donee."""
     if not script.is_timed:
         return
     endpoint, nobody = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -237,7 +237,7 @@ def a_send_that_does_not_wait_lends_nothing(script: Script) -> None:
     script.syscall("NB_SEND", endpoint, SHORT)
     assert script.thread_of(TCB).regs[:2] == [REFUSED, message(0, 0, 0, E["NO_CONTEXT"])]
     assert script.thread_of(waiting).state is State.RECEIVE
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     for name, to in (("SEND", endpoint), ("NB_SEND", endpoint), ("SEND", nobody)):
         script.syscall(name, to, SHORT)
         assert script.runs(server)
@@ -246,8 +246,8 @@ def a_send_that_does_not_wait_lends_nothing(script: Script) -> None:
     assert script.thread_of(server).regs[0] == 0
 
 
-def a_sender_that_waits_next_lends(script: Script) -> None:
-    """A send to it lends, too, for what it lent is not at home; who lent that has it back first."""
+def a_sender_that_waits_next_donates(script: Script) -> None:
+    """A send to it donates, too: what it donated itself is not at home, and comes back first."""
     if not script.is_timed:
         return
     endpoint, own = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -272,7 +272,7 @@ def a_sender_that_waits_next_lends(script: Script) -> None:
     assert _is_on(script, TCB, OWN)
 
 
-def a_signal_comes_while_the_time_is_lent(script: Script) -> None:
+def a_signal_comes_while_the_time_is_donated(script: Script) -> None:
     """It ends the wait of a bound thread, which goes on when its time is at home."""
     if not script.is_timed:
         return
@@ -337,7 +337,7 @@ def a_caller_is_suspended(script: Script) -> None:
     if not script.is_timed:
         return
     other = script.thread()
-    server, endpoint = _lend(script)
+    server, endpoint = _donate(script)
     script.syscall("YIELD")
     assert script.runs(other)
     script.invoke(TCB, "TCB_SUSPEND")
@@ -372,7 +372,7 @@ def a_caller_dies(script: Script) -> None:
     script.bind(context, script.make("TCB"))
 
 
-def a_context_is_unbound_while_it_is_lent(script: Script) -> None:
+def a_context_is_unbound_while_it_is_donated(script: Script) -> None:
     """The caller is answered, and has the time once more, which is nobody's at home."""
     if not script.is_timed:
         return
@@ -392,8 +392,8 @@ def a_context_is_unbound_while_it_is_lent(script: Script) -> None:
     assert script.context_of(context).thread is None
 
 
-def a_context_is_deleted_while_it_is_lent(script: Script) -> None:
-    """The server stops, until another lends; the caller stays without time."""
+def a_context_is_deleted_while_it_is_donated(script: Script) -> None:
+    """The server stops, until another donates; the caller stays without time."""
     if not script.is_timed:
         return
     endpoint = script.make("ENDPOINT")
@@ -421,18 +421,18 @@ def the_running_context_is_deleted(script: Script) -> None:
     assert script.runs(other)
     script.begin_again()
     other = script.thread()
-    _lend(script)
+    _donate(script)
     script.invoke(NODE, "CNODE_DELETE", [OWN, 32])
     assert script.runs(other)
 
 
-def a_context_of_the_own_is_bound_while_on_a_loan(script: Script) -> None:
-    """It waits until the loan is over."""
+def a_context_of_the_own_is_bound_while_on_a_donation(script: Script) -> None:
+    """It waits until the donation is over."""
     if not script.is_timed:
         return
     other = script.thread(frame=script.make("FRAME_4K"))
     context = script.context()
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     script.syscall("YIELD")
     assert script.runs(other)
     script.bind(context, server)
@@ -494,7 +494,7 @@ def a_saved_answer_is_deleted(script: Script) -> None:
     script.invoke(TCB, "TCB_SUSPEND")
 
 
-def who_has_its_own_lends_what_it_borrowed(script: Script) -> None:
+def who_has_its_own_donates_what_was_donated(script: Script) -> None:
     """It has its own from then on; the answer does not give back what goes home instead."""
     if not script.is_timed:
         return
@@ -502,7 +502,7 @@ def who_has_its_own_lends_what_it_borrowed(script: Script) -> None:
     last = script.passive(inner)
     other = script.thread(frame=script.make("FRAME_4K"))
     context = script.context()
-    server, _ = _lend(script)
+    server, _ = _donate(script)
     script.yield_until(other)
     script.bind(context, server)
     script.yield_until(server)
@@ -521,7 +521,7 @@ def who_has_its_own_lends_what_it_borrowed(script: Script) -> None:
 
 
 def _answers_who_lost_its_time(script: Script) -> tuple[int, int, int, int]:
-    """A server on the first thread's time, about to answer a client that lent none and has none.
+    """A server on the first thread's time, about to answer a client that donated none and has none.
 
     Gives both, the endpoint, and where the first thread's reply is kept meanwhile.
     """
@@ -533,7 +533,7 @@ def _answers_who_lost_its_time(script: Script) -> tuple[int, int, int, int]:
     script.yield_until(client)
     script.syscall("CALL", endpoint, SHORT)
     script.yield_until(server)
-    assert not script.thread_of(client).lent
+    assert not script.thread_of(client).donated
     script.invoke(server, "TCB_SAVE_CALLER", [kept, 32], [NODE])
     script.syscall("RECEIVE", endpoint)
     script.yield_until(TCB)
@@ -545,8 +545,8 @@ def _answers_who_lost_its_time(script: Script) -> tuple[int, int, int, int]:
     return server, client, endpoint, kept
 
 
-def an_answer_lends_nothing(script: Script) -> None:
-    """Who did not lend gets no time with it, though it has none any more."""
+def an_answer_donates_nothing(script: Script) -> None:
+    """Who did not donate gets no time with it, though it has none any more."""
     if not script.is_timed:
         return
     server, client, endpoint, kept = _answers_who_lost_its_time(script)

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is on which context, and loans: who calls a thread without a context lends it its own, until
- * the answer.
+ * Who is on which context.  A call to a thread without a context donates the caller's, until the
+ * answer; that thread is the donee.
  *
  * A context is on one thread, and has at most one home, the thread it is bound to.  The answer
- * gives it back to whoever lent it; in every other case it goes home, as soon as who borrowed it
+ * gives it back to the donor; in every other case it goes home, as soon as the donee
  * waits, takes the call of another, or stops.  So a server is not stopped by what happens to those
  * it works for.  Each step is constant.
  *
  * A context may be bound to a notification instead: then it is on nobody, until a thread without a
- * context gets a signal.  That thread borrows it.  If another has it meanwhile, the thread that is
+ * context gets a signal.  It is donated to that thread.  If another has it meanwhile, the thread that is
  * bound to the notification gets it next.
  *
  * A thread is runnable (THREAD_RUNNING) only on a context; but for the current one, of which the
  * scheduler decides in the end.  A thread that would run and has none waits for one
  * (THREAD_WITHOUT_CONTEXT), and goes on when it is given one.  A signal does not reach a bound thread
  * that would never have one: it stays pending until it is given a context.  A thread that waits to
- * send and loses its context does not send any more: whoever receives could not borrow it.  It makes
+ * send and loses its context does not send any more: nothing could be donated to whoever receives.  It makes
  * its call again when it goes on.
  *
  * Invariants: thread->context == c  <=>  c->thread == thread; thread->home == c  <=>  c->home ==
  * thread; notification->context == c  <=>  c->notification == notification, and then c has no home;
- * who borrows neither waits to receive nor is inactive; a thread that has no context has no idle one
+ * a donee neither waits to receive nor is inactive; a thread that has no context has no idle one
  * at home; who is runnable or waits to send has a context, and who waits for one has none; while a
  * signal is pending and the bound thread waits to receive, no context is bound to either.
  */
@@ -68,7 +68,7 @@ static void take_own(struct tcb *thread)
 }
 
 /* The same of any thread. */
-void loan_take_own(struct tcb *thread)
+void donation_take_own(struct tcb *thread)
 {
     struct context *own = own_context(thread);
 
@@ -76,8 +76,8 @@ void loan_take_own(struct tcb *thread)
         give(own, thread);
 }
 
-/* Whoever gets a signal borrows the notification's context, if it needs one and that is on nobody. */
-void loan_for_signal(const struct notification *notification, struct tcb *thread)
+/* A signal donates the notification's context to who gets it, if it has none, and that is on nobody. */
+void donation_for_signal(const struct notification *notification, struct tcb *thread)
 {
     struct context *context = notification->context;
 
@@ -89,7 +89,7 @@ void loan_for_signal(const struct notification *notification, struct tcb *thread
 }
 
 /* The bound thread gets the context of its notification, which is on nobody, if it waits for one. */
-static void lend_again(struct context *context)
+static void donate_again(struct context *context)
 {
     struct tcb *thread = notification_at(context->notification)->bound;
 
@@ -108,33 +108,33 @@ static void go_home(struct context *context)
         if (home->context == NULL)
             give(context, home);
     } else if (context->notification != NULL) {
-        lend_again(context);
+        donate_again(context);
     } else {
         contexts_bound--;
     }
 }
 
 /* From a thread that waits from now on, to one that has no context. */
-void loan_make(struct tcb *from, struct tcb *to, bool call)
+void donation_make(struct tcb *from, struct tcb *to, bool call)
 {
     struct context *context = from->context;
 
     if (to->context != NULL || context == NULL)
         return;
     from->context = NULL;
-    from->lent = call;
+    from->donated = call;
     put_on(context_at(context), to);
     take_own(from);
 }
 
-/* The answer: to who lent it. */
-void loan_return(struct tcb *server, struct tcb *caller)
+/* The answer: it goes back to its donor. */
+void donation_return(struct tcb *server, struct tcb *caller)
 {
     struct context *context = server->context;
-    bool returns = caller->lent && caller->context == NULL && context != NULL
+    bool returns = caller->donated && caller->context == NULL && context != NULL
         && context != server->home;
 
-    caller->lent = 0;
+    caller->donated = 0;
     if (!returns)
         return;
     server->context = NULL;
@@ -142,8 +142,8 @@ void loan_return(struct tcb *server, struct tcb *caller)
     take_own(server);
 }
 
-/* The thread gives up what it has borrowed, if it has. */
-void loan_end(struct tcb *thread)
+/* The thread gives up what was donated to it, if anything was. */
+void donation_end(struct tcb *thread)
 {
     struct context *context = thread->context;
 
@@ -155,17 +155,17 @@ void loan_end(struct tcb *thread)
 }
 
 /* The thread is inactive from now on. */
-void loan_stop(struct tcb *thread)
+void donation_stop(struct tcb *thread)
 {
-    thread->lent = 0;
-    loan_end(thread);
+    thread->donated = 0;
+    donation_end(thread);
 }
 
 /*
  * Its context is taken away, and it is in no ready queue.  It keeps nothing closed that it recycles,
  * and sends no more what it waits to send: it makes its call, or faults, again.
  */
-void loan_lose(struct tcb *thread)
+void donation_lose(struct tcb *thread)
 {
     thread->context = NULL;
     if (thread == current_thread)
@@ -183,7 +183,7 @@ void loan_lose(struct tcb *thread)
 }
 
 /* Nothing is bound to the thread any more. */
-void loan_leave_thread(struct tcb *thread)
+void donation_leave_thread(struct tcb *thread)
 {
     struct context *own = thread->home;
 
@@ -196,13 +196,13 @@ void loan_leave_thread(struct tcb *thread)
         return;
     if (own->thread == thread) {
         own->thread = NULL;
-        loan_lose(thread);
+        donation_lose(thread);
     }
     contexts_bound--;
 }
 
-/* Nothing is bound to the notification any more; whoever has borrowed it keeps it. */
-void loan_leave_notification(struct notification *notification)
+/* Nothing is bound to the notification any more; a donee keeps it. */
+void donation_leave_notification(struct notification *notification)
 {
     struct context *context = notification->context;
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who is on which context, and loans: who calls a thread without one lends it its own (``loan.c``).
+"""Who is on which context (``donation.c``): a call donates it to a server that has none.
 
-Where time is no capability, nobody lends anything.
+Where time is no capability, nobody donates anything.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from kernels.bilby.spec.state import Context, Kernel, Notification, Thread
 
 
-def is_on_loan(thread: Thread) -> bool:
-    """It is on time that another thread lent."""
+def is_donee(thread: Thread) -> bool:
+    """It is on a context that was donated to it."""
     return thread.context is not thread.home
 
 
 def is_refused(
     kernel: Kernel, sender: Thread, receiver: Thread, *, blocking: bool, call: bool
 ) -> bool:
-    """The receiver has no time, and the sender lends none."""
+    """The receiver has no time, and the sender donates none."""
     if kernel.time is None or call or receiver.context is not None:
         return False
-    return not blocking or is_on_loan(sender)
+    return not blocking or is_donee(sender)
 
 
 def may_not_wait(kernel: Kernel, sender: Thread, *, call: bool) -> bool:
     """What it sends might be received so."""
-    return kernel.time is not None and not call and is_on_loan(sender)
+    return kernel.time is not None and not call and is_donee(sender)
 
 
 def has_time_for(kernel: Kernel, notification: Notification, thread: Thread) -> bool:
@@ -43,7 +43,7 @@ def has_time_for(kernel: Kernel, notification: Notification, thread: Thread) -> 
 
 
 def for_signal(kernel: Kernel, notification: Notification, thread: Thread) -> None:
-    """Whoever gets a signal borrows the notification's context, if it needs one that is free."""
+    """A signal donates the notification's context, if that is free and needed."""
     context = notification.context
     if context is not None and thread.context is None and context.thread is None:
         _put_on(kernel, context, thread)
@@ -102,19 +102,19 @@ def make(kernel: Kernel, source: Thread, to: Thread, *, call: bool) -> None:
     if kernel.time is None or to.context is not None or context is None:
         return
     _take_off(kernel, source)
-    source.lent = call
+    source.donated = call
     _put_on(kernel, context, to)
     take_own(kernel, source)
 
 
 def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
-    """The answer: to who lent it."""
+    """The answer: to who donated it."""
     if kernel.time is None:
         return
     context = server.context
-    returns = caller.lent and caller.context is None and is_on_loan(server)
+    returns = caller.donated and caller.context is None and is_donee(server)
     kernel.touch(caller)
-    caller.lent = False
+    caller.donated = False
     if not returns or context is None:
         return
     _take_off(kernel, server)
@@ -123,7 +123,7 @@ def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
 
 
 def end(kernel: Kernel, thread: Thread) -> None:
-    """The thread gives up what it has borrowed."""
+    """The thread gives up what was donated to it."""
     context = thread.context
     if kernel.time is None or context is None or context is thread.home:
         return
@@ -135,7 +135,7 @@ def end(kernel: Kernel, thread: Thread) -> None:
 def stop(kernel: Kernel, thread: Thread) -> None:
     """The thread is inactive from now on."""
     kernel.touch(thread)
-    thread.lent = False
+    thread.donated = False
     end(kernel, thread)
 
 
@@ -158,7 +158,7 @@ def lose(kernel: Kernel, thread: Thread) -> None:
 
 
 def leave_thread(kernel: Kernel, thread: Thread) -> None:
-    """What is bound to it is not any more; whoever has borrowed that keeps it."""
+    """What is bound to it is not any more; a donee keeps it."""
     own = thread.home
     if kernel.time is None or own is None:
         return
@@ -172,7 +172,7 @@ def leave_thread(kernel: Kernel, thread: Thread) -> None:
 
 
 def leave_notification(kernel: Kernel, notification: Notification) -> None:
-    """What is bound to it is not any more; whoever has borrowed that keeps it."""
+    """What is bound to it is not any more; a donee keeps it."""
     context = notification.context
     if kernel.time is None or context is None:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nobody is runnable without a context: signals that lend one or wait, and time that is lost.
+"""Nobody is runnable without a context: signals that donate one or wait, and time that is lost.
 
 Each sequence ends at once where time is no capability.
 """
@@ -19,12 +19,12 @@ def _is_on(script: Script, thread: int, context: int) -> bool:
     return script.thread_of(thread).context is script.context_of(context)
 
 
-def _server(script: Script, *, lends: bool) -> tuple[int, int, int, int]:
+def _server(script: Script, *, donates: bool) -> tuple[int, int, int, int]:
     """A server without time, where it waits, what is bound to it, and the time of that, or 0."""
     endpoint, notification = script.make("ENDPOINT"), script.make("NOTIFICATION")
     server = script.passive(endpoint, bound=notification)
     context = 0
-    if lends:
+    if donates:
         context = script.context()
         script.bind(context, notification)
     return server, endpoint, notification, context
@@ -36,7 +36,7 @@ def a_server_that_was_signalled_waits_for_the_next_call(script: Script) -> None:
         return
     for sent in (SHORT, LONG):
         script.begin_again()
-        server, endpoint, notification, _ = _server(script, lends=False)
+        server, endpoint, notification, _ = _server(script, donates=False)
         signal = script.mint(notification, 2)
         for _ in range(2):
             script.syscall("CALL", endpoint, sent)
@@ -55,7 +55,7 @@ def a_server_takes_the_signal_on_the_time_of_the_notification(script: Script) ->
     """When it has answered, or when it waits; then that is back, for the next one."""
     if not script.is_timed:
         return
-    server, endpoint, notification, context = _server(script, lends=True)
+    server, endpoint, notification, context = _server(script, donates=True)
     signal = script.mint(notification, 2)
     script.syscall("CALL", endpoint, SHORT)
     script.syscall("SEND", signal)
@@ -82,7 +82,7 @@ def a_server_takes_the_signal_on_the_time_of_the_notification(script: Script) ->
     assert _is_on(script, server, OWN)
 
 
-def who_waits_for_the_signal_borrows(script: Script) -> None:
+def who_waits_for_the_signal_is_donated_time(script: Script) -> None:
     """On the notification itself.  While it works the next signal waits."""
     if not script.is_timed:
         return
@@ -110,12 +110,12 @@ def who_waits_for_the_signal_borrows(script: Script) -> None:
 
 
 def whose_time_is_away_takes_the_signal_afterwards(script: Script) -> None:
-    """Another thread borrowed it; the bound one goes on when that waits or is stopped."""
+    """Another thread is the donee; the bound one goes on when that waits or is stopped."""
     if not script.is_timed:
         return
     for ends in ("wait", "stop"):
         script.begin_again()
-        server, _, notification, context = _server(script, lends=True)
+        server, _, notification, context = _server(script, donates=True)
         waiter, other = script.passive(notification), script.make("NOTIFICATION")
         script.syscall("SEND", notification)
         assert _is_on(script, waiter, context)
@@ -144,7 +144,7 @@ def who_waits_for_a_signal_without_time(script: Script) -> None:
     assert script.thread_of(waiter).regs[0] == 4
 
 
-def what_cannot_lend(script: Script) -> None:
+def what_cannot_donate(script: Script) -> None:
     """One context for one notification, and neither for a thread besides."""
     if not script.is_timed:
         return
@@ -163,15 +163,15 @@ def what_cannot_lend(script: Script) -> None:
     script.bind(script.make("CONTEXT", region=2), second, "ILLEGAL_OPERATION")
 
 
-def lending_ends_with_one_of_the_two(script: Script) -> None:
-    """Also while the time is borrowed: whoever has it keeps it, and then it is nobody's."""
+def donation_ends_with_one_of_the_two(script: Script) -> None:
+    """Also while the time is donated: whoever has it keeps it, and then it is nobody's."""
     if not script.is_timed:
         return
     for end in ("UNBIND", "recycle", "delete", "context"):
-        for borrowed in (False, True):
+        for donated in (False, True):
             script.begin_again()
-            server, endpoint, notification, context = _server(script, lends=True)
-            if borrowed:
+            server, endpoint, notification, context = _server(script, donates=True)
+            if donated:
                 script.syscall("SEND", notification)
                 assert _is_on(script, server, context)
             if end == "UNBIND":
@@ -181,8 +181,8 @@ def lending_ends_with_one_of_the_two(script: Script) -> None:
             else:
                 script.delete(context if end == "context" else notification)
             if end == "context":
-                assert script.waits_for_context(server) == borrowed
-            elif borrowed:
+                assert script.waits_for_context(server) == donated
+            elif donated:
                 assert _is_on(script, server, context)
                 script.yield_until(server)
                 script.syscall("RECEIVE", endpoint)
@@ -195,7 +195,7 @@ def lending_ends_with_one_of_the_two(script: Script) -> None:
 
 
 def a_caller_that_loses_its_time_calls_again(script: Script) -> None:
-    """While it waits to send: who receives could not borrow it, and would stop."""
+    """While it waits to send: nothing could be donated to who receives, and that would stop."""
     if not script.is_timed:
         return
     for end, name in (("UNBIND", "CALL"), ("delete", "CALL"), ("UNBIND", "SEND")):
