@@ -5,7 +5,7 @@ chooses the faults (1), and parts of file names (all if none). What was done is 
 ``build/mutants-SEED.jsonl``: a run that was stopped goes on, and faults that were found are not
 tried again. ``again`` as an argument tries survivors again from level 1, after tests were added.
 Writes ``kernels/bilby/docs/mutants.md``. Ends with status 1 if a fault is not found and
-``kernels/bilby/mutation/equivalent.toml`` has no reason.
+``kernels/bilby/verification/mutation/equivalent.toml`` has no reason.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from kernels.bilby.mutation.document import page
-from kernels.bilby.mutation.effort import TARGETS, Effort, name
-from kernels.bilby.mutation.journal import Journal
-from kernels.bilby.mutation.reasons import read_reasons, why
-from kernels.bilby.mutation.workshop import BILBY
+from kernels.bilby.verification.mutation.document import page
+from kernels.bilby.verification.mutation.effort import TARGETS, Effort, name
+from kernels.bilby.verification.mutation.journal import Journal
+from kernels.bilby.verification.mutation.reasons import read_reasons, why
+from kernels.bilby.verification.mutation.workshop import BILBY
 
 
 def main() -> int:

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kernels.bilby.fuzz.directed import SEQUENCES
-from kernels.bilby.fuzz.host import program, running
-from kernels.bilby.fuzz.run import Run, symbols
-from kernels.bilby.fuzz.script import Script
+from kernels.bilby.verification.fuzz.directed import SEQUENCES
+from kernels.bilby.verification.fuzz.host import program, running
+from kernels.bilby.verification.fuzz.run import Run, symbols
+from kernels.bilby.verification.fuzz.script import Script
 
 
 def gcov(build: Path) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import resource
 import sys
 
-from kernels.bilby.fuzz.host import CheckFailure, program, running
-from kernels.bilby.fuzz.run import Run, symbols
-from kernels.bilby.spec.refinement import Mismatch
+from kernels.bilby.verification.fuzz.host import CheckFailure, program, running
+from kernels.bilby.verification.fuzz.run import Run, symbols
+from kernels.bilby.verification.spec.refinement import Mismatch
 
 
 def processor_time() -> float:

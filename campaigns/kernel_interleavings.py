@@ -17,9 +17,9 @@ from pathlib import Path
 
 from campaigns.documented import inside, markdown, replace
 from campaigns.kernel_fuzz import processor_time
-from kernels.bilby.fuzz.host import CheckFailure, program, running
-from kernels.bilby.fuzz.interleave import Interleaver
-from kernels.bilby.spec.refinement import Mismatch
+from kernels.bilby.verification.fuzz.host import CheckFailure, program, running
+from kernels.bilby.verification.fuzz.interleave import Interleaver
+from kernels.bilby.verification.spec.refinement import Mismatch
 from tests.testing.harness import build
 
 PRESETS = ("after", "before", "latency", "mcs")

@@ -11,8 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kernels.bilby.fuzz.host import program
-from kernels.bilby.fuzz.mutants import Mutant, build_mutant, prepare, read_mutants, why_killed
+from kernels.bilby.verification.fuzz.host import program
+from kernels.bilby.verification.fuzz.mutants import (
+    Mutant,
+    build_mutant,
+    prepare,
+    read_mutants,
+    why_killed,
+)
 
 
 def verdict(folder: Path, mutant: Mutant, operations: int, seeds: list[int]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.bilby.fuzz.host import CheckFailure, Host, program, running
-from kernels.bilby.fuzz.run import symbols
+from kernels.bilby.verification.fuzz.host import CheckFailure, Host, program, running
+from kernels.bilby.verification.fuzz.run import symbols
 
 YIELD = 7
 SLOT = 16

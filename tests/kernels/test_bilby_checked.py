@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kernels that check every invariant while they run under QEMU (`check/target.c`)."""
+"""Kernels that check every invariant while they run under QEMU (`verification/check/target.c`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from kernels.bilby.fuzz.mutants import read_mutants
+from kernels.bilby.verification.fuzz.mutants import read_mutants
 from tests.testing.bilby.build import BILBY, ROOT, make
 from tests.testing.bilby.tap import check_tap
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.bilby.fuzz.host import CheckFailure, program, running
-from kernels.bilby.fuzz.interleave import Interleaver
-from kernels.bilby.fuzz.run import SEQUENCE, Run, symbols
-from kernels.bilby.spec import invocations
-from kernels.bilby.spec.copying import copy_of
-from kernels.bilby.spec.invocation import Invocation
-from kernels.bilby.spec.layout import API
-from kernels.bilby.spec.refinement import Mismatch
-from kernels.bilby.spec.state import Context, Kernel, Thread
+from kernels.bilby.verification.fuzz.host import CheckFailure, program, running
+from kernels.bilby.verification.fuzz.interleave import Interleaver
+from kernels.bilby.verification.fuzz.run import SEQUENCE, Run, symbols
+from kernels.bilby.verification.spec import invocations
+from kernels.bilby.verification.spec.copying import copy_of
+from kernels.bilby.verification.spec.invocation import Invocation
+from kernels.bilby.verification.spec.layout import API
+from kernels.bilby.verification.spec.refinement import Mismatch
+from kernels.bilby.verification.spec.state import Context, Kernel, Thread
 
 OPERATIONS = 10_000
 INTERLEAVINGS = 2000  # of each preset

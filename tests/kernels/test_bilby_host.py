@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.bilby.fuzz.host import CheckFailure, Host, program, running
+from kernels.bilby.verification.fuzz.host import CheckFailure, Host, program, running
 
 YIELD = 7
 ROOT_THREAD_SIZE = 256
@@ -51,7 +51,7 @@ def test_what_an_operation_changes_is_seen_and_undone(host: Host) -> None:
 
 def test_a_host_that_waits_for_more_is_no_end_of_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A faulty kernel can leave it so: in the middle of an operation that was sent whole."""
-    monkeypatch.setattr("kernels.bilby.fuzz.host.QUIET_SECONDS", 0.2)
+    monkeypatch.setattr("kernels.bilby.verification.fuzz.host.QUIET_SECONDS", 0.2)
     with running(program()) as host, pytest.raises(CheckFailure, match="waits for more"):
         host.answers([b"\x01\x00\x00\x00"])
 

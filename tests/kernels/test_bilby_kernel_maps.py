@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernels.bilby.fuzz.host import Host, program, running
-from kernels.bilby.fuzz.run import symbols
+from kernels.bilby.verification.fuzz.host import Host, program, running
+from kernels.bilby.verification.fuzz.run import symbols
 from tests.testing.bilby.region import DIRECTORY_BYTES, OK, REGION, Region
 
 

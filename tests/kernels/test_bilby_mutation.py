@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bilby.fuzz.host import HEAD, READ, CheckFailure, Host, running, text_of
-from kernels.bilby.fuzz.mutants import Mutant, build_mutant, prepare
-from kernels.bilby.mutation.document import kind, page
-from kernels.bilby.mutation.effort import TARGETS, Effort, name, sources
-from kernels.bilby.mutation.fault import Fault
-from kernels.bilby.mutation.instructions import instructions, is_assembly
-from kernels.bilby.mutation.journal import Entry, Journal
-from kernels.bilby.mutation.judge import BY_HAND
-from kernels.bilby.mutation.reasons import Reason, read_reasons, why
-from kernels.bilby.mutation.schema import Numbered, choices
-from kernels.bilby.mutation.statements import BLANKED, PARSER, families, sites, walk
+from kernels.bilby.verification.fuzz.host import HEAD, READ, CheckFailure, Host, running, text_of
+from kernels.bilby.verification.fuzz.mutants import Mutant, build_mutant, prepare
+from kernels.bilby.verification.mutation.document import kind, page
+from kernels.bilby.verification.mutation.effort import TARGETS, Effort, name, sources
+from kernels.bilby.verification.mutation.fault import Fault
+from kernels.bilby.verification.mutation.instructions import instructions, is_assembly
+from kernels.bilby.verification.mutation.journal import Entry, Journal
+from kernels.bilby.verification.mutation.judge import BY_HAND
+from kernels.bilby.verification.mutation.reasons import Reason, read_reasons, why
+from kernels.bilby.verification.mutation.schema import Numbered, choices
+from kernels.bilby.verification.mutation.statements import BLANKED, PARSER, families, sites, walk
 
 SAMPLE = 20
 NOT_FOUND_YET = 1  # of the sample

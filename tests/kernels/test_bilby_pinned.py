@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bilby.fuzz.host import running
-from kernels.bilby.fuzz.run import symbols as host_symbols
-from kernels.bilby.spec.layout import API
+from kernels.bilby.verification.fuzz.host import running
+from kernels.bilby.verification.fuzz.run import symbols as host_symbols
+from kernels.bilby.verification.spec.layout import API
 from tests.testing.bilby.build import BILBY, CROSS, RUN, output
 from tests.testing.bilby.region import FREE, OK, REGION, Region
 from tests.testing.bilby.tap import check_tap
@@ -124,7 +124,7 @@ def test_the_other_board_has_no_way_to_lock() -> None:
 
 def test_new_memory_has_no_old_instructions() -> None:
     """Executed, deleted, made again: its lines were dropped one by one."""
-    products.make("kernels/bilby/check", "PRESET=latency", "PIN=l1")
+    products.make("kernels/bilby/verification/check", "PRESET=latency", "PIN=l1")
     path = products.ROOT / "build" / "bilby" / "host-latency-l1" / "serve"
     with running(path) as host:
         region = Region(host, host_symbols(path))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from kernels.bilby.fuzz.host import program, running
-from kernels.bilby.fuzz.script import ANY_WORD, LINE, NODE, Script
-from kernels.bilby.spec.layout import API, message
+from kernels.bilby.verification.fuzz.host import program, running
+from kernels.bilby.verification.fuzz.script import ANY_WORD, LINE, NODE, Script
+from kernels.bilby.verification.spec.layout import API, message
 
 END = 1  # test of pending interrupts when a call is done
 SLOTS_OF_A_THREAD = 6

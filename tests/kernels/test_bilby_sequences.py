@@ -8,12 +8,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from kernels.bilby.fuzz.directed import SEQUENCES
-from kernels.bilby.fuzz.host import Host, program, running
-from kernels.bilby.fuzz.mutants import BILBY, read_mutants
-from kernels.bilby.fuzz.script import Script
-from kernels.bilby.spec.refinement import Refinement
-from kernels.bilby.spec.state import Cap, Kernel, Slot, Table
+from kernels.bilby.verification.fuzz.directed import SEQUENCES
+from kernels.bilby.verification.fuzz.host import Host, program, running
+from kernels.bilby.verification.fuzz.mutants import BILBY, read_mutants
+from kernels.bilby.verification.fuzz.script import Script
+from kernels.bilby.verification.spec.refinement import Refinement
+from kernels.bilby.verification.spec.state import Cap, Kernel, Slot, Table
 
 PRESETS = ["after", "before", "latency", "mcs"]
 

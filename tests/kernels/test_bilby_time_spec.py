@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.bilby.fuzz.host import CheckFailure, Host, program, running
-from kernels.bilby.fuzz.run import symbols
-from kernels.bilby.spec import layout, release
-from kernels.bilby.spec.budgets import Begins, Time
-from kernels.bilby.spec.layout import API, BUDGET_MIN, offset
-from kernels.bilby.spec.levels import Levels
-from kernels.bilby.spec.state import Context, Kernel, State, Thread
+from kernels.bilby.verification.fuzz.host import CheckFailure, Host, program, running
+from kernels.bilby.verification.fuzz.run import symbols
+from kernels.bilby.verification.spec import layout, release
+from kernels.bilby.verification.spec.budgets import Begins, Time
+from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, offset
+from kernels.bilby.verification.spec.levels import Levels
+from kernels.bilby.verification.spec.state import Context, Kernel, State, Thread
 
 STEPS = ["run", "sleep", "yield"]
 YIELD = API["SYS_YIELD"]

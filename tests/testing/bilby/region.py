@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from kernels.bilby.fuzz.host import Host
-from kernels.bilby.spec.layout import API, LIMITS, message
+from kernels.bilby.verification.fuzz.host import Host
+from kernels.bilby.verification.spec.layout import API, LIMITS, message
 
 __all__ = ["DIRECTORY_BYTES", "FREE", "OK", "REGION", "Region"]
 
-REGION = 0xB0800000  # of the second untyped capability (check/host/board.h)
+REGION = 0xB0800000  # of the second untyped capability (the host's board.h)
 SLOT = 16
 DIRECTORY_BYTES = 32768
 KERNEL_PART = 4 * (4096 - LIMITS["KERNEL_DESCRIPTORS"])

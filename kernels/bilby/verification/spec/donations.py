@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who is on which context (``donation.c``): a call donates it to a server that has none.
+
+Where time is no capability, nobody donates anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernels.bilby.verification.spec import state
+from kernels.bilby.verification.spec.budgets import Begins
+from kernels.bilby.verification.spec.flags import THUMB, before_svc
+
+if TYPE_CHECKING:
+    from kernels.bilby.verification.spec.budgets import Time
+    from kernels.bilby.verification.spec.state import Context, Kernel, Notification, Thread
+
+
+def is_donee(thread: Thread) -> bool:
+    """It is on a context that was donated to it."""
+    return thread.context is not thread.home
+
+
+def is_refused(
+    kernel: Kernel, sender: Thread, receiver: Thread, *, blocking: bool, call: bool
+) -> bool:
+    """The receiver has no time, and the sender donates none."""
+    if kernel.time is None or call or receiver.context is not None:
+        return False
+    return not blocking or is_donee(sender)
+
+
+def may_not_wait(kernel: Kernel, sender: Thread, *, call: bool) -> bool:
+    """What it sends might be received so."""
+    return kernel.time is not None and not call and is_donee(sender)
+
+
+def has_time_for(kernel: Kernel, notification: Notification, thread: Thread) -> bool:
+    """A thread that gets a signal will run: on what it has, or when what is bound comes back."""
+    bound = thread.context, thread.home, notification.context
+    return kernel.time is None or any(context is not None for context in bound)
+
+
+def for_signal(kernel: Kernel, notification: Notification, thread: Thread) -> None:
+    """A signal donates the notification's context, if that is free and needed."""
+    context = notification.context
+    if context is not None and thread.context is None and context.thread is None:
+        _put_on(kernel, context, thread)
+
+
+def wakes(kernel: Kernel, thread: Thread) -> None:
+    """A thread has become runnable."""
+    context = thread.context
+    if kernel.time is not None and context is not None and context is not kernel.time.running:
+        kernel.touch(context)
+        context.begins = Begins.WOKEN
+
+
+def _put_on(kernel: Kernel, context: Context, thread: Thread) -> None:
+    kernel.touch(context, thread)
+    context.thread, thread.context = thread, context
+    context.excused = context.told = False
+    wakes(kernel, thread)
+    waits = thread.state is state.State.WITHOUT_CONTEXT
+    if waits and kernel.make_runnable(thread) and thread is not kernel.current:
+        kernel.scheduler.append(thread)
+
+
+def _take_off(kernel: Kernel, thread: Thread) -> None:
+    """It is on no context, so it is not runnable."""
+    kernel.touch(thread)
+    thread.context = None
+    if thread.is_running:
+        thread.state = state.State.WITHOUT_CONTEXT
+
+
+def take_own(kernel: Kernel, thread: Thread) -> None:
+    """A thread without a context gets its own, if that is on nobody."""
+    own = thread.home
+    if own is not None and thread.context is None and own.thread is None:
+        _put_on(kernel, own, thread)
+
+
+def _go_home(kernel: Kernel, time: Time, context: Context) -> None:
+    """Its home has it, or who is bound to its notification, if that waits for a context."""
+    kernel.touch(context)
+    context.thread = None
+    time.bound -= not context.is_bound
+    thread = context.home
+    if context.notification is not None:
+        thread = context.notification.bound
+        if thread is not None and thread.state is not state.State.WITHOUT_CONTEXT:
+            thread = None
+    if thread is not None and thread.context is None:
+        _put_on(kernel, context, thread)
+
+
+def make(kernel: Kernel, source: Thread, to: Thread, *, call: bool) -> None:
+    """From a thread that waits from now on, to one that has no context."""
+    context = source.context
+    if kernel.time is None or to.context is not None or context is None:
+        return
+    _take_off(kernel, source)
+    source.donated = call
+    _put_on(kernel, context, to)
+    take_own(kernel, source)
+
+
+def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
+    """The answer: to who donated it."""
+    if kernel.time is None:
+        return
+    context = server.context
+    returns = caller.donated and caller.context is None and is_donee(server)
+    kernel.touch(caller)
+    caller.donated = False
+    if not returns or context is None:
+        return
+    _take_off(kernel, server)
+    _put_on(kernel, context, caller)
+    take_own(kernel, server)
+
+
+def end(kernel: Kernel, thread: Thread) -> None:
+    """The thread gives up what was donated to it."""
+    context = thread.context
+    if kernel.time is None or context is None or context is thread.home:
+        return
+    _take_off(kernel, thread)
+    _go_home(kernel, kernel.time, context)
+    take_own(kernel, thread)
+
+
+def stop(kernel: Kernel, thread: Thread) -> None:
+    """The thread is inactive from now on."""
+    kernel.touch(thread)
+    thread.donated = False
+    end(kernel, thread)
+
+
+def lose(kernel: Kernel, thread: Thread) -> None:
+    """Its context is taken away.  What it waits to send it does not send any more: it makes its
+    call, or faults, again when it has one.
+    """
+    _take_off(kernel, thread)
+    queue = thread.waits_on
+    if thread.state is not state.State.SEND or queue is None:
+        return
+    kernel.touch(queue, *queue.queue)
+    queue.queue.remove(thread)
+    thread.waits_on = None
+    if not thread.fault:
+        thread.regs[15] -= 2 if thread.regs[16] & THUMB else 4
+        thread.regs[16] = before_svc(thread.regs[16])
+    thread.fault = 0
+    thread.state = state.State.WITHOUT_CONTEXT
+
+
+def leave_thread(kernel: Kernel, thread: Thread) -> None:
+    """What is bound to it is not any more; a donee keeps it."""
+    own = thread.home
+    if kernel.time is None or own is None:
+        return
+    kernel.touch(thread, own)
+    thread.home = own.home = None
+    if own.thread is thread:
+        own.thread = None
+        lose(kernel, thread)
+    if own.thread is None:
+        kernel.time.bound -= 1
+
+
+def leave_notification(kernel: Kernel, notification: Notification) -> None:
+    """What is bound to it is not any more; a donee keeps it."""
+    context = notification.context
+    if kernel.time is None or context is None:
+        return
+    kernel.touch(notification, context)
+    notification.context = context.notification = None
+    if context.thread is None:
+        kernel.time.bound -= 1
