@@ -55,7 +55,7 @@ static struct context *own_context(const struct tcb *thread)
     if (own == NULL || thread->context != NULL)
         return NULL;
     own = context_at(own);
-    return own->thread == NULL ? own : NULL;
+    return context_is_free(own) ? own : NULL;
 }
 
 /* A thread gets its own context, if it has no other: the current one, or one that is blocked. */
@@ -84,7 +84,7 @@ void donation_for_signal(const struct notification *notification, struct tcb *th
     if (thread->context != NULL || context == NULL)
         return;
     context = context_at(context);
-    if (context->thread == NULL)
+    if (context_is_free(context))
         put_on(context, thread);
 }
 
@@ -211,6 +211,6 @@ void donation_leave_notification(struct notification *notification)
     context = context_at(context);
     notification->context = NULL;
     context->notification = NULL;
-    if (context->thread == NULL)
+    if (context_is_free(context))
         contexts_bound--;
 }

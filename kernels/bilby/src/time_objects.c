@@ -18,7 +18,7 @@ static void set_budget(struct context *context, word_t budget, word_t period)
     }
     context->told = 0;
     alarm_is_old = true;
-    if (context->place == 0 || context_is_lacking(context))
+    if (!context_is_queued(context) || context_is_lacking(context))
         return;
     release_remove(context);
     sched_wake(context->thread);
@@ -136,7 +136,7 @@ static word_t decode_bind(struct context *context, const struct invocation *call
     if (cap_type(cap) != CAP_TCB && cap_type(cap) != CAP_NOTIFICATION)
         return ERROR_INVALID_CAPABILITY;
 
-    if (context->budget == 0 || context_is_bound(context) || context->thread != NULL)
+    if (context->budget == 0 || context_is_bound(context) || !context_is_free(context))
         return ERROR_ILLEGAL_OPERATION;
 
     if (cap_type(cap) == CAP_NOTIFICATION)
@@ -153,7 +153,7 @@ static word_t decode_unbind(const struct context *context)
         donation_leave_notification(context->notification);
         return ERROR_NONE;
     }
-    if (context->thread == context->home)
+    if (context_is_at_home(context))
         sched_remove(context->home);
     donation_leave_thread(tcb_at(context->home));
     return ERROR_NONE;

@@ -75,10 +75,34 @@ static inline struct context *context_at(const struct context *context)
     return same;
 }
 
+/*
+ * Who holds a context: one of the first three, the states of the diagram in docs/guide.md.  A thread
+ * that has it at home or donated, and waits for time, is queued besides.
+ */
+static inline bool context_is_free(const struct context *context)
+{
+    return context->thread == NULL;
+}
+
+static inline bool context_is_at_home(const struct context *context)
+{
+    return context->home != NULL && context->thread == context->home;
+}
+
+static inline bool context_is_donated(const struct context *context)
+{
+    return !context_is_free(context) && !context_is_at_home(context);
+}
+
+static inline bool context_is_queued(const struct context *context)
+{
+    return context->place != 0;
+}
+
 /* A runnable thread waits for time, as others for their turn. */
 static inline bool timing_waits(const struct tcb *thread)
 {
-    return thread->context != NULL && context_at(thread->context)->place != 0;
+    return thread->context != NULL && context_is_queued(context_at(thread->context));
 }
 
 static inline void timing_init(struct tcb *thread)
