@@ -39,10 +39,14 @@ LOCAL = (
 
 @dataclass(frozen=True, slots=True)
 class SummarySettings:
-    """When to share: above ``contexts`` of the full inlining; modules have ``least`` or more."""
+    """Share functions of ``least`` instructions or more from ``contexts`` of full inlining on."""
 
     contexts: int = 5_000
     least: int = 24
+
+    def __str__(self) -> str:
+        """As a baseline records it."""
+        return f"from {self.contexts} contexts, of {self.least} instructions or more"
 
 
 NEVER = SummarySettings(contexts=1 << 62)
