@@ -52,10 +52,10 @@
  * Of a pointer that was masked (in_window): the mask leaves no null, and the compiler need not test
  * for it.
  */
-#define NEVER_NULL(pointer) do { \
+#define NEVER_NULL(pointer) __extension__({ \
     if ((pointer) == NULL) \
         __builtin_unreachable(); \
-} while (0)
+})
 
 /* Variables that most calls use: in the line of the current thread's address, which each entry reads first. */
 #define WITH_CURRENT __attribute__((section(".bss.current")))
