@@ -5,7 +5,7 @@ import fcntl
 import gc
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,27 @@ settings.register_profile("quoll", derandomize=True, deadline=None)
 settings.load_profile("quoll")
 
 MUCH = 700 << 20  # bytes; all modules and all tests take half of it
+PROCESSORS = os.sched_getaffinity(0)  # of the whole run
+
+
+def pytest_configure() -> None:
+    """Give each worker of pytest-xdist a processor of its own.
+
+    Analyses in it then start no processes beside it: each would be a fork of a large process, for
+    a processor that another worker uses.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if worker.isdecimal():
+        os.sched_setaffinity(0, {sorted(PROCESSORS)[int(worker) % len(PROCESSORS)]})
+
+
+@pytest.fixture
+def all_processors() -> Iterator[None]:
+    """All processors of the run: for tests of processes beside the one under test."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, PROCESSORS)
+    yield
+    os.sched_setaffinity(0, own)
 
 
 @pytest.fixture(scope="session")

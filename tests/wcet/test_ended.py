@@ -15,6 +15,8 @@ import pytest
 from quoll.processes.children import Died, TimedOut, apart, run
 from tests.testing.quoll.building import build
 
+pytestmark = pytest.mark.usefixtures("all_processors")
+
 LOOPS = """volatile unsigned sink;
 int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
 int masked(unsigned n) { for (unsigned i = 0; i < (n & 63); i++) sink = i; return 0; }

@@ -19,6 +19,8 @@ from tests.testing.harness.build import ENTRIES
 from wcet.analysis.entries import path_exits
 from wcet.platforms.platform_model import load
 
+pytestmark = pytest.mark.usefixtures("all_processors")
+
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
 
 

@@ -317,7 +317,7 @@ class _Function:
             sites = _sites(region.segment.graph, ELSEWHERE)
             where = ", ".join(self.run.image.place(site) for site in sites[:NAMED])
             error = ControlFlowError(
-                f"it calls what is not known at {where}"
+                f"it makes an unresolved call at {where}"
                 + (f" and {len(sites) - NAMED} more" if len(sites) > NAMED else ""),
                 hint=f"state it: {STATE_TARGETS}",
             )

@@ -17,6 +17,8 @@ from quoll.processes.parallel_map import parallel_map, two_step_map
 from quoll.processes.worker import worker
 from tests.testing.quoll.building import build
 
+pytestmark = pytest.mark.usefixtures("all_processors")
+
 HERE = os.getpid()
 PRINTS = """
 int siprintf(char *, const char *, ...);

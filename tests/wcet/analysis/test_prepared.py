@@ -18,6 +18,8 @@ from tests.testing.quoll.building import build
 from tests.testing.wcet.kept_program import CODE, PROGRAM
 from wcet.cli import main
 
+pytestmark = pytest.mark.usefixtures("all_processors")
+
 
 class Runs:
     """Runs on one program with one cache."""

@@ -20,6 +20,8 @@ from wcet.analysis.result import EntryResult
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.platform_model import DIRECTORY
 
+pytestmark = pytest.mark.usefixtures("all_processors")
+
 NEVER, ALWAYS = SummarySettings(contexts=1 << 62), SummarySettings(contexts=0, least=3)
 CODE = ("-Wl,-Ttext=0xf0010000",)
 
