@@ -40,7 +40,7 @@ def place(host: Host, table: dict[str, int], name: str) -> int:
     return {
         "directory": directory,
         "pool": pool,
-        "pools": table["pools"],
+        "pools": table["asid_pools"],
         "owner": table["owner"],
         "slots": slots,
         "table": window(host.word(slots + SLOT * TABLE)),
@@ -84,7 +84,7 @@ def test_a_table_without_a_number_is_empty(host: Host, table: dict[str, int]) ->
 
 
 def test_a_pool_at_a_second_index_is_seen(host: Host, table: dict[str, int]) -> None:
-    host.write(table["pools"] + 4 * 2, place(host, table, "pool"))
+    host.write(table["asid_pools"] + 4 * 2, place(host, table, "pool"))
     with pytest.raises(CheckFailure, match="V7 "):
         host.interrupt(1)
 
@@ -97,4 +97,4 @@ def test_without_a_pool_the_first_thread_faults(host: Host, table: dict[str, int
     host.syscall(1, [1, 16 << 12 | 2, POOL, 32, 0, 0])  # delete
     assert host.current == current
     assert host.word(place(host, table, "directory") + 4 * 4094) == 0
-    assert host.word(table["pools"]) == 0
+    assert host.word(table["asid_pools"]) == 0

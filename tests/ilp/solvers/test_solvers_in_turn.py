@@ -80,7 +80,7 @@ def test_all_that_were_asked_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(solver, "solve", REFUSES)
     with pytest.raises(SolverError) as error:
         maximise(PAIR, DEFAULT, 20.0)
-    for name in ("Highs", "Cbc", "Exact"):
+    for name in ("Highs", "Cbc", "ExactSimplex"):
         assert f"{name} stopped with model status 15" in str(error.value)
     assert error.value.exit_status == 8
 
