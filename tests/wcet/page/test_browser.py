@@ -236,10 +236,11 @@ def test_loops_show_their_evidence(browser: Browser) -> None:
 
 def test_a_set_of_a_cache_shows_its_lines(browser: Browser) -> None:
     browser.go("caches/0")
-    cell = next(c for c in browser.all(".sets button") if c.text == "7")
+    cell = max(browser.all(".sets button"), key=lambda cell: int(cell.text or 0))
+    lines = int(cell.text)
     cell.click()
     assert cell.get_attribute("aria-pressed") == "true"
-    assert len(browser.all("main tbody tr")) == 7
+    assert len(browser.all("main tbody tr")) == lines
     browser.one("main tbody a").click()
     browser.wait(lambda: browser.text().startswith("Function "))
 
