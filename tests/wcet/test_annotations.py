@@ -285,7 +285,7 @@ def test_a_fact_that_is_not_read_is_a_warning(
     with pytest.raises(UnboundedLoop):
         analysed(build(text, *FLAGS))
     [line] = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
-    assert "is not read: 'wcet:' has to begin a comment" in line
+    assert "is not read: 'wcet:' must begin a comment" in line
     assert f"prog.c:{text.split(comment)[0].count(chr(10)) + 1 + comment[0].isspace()}: " in line
 
 

@@ -52,7 +52,7 @@ def test_a_loop_that_counts_in_data_is_bounded_from_reset(elf: Path, tmp_path: P
     assert analysed(elf, out) == UNBOUNDED
     assert analysed(elf, out, "--from-reset") == 0
     (text,) = listed(out)
-    assert "main: memory as loaded: when a path starts, these addresses hold" in text
+    assert "main: memory as loaded: when a path starts, these addresses have" in text
     reset = json.loads(out.read_text())["entries"]["main"]["cycles"]
     facts = tmp_path / "my.facts"
     region = "region data from 0x8000 to 0xFFFFF is cached\n"
