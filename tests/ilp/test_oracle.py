@@ -30,13 +30,13 @@ def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases
     assert seen["exact, infeasible"] < cases * 0.2, tally
     assert seen["certified search"] > cases * 0.02, tally
     for form in (
-        "Conflict in",
-        "Consistent in",
-        "AtMost in",
-        "AtMost",
-        "Linear in",
-        "Linear",
-        "Require",
+        "ConflictFact in",
+        "ConsistentFact in",
+        "AtMostFact in",
+        "AtMostFact",
+        "LinearFact in",
+        "LinearFact",
+        "RequireFact",
     ):
         assert seen[form] > cases * 0.03, tally
     for outcome in ("cut and solved again", "repeated, not realisable"):
