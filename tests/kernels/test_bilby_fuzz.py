@@ -179,7 +179,9 @@ def sights(kernel: Kernel) -> set[str]:
     found = {
         "waits": bool(time.waiting),
         "donated": any(thread.donated for thread in threads),
-        "runnable without a context": any(t.is_running and t.home and not t.context for t in threads),
+        "runnable without a context": any(
+            t.is_running and t.home and not t.context for t in threads
+        ),
         "told": any(thread.fault == API["FAULT_TIMEOUT"] for thread in threads),
         "idle": kernel.current is None,
         "wrapped": time.now >> 32 > 0,
