@@ -33,9 +33,7 @@ CHOICE_TERMS = 15  # terms of a choice between initial values: beyond, it is any
 CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any word
 
 # Concrete executions
-EXECUTED_INSTRUCTIONS = (
-    20_000_000  # instructions of the concrete execution of an entry: ends some day
-)
+EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it ends some day
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of one that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted
 REFUTING_CONTEXTS = 8  # contexts of a loop sliced for that: more are alike
