@@ -2,7 +2,7 @@
 
 An exception return ends a path because it leaves the kernel, or unmasks interrupts. One that
 surely does neither is a jump: its target is known code of the program, and the status word that
-it restores is known, privileged, masks interrupts and selects ARM code.
+it restores is known, privileged, masks interrupts and selects ARM code on little-endian data.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 __all__ = ["STATUSES", "all_are", "few", "leaves_kernel", "restored", "resumed_code", "unmasks"]
 
 USER = 0x10
-THUMB = 1 << 5  # bit T of the status word
+# Bits T, E, J and IT of a status word: ARM code on little-endian data has none of them.
+OTHER_STATE = 1 << 5 | 1 << 9 | 1 << 24 | 0x0600_FC00
 ARM_LENGTH = 4  # bytes
 TARGETS = 64  # words, beyond which nothing counts as known of a target
 STATUSES = 256  # status words that are analysed one by one
@@ -66,4 +67,4 @@ def unmasks(status: int) -> bool:
 
 
 def _resumes(status: int) -> bool:
-    return not unmasks(status) and not status & THUMB
+    return not unmasks(status) and not status & OTHER_STATE

@@ -42,6 +42,8 @@ STAY = {
     "unknown": RETURNS,
     "a condition": f"{USER}cmp r0, #0\nmov r1, #0xd3\nmsreq spsr_c, r1\n{RETURNS}",
     "of another mode": f"{USER}cps #0x12\n{RETURNS}",
+    "big-endian data": f"ldr r1, =0x2d3\nadr r0, go\npush {{r0, r1}}\nrfeia sp!\n{GO}",
+    "Thumb code": f"mov r1, #0xf3\nadr r0, go\npush {{r0, r1}}\nrfeia sp!\n{GO}",
     "changed by a callee": f"push {{r4, lr}}\n{USER}bl change\n{RETURNS}",
     "changed back by a callee": f"push {{r4, lr}}\n{MASKED}bl unmask\n"
     f"{RETURNS.replace('bx lr', 'pop {r4, pc}')}",
