@@ -197,6 +197,8 @@ class AbstractMemory:
         that it is not hit (rule 49).
         """
         where = describe(address, facts)
+        if isinstance(where, ValueSet):
+            return self._one_word(where, size)
         if not isinstance(where, AnchoredTerm) or not 1 < where.offsets.size <= PLACES:
             return ()
         places = {
@@ -207,6 +209,14 @@ class AbstractMemory:
         cells = [self.frames.get(at) for at in places]
         saved = all(type(cell) is int and cell in SAVED for cell in cells)
         return sorted(places) if saved else ()
+
+    def _one_word(self, where: ValueSet, size: int) -> Sequence[Term]:
+        """The word of a stack of known place that a store surely hits, if it is one word."""
+        first = where.low & ~3
+        if not self.stacks or where.exact is not None or where.high + size > first + WORD:
+            return ()
+        keys = (symbol << 32 | (first - base) & MASK for symbol, base in self.stacks.items())
+        return [key for key in keys if key in self.frames]
 
     def mark(self, at: Term, word: Term) -> None:
         """Record a word that is perhaps a stack address."""

@@ -79,6 +79,13 @@ class _TargetCheck:
     def transfer(self, node: int, leave: BlockExit) -> Assumption | None:
         """What is assumed of the transfer that ends ``node``; None if values know where it goes."""
         block = self.graph.nodes[node].block
+        if leave.target >> 32 in self.domain.environment.lost:
+            raise ControlFlowError(
+                f"the word by which {block.last.text} goes on is lost before: a store hits it "
+                "wherever it goes",
+                where=self.image.place(block.last.addr),
+                hint=HINT,
+            )
         fact = describe(leave.target, leave.state.facts)
         exits = node in self.graph.exits
         if block.returns and exits and exact_term(fact) == BACK:

@@ -249,6 +249,16 @@ def test_every_kind_is_decided() -> None:
     assert not CONTRADICTED.keys() & UNDECIDABLE.keys()
 
 
+def test_a_return_address_that_is_surely_hit_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A byte of it, at one of four numeric addresses in a stack of known place."""
+    body = "mov r6, lr\nldr sp, =0xf0020080\nldr r4, =0xf002007c\nand r1, r1, #3\nbl k\nbx r6\n"
+    callee = ".type k, %function\nk: push {r3, lr}\nstrb r2, [r4, r1]\npop {r3, pc}\n"
+    found = Analysed(tmp_path, capsys)(body, other=callee)
+    assert (found.status, "a store hits it wherever it goes" in found.error) == (REFUSED, True)
+
+
 def test_an_exit_that_returns_to_its_caller_is_no_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
