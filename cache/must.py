@@ -47,7 +47,7 @@ RESIDENT, CREDITED, ABSENT = (
 
 
 class MustState(NamedTuple):
-    """What is known at one point: one ``CacheLines`` per rule, strict and paid."""
+    """The lines cached at one point: one ``CacheLines`` for each rule, strict or credited."""
 
     strict: tuple[CacheLines, ...]
     credited: tuple[CacheLines, ...]

@@ -1,4 +1,4 @@
-"""Random programs with many calls: unrolled loops, against what is executed.
+"""Bounds with unrolled loops never lie below an execution of random programs with many calls.
 
 python -m campaigns.unrolling [FIRST [LAST]]        seeds, the last one excluded
 """

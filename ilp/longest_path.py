@@ -47,7 +47,10 @@ def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
 
 
 def longest_path(ipet: Ipet) -> Proposal | None:
-    """Counts and dual values; None where a loop may not be entered at all, or no path ends."""
+    """Counts and dual values of the longest path.
+
+    None if the bound of some loop is 0, or if no path ends.
+    """
     if any(bound < 1 for bound in ipet.nest.bounds):
         return None
     search = LoopIterations(ipet.nest, ipet.model.objective)

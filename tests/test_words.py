@@ -39,7 +39,8 @@ NAMES = {
     "misfit": "schema error",
     "misfits": "schema errors",
 }
-# A key of baselines, a placeholder of an assumption, the pieces of a piecewise affine function.
+# Words that mean something else: a JSON key of baselines (asked), a field name in the text of an
+# assumption (misfit), and the intervals of a piecewise affine function (pieces, convex_pieces).
 EXEMPT = {"asked", "convex_pieces", "misfit", "pieces"}
 PHRASES = {
     r"(?<!the )rest(?:s|ing)? on": "depends on, assumes",

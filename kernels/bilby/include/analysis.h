@@ -26,8 +26,8 @@
 
 /*
  * Before several words of a line are written.  Stores do not bring a line into the cache: without
- * this each word would go to memory by itself.  What is read before stays before it, what is written
- * behind it.
+ * this, each word would go to memory by itself.  The compiler moves no load or store across it, in
+ * either direction.
  */
 #define READ_LINE(pointer) __extension__({ \
     __asm__ volatile("" : : : "memory"); \
@@ -38,7 +38,7 @@
 /*
  * What an outer loop computes and the loop inside of it tests: else the compiler may let both
  * begin at one instruction, and the analysis takes them for one loop, without a bound of its own.
- * Or what is computed from a counter: else the compiler may count addresses, which have no bound.
+ * The same holds of an address computed from a counter: the compiler would count addresses instead.
  */
 #define COMPUTED_IN_EACH_TURN(value) __asm__("" : "+r"(value))
 

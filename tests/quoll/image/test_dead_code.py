@@ -7,7 +7,6 @@ discarded, so that every line there is right.
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from quoll.image.image import Image
+from tests.testing.programs import needs
 
 VECTORS = """
         .syntax unified
@@ -84,8 +84,6 @@ LINKERS = {
 
 
 def run(*command: str, cwd: Path) -> None:
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed: GCC and GNU ld are tested everywhere")
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
@@ -115,6 +113,7 @@ def compared(folder: Path, compiler: str, flags: list[str], linker: str) -> list
     return found
 
 
+@needs("clang", "ld.lld")
 @pytest.mark.slow("compiles many programs")
 @pytest.mark.parametrize(
     ("compiler", "linker", "first", "flags"),

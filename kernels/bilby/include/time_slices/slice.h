@@ -2,11 +2,11 @@
 /*
  * Slices of time: what each thread has left of its own, in clocks of the kernel's timer.
  *
- * A thread has a slice until it is used up, whatever it does meanwhile: it yields or waits without
- * losing what is left, and without a new one.  Whoever runs is charged when another is chosen and at
- * each tick.  A slice is over half a tick before its end, for ticks come no oftener: "left" is what is
- * left until then.  What is left behind that, or was used beyond, counts for the next one.  So equals that only run have equal
- * shares, and none has more than that for what it does just before a tick.
+ * A thread keeps its slice until the slice is used up.  Yielding or waiting neither shortens nor
+ * renews it.  The kernel charges the running thread when it chooses another one, and at each tick.
+ * Because ticks are the finest grain, a slice counts as over from half a tick before its end; "left"
+ * holds the clocks until that point.  The next slice takes over what was used too much or too little.
+ * So threads that only run get equal shares, and an action just before a tick gains none.
  *
  * The fastpath charges nobody: whoever runs when somebody is charged next pays for both threads.  So
  * of threads that only run each other, one may pay for the others; together they have no more.
