@@ -1,7 +1,7 @@
 # Quoll: the targets a developer uses. `make help` lists them.
 
-# Only set-up uses it; afterwards everything runs with .venv/bin/python.
-PYTHON ?= python3
+# For set-up only, which finds one if this is empty; afterwards everything runs with .venv/bin/python.
+PYTHON ?=
 
 # Modules are compiled once, whatever the environment says: the tests start thousands of processes.
 export PYTHONDONTWRITEBYTECODE :=

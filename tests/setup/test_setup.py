@@ -58,10 +58,11 @@ class Checkout:
     root: Path
     stubs: Path
     log: Path
+    python: str = "python-of-test"
 
     def setup(self, target: str = "setup", **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            ["make", target, "PYTHON=python-of-test"],
+            ["make", target, f"PYTHON={self.python}"],
             cwd=self.root,
             env={"PATH": f"{self.stubs}:/usr/bin:/bin", "LOG": str(self.log), **variables},
             stdin=subprocess.DEVNULL,
@@ -118,6 +119,22 @@ def test_a_browser_is_installed_for_the_tests_only(checkout: Checkout) -> None:
     assert checkout.setup("setup-tests", MISSING="chromium chromium-driver").returncode == 0
     (asked,) = [call for call in checkout.calls() if " install " in call and "apt-get" in call]
     assert asked.endswith(" chromium chromium-driver")
+
+
+def test_an_optimised_python_is_preferred(checkout: Checkout, tmp_path: Path) -> None:
+    (checkout.stubs / "python3").write_text('#!/bin/bash\n[ "$1" != -c ]\n')
+    (tmp_path / "optimised").mkdir()
+    (tmp_path / "optimised/python3").write_text(PYTHON)
+    for python in (checkout.stubs / "python3", tmp_path / "optimised/python3"):
+        python.chmod(0o755)
+    checkout.python = ""
+    path = f"{checkout.stubs}:{tmp_path / 'optimised'}:/usr/bin:/bin"
+
+    done = checkout.setup(PATH=path)
+
+    assert done.returncode == 0, done.stdout
+    assert f"using {tmp_path / 'optimised/python3'}: the first" in done.stdout
+    assert checkout.made()
 
 
 @pytest.mark.parametrize("moment", [".venv", "requirements.txt", "--editable"])
