@@ -6,7 +6,7 @@
  *     low, high   the kernel's addresses, both inclusive (0xf0000000, 0xffffffff)
  *     vectors     the page of the exception vectors (0xffff0000); always kernel
  *     limit       stop after so many recorded instructions (2^28, a file of 1 GiB
- *                 and its accesses): a kernel that hangs must not fill the disk
+ *                 and its accesses at most): a kernel that hangs must not fill the disk
  *
  * What is kernel is decided by the address of the instruction. One *execution*
  * starts with an instruction in one of the eight exception vectors. It ends
@@ -22,13 +22,15 @@
  *
  * The file, little-endian (quoll/recordings/trace.py reads it):
  *
- *     header      "QUOLLTRC", u32 version = 1, u32 low, u32 high, u32 vectors
+ *     header      "QUOLLTRC", u32 version = 2, u32 low, u32 high, u32 vectors
  *     chunk       "EXEC", u32 n, u32 m, u32 end,
  *                 n x u32 address of an instruction,
  *                 m x { u32 index, u32 address, u32 bytes | store << 8 }
  *                 `end` is an enum end; the chunks of an execution follow each
  *                 other, all but the last with END_CONTINUED. `index` counts
  *                 the instructions of the whole execution from 0.
+ *     repeat      "SAME", u32 number: an execution equal to the one with this
+ *                 number, counted from 0 over chunks and repeats
  *     trailer     "DONE", u32 status (0 complete, 1 limit reached),
  *                 u64 executions, u64 instructions, u64 accesses
  *
@@ -52,13 +54,17 @@ struct access {
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is written as it is in memory");
 _Static_assert(sizeof(struct access) == 12, "as the file says");
 
-#define VERSION 1
+#define VERSION 2
 #define VECTORS_BYTES 0x20
 #define VECTOR_PAGE_BYTES 0x1000
 #define CHUNK_PCS 65536
 /* A load-multiple makes 16 accesses; nothing makes more. */
 #define MAX_ACCESSES_OF_ONE 16
 #define CHUNK_ACCESSES (CHUNK_PCS + MAX_ACCESSES_OF_ONE)
+
+/* Executions to compare new ones with: by hash, the last of each; 256 MiB at most. */
+#define SLOTS 16384
+#define REMEMBERED_WORDS 4096
 
 int qemu_plugin_version = 1;
 
@@ -73,6 +79,11 @@ static uint32_t first_pc;           /* index of pcs[0] in the execution */
 static uint32_t n_pcs, n_accesses;
 static uint32_t pcs[CHUNK_PCS];
 static struct access accesses[CHUNK_ACCESSES];
+
+static struct remembered {
+    uint32_t number, end, n_pcs, n_accesses;
+    uint32_t *words;                /* the pcs, then the accesses; NULL: no execution yet */
+} slots[SLOTS];
 
 static bool limit_reached;
 static uint64_t total_executions, total_pcs, total_accesses;
@@ -107,10 +118,54 @@ static void write_chunk(enum end end)
     n_pcs = n_accesses = 0;
 }
 
+static uint64_t fnv1a(uint64_t hash, const uint32_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ words[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Writes the execution as a repeat of a remembered one, or remembers it and returns false. */
+static bool write_repeat(enum end end)
+{
+    size_t pcs_bytes = n_pcs * sizeof pcs[0], accesses_bytes = n_accesses * sizeof accesses[0];
+    const uint32_t *access_words = (const uint32_t *)accesses;
+    uint64_t hash;
+    struct remembered *slot;
+
+    if (first_pc != 0 || pcs_bytes + accesses_bytes > REMEMBERED_WORDS * sizeof(uint32_t))
+        return false;
+    hash = fnv1a(UINT64_C(0xcbf29ce484222325), pcs, n_pcs);
+    hash = fnv1a(hash, access_words, accesses_bytes / sizeof(uint32_t));
+    slot = &slots[(hash ^ hash >> 32) % SLOTS];
+    if (slot->words && slot->end == end && slot->n_pcs == n_pcs && slot->n_accesses == n_accesses
+        && memcmp(slot->words, pcs, pcs_bytes) == 0
+        && memcmp(slot->words + n_pcs, accesses, accesses_bytes) == 0) {
+        put("SAME", 4);
+        put_u32(slot->number);
+        total_pcs += n_pcs;
+        total_accesses += n_accesses;
+        n_pcs = n_accesses = 0;
+        return true;
+    }
+    free(slot->words);
+    slot->words = malloc(pcs_bytes + accesses_bytes);
+    if (slot->words) {
+        memcpy(slot->words, pcs, pcs_bytes);
+        memcpy(slot->words + n_pcs, accesses, accesses_bytes);
+        slot->number = (uint32_t)total_executions;
+        slot->end = end;
+        slot->n_pcs = n_pcs;
+        slot->n_accesses = n_accesses;
+    }
+    return false;
+}
+
 static void end_execution(enum end end)
 {
     if (inside) {
-        write_chunk(end);
+        if (!write_repeat(end))
+            write_chunk(end);
         total_executions++;
         inside = false;
     }

@@ -187,14 +187,11 @@ class _Follower:
     ) -> dict[int, tuple[int, int]]:
         """The candidates whose block is what runs from position ``at`` on."""
         graph, pcs = self.graph, self.pcs
-        fitting = {
-            node: came
-            for node, came in candidates.items()
-            if all(
-                at + i < len(pcs) and pcs[at + i] == insn.addr
-                for i, insn in enumerate(graph.nodes[node].block.insns)
-            )
-        }
+        fitting = {}
+        for node, came in candidates.items():
+            addresses = [insn.addr for insn in graph.nodes[node].block.insns]
+            if list(pcs[at : at + len(addresses)]) == addresses:
+                fitting[node] = came
         lengths = {len(graph.nodes[node].block.insns) for node in fitting}
         if len(lengths) != 1:
             raise MissingEdge(

@@ -23,9 +23,10 @@ __all__ = ["End", "Execution", "RecordedAccess", "Trace"]
 
 LARGEST = 8 << 30  # bytes
 _MAGIC = b"QUOLLTRC"
-_VERSION = 1
+_VERSIONS = (1, 2)  # the first has no repeats
 _HEADER = struct.Struct("<8s4I")
 _CHUNK = struct.Struct("<4s3I")
+_REPEAT = struct.Struct("<4sI")
 _TRAILER = struct.Struct("<4sI3Q")
 _CONTINUED = 0
 _STORE = 1 << 8
@@ -81,7 +82,10 @@ class Execution:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """A recording. The kernel is ``low`` to ``high``, both inclusive, and the ``vectors`` page."""
+    """A recording. The kernel is ``low`` to ``high``, both inclusive, and the ``vectors`` page.
+
+    An execution that the file has as a repeat of another is the same object again.
+    """
 
     low: int
     high: int
@@ -91,12 +95,17 @@ class Trace:
     def without(self, places: Collection[int]) -> Trace:
         """The same, less every execution that ran one of the instructions at ``places``."""
         avoided = np.array(sorted(places), np.uint32)
-        executions = tuple(
+        left_out = {
             execution
-            for execution in self.executions
-            if not np.isin(avoided, np.frombuffer(execution.pcs, np.uint32)).any()
-        )
+            for execution in self.distinct()
+            if np.isin(avoided, np.frombuffer(execution.pcs, np.uint32)).any()
+        }
+        executions = tuple(e for e in self.executions if e not in left_out)
         return Trace(self.low, self.high, self.vectors, executions)
+
+    def distinct(self) -> tuple[Execution, ...]:
+        """The executions without those that the file has as repeats, in order."""
+        return tuple(dict.fromkeys(self.executions))
 
     @staticmethod
     def read(path: Path) -> Trace:
@@ -122,31 +131,40 @@ class _Reader:
                 f"{self.path} is not a recording of a kernel", hint="kernels/recorder writes them"
             )
         _, version, low, high, vectors = self._unpack(_HEADER)
-        if version != _VERSION:
+        if version not in _VERSIONS:
             raise InputError(
-                f"{self.path} is a recording in version {version} of the format, not {_VERSION}",
+                f"{self.path} is a recording in version {version} of the format, "
+                f"not {_VERSIONS[-1]}",
                 hint=_RECORD_AGAIN,
             )
         executions = tuple(self._executions())
         self._trailer(executions)
         return Trace(low, high, vectors, executions)
 
-    def _executions(self) -> Iterator[Execution]:
+    def _executions(self) -> list[Execution]:
         """The executions up to the trailer, each joined from its chunks."""
+        found: list[Execution] = []
         pcs: list[bytes] = []
         words: list[bytes] = []
         while not self.data.startswith(b"DONE", self.at):
+            if self.data.startswith(b"SAME", self.at):
+                _, number = self._unpack(_REPEAT)
+                if pcs or number >= len(found):
+                    raise self._damaged()
+                found.append(found[number])
+                continue
             tag, n_pcs, n_accesses, end = self._unpack(_CHUNK)
             if tag != b"EXEC" or end not in (_CONTINUED, *End):
                 raise self._damaged()
             pcs.append(self._take(4 * n_pcs))
             words.append(self._take(12 * n_accesses))
             if end != _CONTINUED:
-                yield self._execution(b"".join(pcs), b"".join(words), End(end))
+                found.append(self._execution(b"".join(pcs), b"".join(words), End(end)))
                 pcs.clear()
                 words.clear()
         if pcs:
             raise self._damaged()
+        return found
 
     def _execution(self, pcs: bytes, words: bytes, end: End) -> Execution:
         """Checks that every access belongs to an instruction."""

@@ -99,10 +99,10 @@ def check_facts(
     """One record per fact, and how many executions were judged.
 
     ``graphs`` are by entry address; executions of other entries, and those that did not end, are
-    left out. ``walks`` are by entry address too. ``name`` is the recording's. ``regions`` hold
-    what facts say of memory; ``unknown``
-    are the instructions whose addresses the analysis does not know. Raises MissingEdge for an
-    execution that the graph does not have although no fact excludes it.
+    left out. ``walks`` are by entry address too. ``name`` is the recording's. ``regions`` are the
+    facts about memory; ``unknown`` are the instructions whose addresses the analysis does not
+    know. Raises MissingEdge for an execution that the graph does not have although no fact
+    excludes it.
     """
     records = {id(fact): FactRecord(fact) for fact in facts.facts}
     entries = {
@@ -110,18 +110,21 @@ def check_facts(
         for address, graph in graphs.items()
     }
     judged, stores = 0, _Stores(image, regions)
+    alone: dict[Execution, tuple[_Judged, tuple[Fact, ...], dict[Fact, str]]] = {}
     for number, execution in enumerate(trace.executions, 1):
         contents = stores.before(number, execution)
         entry = entries.get(execution.entry)
         if entry is None or execution.end is End.STOPPED:
             continue
         judged += 1
-        path = execution.pcs.tobytes()
-        if path not in entry.known:
-            entry.known[path] = judge(image, facts, entry, execution)
-        found = entry.known[path]
-        reached, broken = judge_memory(image, regions, unknown, execution)
-        broken |= {fact: where for fact, where in contents.items() if where}
+        if execution not in alone:
+            path = execution.pcs.tobytes()
+            if path not in entry.known:
+                entry.known[path] = judge(image, facts, entry, execution)
+            memory = judge_memory(image, regions, unknown, execution)
+            alone[execution] = entry.known[path], *memory
+        found, reached, broken = alone[execution]
+        broken = broken | {fact: where for fact, where in contents.items() if where}
         for fact in (*found.reached, *reached, *contents):
             records[id(fact)].reached += 1
         for fact, iterations in found.iterations:

@@ -17,6 +17,8 @@ from enum import Enum
 from functools import cache
 from random import Random
 
+import numpy as np
+
 from cache.cache_simulator import SimulatedCache
 from cache.geometry import CacheGeometry
 from cache.policy import ReplacementPolicy
@@ -318,9 +320,14 @@ class PathReplay:
 def by_path(trace: Trace) -> dict[int, list[list[Execution]]]:
     """Executions that ran to their end, by entry address and then by path."""
     paths: dict[tuple[int, bytes], list[Execution]] = {}
+    alike = {
+        execution: paths.setdefault((execution.entry, execution.pcs.tobytes()), [])
+        for execution in trace.distinct()
+        if execution.end is not End.STOPPED
+    }
     for execution in trace.executions:
-        if execution.end is not End.STOPPED:
-            paths.setdefault((execution.entry, execution.pcs.tobytes()), []).append(execution)
+        if execution in alike:
+            alike[execution].append(execution)
     entries: dict[int, list[list[Execution]]] = {}
     for (entry, _), executions in paths.items():
         entries.setdefault(entry, []).append(executions)
@@ -395,19 +402,21 @@ def initial(
     """The machine, the steps and the contents of one replay, which its numbers determine."""
     random = SplitMix(Random(f"{seed} {subject.name} {number} {state}").getrandbits(64))
     execution, begin = recorded.sources[state % len(recorded.sources)]
-    steps = executed(path, _first_addresses(execution, begin), subject.platform, random)
+    steps = executed(
+        path, _first_addresses(execution, begin, len(path.insns)), subject.platform, random
+    )
     every = list(StartContents)
     contents = every[state] if state < len(every) else random.choice(every)
     return random_machine(subject.platform, steps, contents, random), steps, contents
 
 
-def _first_addresses(execution: Execution, begin: int) -> dict[int, int]:
-    """Lowest address that each instruction accessed, from position ``begin`` on."""
+def _first_addresses(execution: Execution, begin: int, length: int) -> dict[int, int]:
+    """Lowest address that each of ``length`` instructions from ``begin`` on accessed."""
+    rows = execution.access_words
+    low, high = np.searchsorted(rows[:, 0], (begin, begin + length))
     first: dict[int, int] = {}
-    for access in execution.accesses():
-        at = access.index - begin
-        if at >= 0:
-            first[at] = min(access.addr, first.get(at, access.addr))
+    for index, addr, _ in rows[low:high].tolist():
+        first[index - begin] = min(addr, first.get(index - begin, addr))
     return first
 
 

@@ -7,8 +7,8 @@ test included, is the beginning of a path that the bound covers, and must not ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from quoll.image.image import Image
 from quoll.recordings.follow import MissingEdge, NodeVisit, RefutedFact, follow, follow_prefix
@@ -45,10 +45,10 @@ def cut(
             )
             for executions in recorded
         ]
-    starts = {(p.start, p.graph.nodes[p.graph.entry].context): p for p in prepared}
+    cutter = _Cutter.of(prepared, image)
     found: dict[tuple[int, tuple[tuple[int, int | None], ...]], RecordedPath] = {}
     for executions in recorded:
-        for path in _cut_one(prepared[0], starts, image, executions):
+        for path in cutter.pieces(executions):
             key = id(path.paths), tuple((v.node, v.edge) for v in path.visits)
             found.setdefault(key, path)
     return list(found.values())
@@ -59,26 +59,76 @@ def whole(executions: Sequence[Execution]) -> tuple[tuple[Execution, int], ...]:
     return tuple((execution, 0) for execution in executions)
 
 
-def _cut_one(
-    first: PreparedPaths,
-    starts: dict[tuple[int | None, int], PreparedPaths],
-    image: Image,
-    executions: Sequence[Execution],
-) -> list[RecordedPath]:
-    pcs, begin, paths = executions[0].pcs, 0, first
-    found: list[RecordedPath] = []
-    while True:
-        visits = follow_prefix(paths.graph, image, pcs[begin:])
-        if not visits:
-            raise MissingEdge("a start of paths is not in its graph", where=image.place(pcs[begin]))
-        last = visits[-1]
-        end = begin + last.start + len(paths.graph.nodes[last.node].block.insns)
-        complete = _is_whole(paths, image, pcs[begin:], last)
-        sources = tuple((execution, begin) for execution in executions)
-        found.append(RecordedPath(paths, visits, complete, sources))
-        if complete:
-            return found
-        begin, paths = _next_start(paths, starts, visits, begin, image, pcs, end)
+@dataclass(frozen=True, slots=True)
+class _Cutter:
+    """Cuts executions at starts of paths; a section that ran alike before is passed over.
+
+    ``known`` has the next start, as a distance and its paths, for the paths and instructions of a
+    section with ``ahead`` instructions behind it, on which the next start depends too; ``lengths``
+    are how many instructions that is. ``ahead`` is None where executions of any length are passed
+    over, in functions that facts replace: then nothing is known.
+    """
+
+    first: PreparedPaths
+    starts: dict[tuple[int | None, int], PreparedPaths]
+    image: Image
+    ahead: int | None
+    known: dict[tuple[int, bytes], tuple[int, PreparedPaths]] = field(default_factory=dict)
+    lengths: dict[int, set[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, prepared: Sequence[PreparedPaths], image: Image) -> _Cutter:
+        starts = {(p.start, p.graph.nodes[p.graph.entry].context): p for p in prepared}
+        blocks = [node.block for paths in prepared for node in paths.graph.nodes]
+        replaced = any(block.passes for block in blocks)
+        ahead = None if replaced else 1 + max(len(block.insns) for block in blocks)
+        return cls(prepared[0], starts, image, ahead)
+
+    def pieces(self, executions: Sequence[Execution]) -> Iterator[RecordedPath]:
+        """The sections of executions that ran alike, except those that are known."""
+        pcs, begin, paths = executions[0].pcs, 0, self.first
+        while True:
+            following = self._known(paths, pcs, begin)
+            if following is None:
+                visits = follow_prefix(paths.graph, self.image, pcs[begin:])
+                if not visits:
+                    raise MissingEdge(
+                        "a start of paths is not in its graph", where=self.image.place(pcs[begin])
+                    )
+                last = visits[-1]
+                end = begin + last.start + len(paths.graph.nodes[last.node].block.insns)
+                complete = _is_whole(paths, self.image, pcs[begin:], last)
+                sources = tuple((execution, begin) for execution in executions)
+                yield RecordedPath(paths, visits, complete, sources)
+                if complete:
+                    return
+                following = _next_start(paths, self.starts, visits, begin, self.image, pcs, end)
+                if last.node not in paths.graph.exits:
+                    self._remember(paths, pcs, begin, end, following)
+            distance, paths = following
+            begin += distance
+
+    def _known(
+        self, paths: PreparedPaths, pcs: memoryview[int], begin: int
+    ) -> tuple[int, PreparedPaths] | None:
+        for length in self.lengths.get(id(paths), ()):
+            found = self.known.get((id(paths), pcs[begin : begin + length].tobytes()))
+            if found is not None:
+                return found
+        return None
+
+    def _remember(
+        self,
+        paths: PreparedPaths,
+        pcs: memoryview[int],
+        begin: int,
+        end: int,
+        following: tuple[int, PreparedPaths],
+    ) -> None:
+        if self.ahead is not None and end + self.ahead <= len(pcs):
+            section = pcs[begin : end + self.ahead]
+            self.known[id(paths), section.tobytes()] = following
+            self.lengths.setdefault(id(paths), set()).add(len(section))
 
 
 def _is_whole(paths: PreparedPaths, image: Image, pcs: Sequence[int], last: NodeVisit) -> bool:
@@ -102,7 +152,8 @@ def _next_start(
     pcs: Sequence[int],
     end: int,
 ) -> tuple[int, PreparedPaths]:
-    """The last start that was passed from which the execution is followed further than ``end``."""
+    """The last start that was passed from which the execution is followed further than ``end``:
+    its distance from ``begin``, and its paths."""
     for visit in reversed(visits):
         node = paths.graph.nodes[visit.node]
         following = starts.get((node.block.addr, node.context))
@@ -114,7 +165,7 @@ def _next_start(
             continue
         block = following.graph.nodes[further[-1].node].block
         if at + further[-1].start + len(block.insns) > end:
-            return at, following
+            return visit.start, following
     raise MissingEdge(
         "the execution goes on where no path of the graph does", where=image.place(pcs[end - 1])
     )

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from quoll.errors import InputError
 from quoll.recordings.trace import End, RecordedAccess, Trace
-from tests.testing.quoll.recordings import CONTINUED, HEADER, Run, chunk, recording, trailer
+from tests.testing.quoll.recordings import (
+    CONTINUED,
+    HEADER,
+    Run,
+    chunk,
+    recording,
+    repeat,
+    trailer,
+)
 
 WORDS = st.integers(0, 2**32 - 1)
 
@@ -51,6 +59,22 @@ def test_what_was_recorded_is_read(runs: list[Run], folder: Path) -> None:
     ]
 
 
+def test_a_repeat_is_the_same_execution(folder: Path) -> None:
+    other = Run([0xFFFF0004], [], End.VECTOR, [])
+    runs = [ONE, other, other, ONE, other]
+    data = HEADER + ONE.chunks() + other.chunks() + repeat(1) + repeat(0) + repeat(2)
+    trace = read(data + trailer(runs), folder)
+    first, second = trace.distinct()
+    assert trace.executions == (first, second, second, first, second)
+    assert [list(e.pcs) for e in trace.executions] == [run.pcs for run in runs]
+    assert trace.without([0xFFFF0004]).executions == (first, first)
+
+
+def test_the_first_version_is_read(folder: Path) -> None:
+    data = recording([ONE, ONE])
+    assert len(read(data.replace(b"\x02", b"\x01", 1), folder).executions) == 2
+
+
 def test_the_header_says_what_is_kernel(folder: Path) -> None:
     trace = read(recording([]), folder)
     assert (trace.low, trace.high, trace.vectors) == (0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
@@ -68,12 +92,16 @@ def test_every_beginning_of_a_recording_is_refused(folder: Path) -> None:
     [
         (b"", "not a recording"),
         (b"\x7fELF" + bytes(100), "not a recording"),
-        (HEADER.replace(b"\x01", b"\x02", 1) + trailer([]), "version 2"),
+        (HEADER.replace(b"\x02", b"\x03", 1) + trailer([]), "version 3"),
         (recording([ONE]) + b"\0", "damaged"),
         (HEADER + ONE.chunks() + trailer([]), "damaged"),
         (HEADER + ONE.chunks() + trailer([ONE], limit_reached=1), "limit"),
         (HEADER + chunk([1], [], CONTINUED) + trailer([]), "damaged"),
         (HEADER + chunk([1], [], 9) + trailer([ONE]), "damaged"),
+        (HEADER + ONE.chunks() + repeat(1) + trailer([ONE, ONE]), "damaged"),
+        (HEADER + ONE.chunks() + chunk([1], [], CONTINUED) + repeat(0) + trailer([]), "damaged"),
+        (HEADER + ONE.chunks() + repeat(0) + trailer([ONE]), "damaged"),
+        (HEADER + ONE.chunks() + repeat(0)[:6], "cut off"),
         (HEADER + chunk([], [], End.OUTSIDE) + trailer([Run([], [], End.OUTSIDE, [])]), "damaged"),
         (recording([Run([1], [RecordedAccess(1, 0, 4, False)], End.OUTSIDE, [])])[:-24], "cut off"),
         (HEADER + chunk([1], [RecordedAccess(1, 0, 4, False)], End.OUTSIDE), "damaged"),

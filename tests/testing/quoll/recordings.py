@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from quoll.recordings.trace import End, RecordedAccess
 
-__all__ = ["CONTINUED", "HEADER", "Run", "chunk", "recording", "trailer"]
+__all__ = ["CONTINUED", "HEADER", "Run", "chunk", "recording", "repeat", "trailer"]
 
-HEADER = b"QUOLLTRC" + struct.pack("<4I", 1, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
+HEADER = b"QUOLLTRC" + struct.pack("<4I", 2, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
 CONTINUED = 0
 
 
@@ -39,6 +39,10 @@ def chunk(pcs: list[int], accesses: list[RecordedAccess], end: int) -> bytes:
     rows = [struct.pack("<3I", a.index, a.addr, a.size | a.store << 8) for a in accesses]
     head = b"EXEC" + struct.pack("<3I", len(pcs), len(accesses), end)
     return head + struct.pack(f"<{len(pcs)}I", *pcs) + b"".join(rows)
+
+
+def repeat(number: int) -> bytes:
+    return b"SAME" + struct.pack("<I", number)
 
 
 def trailer(runs: list[Run], limit_reached: int = 0) -> bytes:

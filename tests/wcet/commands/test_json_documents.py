@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("documents")
     (found / "kernel.elf").write_bytes(built(SOURCE, "-O1").read_bytes())
     (found / "n.facts").write_text(FACT)
-    header = struct.pack("<8s4I", b"QUOLLTRC", 1, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
+    header = struct.pack("<8s4I", b"QUOLLTRC", 2, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
     executed = struct.pack("<4s4I", b"EXEC", 1, 0, End.OUTSIDE, UNDEFINED)
     trailer = struct.pack("<4sI3Q", b"DONE", 0, 1, 1, 0)
     (found / "a.trace").write_bytes(header + executed + trailer)
