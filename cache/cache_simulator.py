@@ -1,10 +1,10 @@
 """Concrete caches, access by access: the twin of ``cache.must``.
 
-``SimulatedCache`` is one L1 cache: an invalid way is filled first, else a victim chosen by the
-policy. It allocates on reads, on writes too if its geometry says so, and lines that are written to
-are dirty unless it is written through. Round-robin uses one counter for all sets (ARM1136JF-S TRM,
-DDI 0211, chapter 7); LRU and FIFO keep an order per set. Lines that are locked stand in ways of
-their own: nothing evicts them, but an invalidation drops them for good. With one way each is the
+``SimulatedCache`` is one L1 cache: a miss fills an invalid way first, else the policy chooses a
+victim. Reads allocate; writes allocate if the geometry says so, and make lines dirty unless the
+cache is written through. Round-robin uses one counter for all sets (ARM1136JF-S TRM, DDI 0211,
+chapter 7); LRU and FIFO keep an order per set. Locked lines stand in ways of their own: nothing
+evicts them, but an invalidation drops them for good. With one way, all policies behave as the
 direct-mapped cache of the "one-way" model.
 
 ``FetchUnit`` runs ahead of execution by a number of bytes that its caller chooses.
@@ -24,7 +24,7 @@ __all__ = ["CacheOutcome", "FetchUnit", "SimulatedCache"]
 
 @dataclass(frozen=True, slots=True)
 class CacheOutcome:
-    """Of a load or fetch: whether it hit, and the dirty line that was written back, if any."""
+    """The outcome of a load or fetch: whether it hit, and the dirty line written back, or None."""
 
     hit: bool
     victim: int | None = None
@@ -56,7 +56,7 @@ class SimulatedCache:
         self._locked = {line: _Way(line) for line in locked}
 
     def pollute(self, lines: list[int], fraction: float = 0.9, *, dirty: bool = True) -> None:
-        """Fill ways at random with lines drawn from ``lines``, most of them dirty, or none."""
+        """Fill ways at random with lines drawn from ``lines``: most of them dirty, or none."""
         of_set: dict[int, list[int]] = {}
         for line in lines:
             of_set.setdefault(self.geometry.set_of(line), []).append(line)
@@ -74,7 +74,7 @@ class SimulatedCache:
 
     @property
     def policy(self) -> ReplacementPolicy:
-        """How victims are chosen."""
+        """The policy that chooses victims."""
         return self._policy
 
     @property
@@ -84,7 +84,7 @@ class SimulatedCache:
 
     @property
     def always_hits(self) -> bool:
-        """Whether it is taken to hold everything; real ones do not."""
+        """Whether every access hits; False for a real cache."""
         return False
 
     def reseed(self, random: Random) -> None:
@@ -119,7 +119,7 @@ class SimulatedCache:
         return CacheOutcome(hit=False, victim=written)
 
     def _use(self, line: int) -> _Way | None:
-        """The way of ``line``, if it is there; LRU notes that it was used."""
+        """The way that holds ``line``, or None; LRU records the use."""
         way = self._find(line)
         if way is not None and self._policy is ReplacementPolicy.LRU:
             way.used = self._tick()
@@ -147,7 +147,7 @@ class SimulatedCache:
         return outcome
 
     def clean(self, line: int) -> bool:
-        """Write ``line`` back if it is dirty: whether it was. It stays."""
+        """Write ``line`` back if it is dirty, and keep it; returns whether it was dirty."""
         way = self._find(line)
         if way is None or not way.dirty:
             return False
@@ -155,7 +155,7 @@ class SimulatedCache:
         return True
 
     def clean_all(self) -> int:
-        """Write every dirty line back: how many."""
+        """Write every dirty line back; returns their number."""
         ways = [way for ways in (*self._sets, self._locked.values()) for way in ways]
         return sum(way.line is not None and self.clean(way.line) for way in ways)
 

@@ -1,10 +1,10 @@
 """Classification of every memory reference of a supergraph: the entrance to this package.
 
-L1 is analysed in full. Of L2 only locked lines are known: an access reaches L2
-only if L1 misses, L1 is never *proved* to miss from an unknown initial state (the real cache has
-more ways than the model counts), so every access is uncertain there, and join(access, no access)
-adds nothing to what is known, which is nothing at the start (rules 6 and 10). All other L2
-references are not classified, at the cost of a miss; ``docs/caches.md`` has the argument.
+L1 is analysed in full; of L2, only locked lines are known. An access reaches L2 only if L1 misses,
+and L1 is never *proved* to miss from an unknown initial state, because the real cache has more ways
+than the model counts. Every access to L2 is therefore uncertain. An uncertain access, join(access,
+no access), adds nothing to the L2 state, which is empty at the start (rules 6 and 10). All other L2
+references are not classified and cost a miss; ``docs/caches.md`` has the argument.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def classify(
 ) -> CacheClassification:
     """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
 
-    Loop bounds are not needed: see ``CacheClassification.counted``.
+    Loop bounds are not needed; ``CacheClassification.counted`` applies them later.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
     fetches = FetchClassifier(graph, flow, scopes, hierarchy).run()

@@ -17,16 +17,16 @@ from quoll.value_analysis.value_results import SymbolicAddress
 __all__ = ["DataAccess", "DataAccessModel"]
 
 WORD = 4
-REMEMBERED = 1 << 10  # sets of lines that are retained
-MEMBERS = 256  # of an address set that are analysed one by one
+REMEMBERED = 1 << 10  # cached sets of lines
+MEMBERS = 256  # largest address set that is analysed member by member
 
 
 class DataAccess(NamedTuple):
     """One line of a data access.
 
-    ``candidates`` are the lines it may be, None for any line at all. ``certain``: it is the only
-    candidate, or named by a symbol, and the access is executed for sure; a candidate must also be
-    in cached memory of fixed translation.
+    ``candidates`` are the lines it may be, None for any line at all. ``certain``: the instruction
+    surely executes the access, and its line is the only candidate or is named by a symbol; a
+    candidate must also be in cached memory of fixed translation.
     """
 
     access: AccessKind
@@ -39,12 +39,12 @@ class DataAccess(NamedTuple):
     certain: bool
     executed: bool = True  # the instruction is not conditional
     exclusive: bool = False
-    vector: bool = False  # of VFP or NEON
+    vector: bool = False  # by VFP or NEON
     symbol: int | None = None  # the address is this symbol plus a constant
-    spans: tuple[tuple[int, int], ...] = ()  # bytes from it, each span within one line
+    spans: tuple[tuple[int, int], ...] = ()  # offsets in bytes, each span in one line
     end: int | None = None  # the highest byte that may be accessed
-    repeated: bool = False  # of several lines that cannot be told apart: not the first
-    sets: int = ANY_SET  # in which its line may be, bit n for set n
+    repeated: bool = False  # not the first of several indistinguishable lines
+    sets: int = ANY_SET  # sets that may hold its line, bit n for set n
 
     @property
     def target(self) -> AccessedLines:
@@ -65,8 +65,8 @@ class DataAccessModel:
     ) -> tuple[DataAccess, ...]:
         """The accesses of ``insn`` in order, one per line; none if it does not access memory.
 
-        ``addresses`` holds the possible addresses of the first byte; None: any. ``origin`` is
-        the same address relative to a symbol, if it is.
+        ``addresses`` holds the possible addresses of the first byte; None: any. ``origin`` is the
+        same address relative to a symbol, or None if it is relative to none.
         """
         memory = insn.memory
         if memory is None or memory.count == 0:
@@ -114,7 +114,7 @@ class DataAccessModel:
         )  # fmt: skip
 
     def _line(self, line: int) -> tuple[Cacheability, bool]:
-        """Whether a line is cached, and whether that and its translation never change."""
+        """Whether a line is cached, and whether its memory type and translation never change."""
         line_cache = self._line_cache.get(line)
         if line_cache is None:
             size, memory = self._geometry.line_bytes, self._hierarchy.memory
@@ -131,7 +131,7 @@ class DataAccessModel:
         candidates: tuple[int, ...] | None,
         origin: SymbolicAddress | None,
     ) -> tuple[DataAccess, ...]:
-        """Several lines are possible: as many accesses as lines the worst alignment touches."""
+        """As many accesses as lines the worst alignment touches, if several lines are possible."""
         low = high = None
         kind = Cacheability.MAYBE
         size = memory.size * memory.count
@@ -173,9 +173,9 @@ class DataAccessModel:
     def _sets(
         self, addresses: ValueSet | None, candidates: tuple[int, ...] | None, nth: int | None
     ) -> int:
-        """The sets of the ``nth`` line of an access; None: of any of its lines.
+        """The sets that may hold the ``nth`` line of an access; None: the sets of any of its lines.
 
-        A stride that is a multiple of lines fixes the low bits of the set of each.
+        A stride of a whole number of lines fixes the low bits of every set number.
         """
         geometry, sets = self._geometry, ANY_SET
         if candidates is not None:
@@ -188,8 +188,10 @@ class DataAccessModel:
 
     @staticmethod
     def _blocks(offset: int, size: int, multiple: int, rest: int) -> tuple[tuple[int, int], ...]:
-        """Aligned blocks that hold ``size`` bytes at ``offset``, an address that is ``rest``
-        above a multiple of ``multiple``: each lies within one line."""
+        """Aligned blocks that hold ``size`` bytes at ``offset``, each within one line.
+
+        The address ``offset`` is ``rest`` above a multiple of ``multiple``.
+        """
         start = offset - rest
         starts = range(start, offset + size, multiple)
         return tuple((at, at + multiple) for at in starts)

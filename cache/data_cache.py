@@ -1,9 +1,9 @@
 """Classification of data accesses in L1, in every context.
 
-A load of unknown address may fill any set, one of partly known address the sets it can touch; a
-store never changes the resident lines (rule 6); with LRU it may change their order. Loads
-whose addresses are unknown but differ by a known constant find each other's lines (rule 13), and
-so do the accesses of one load in successive iterations (``cache.streams``).
+A load of unknown address may fill any set, a load of partly known address the sets that it can
+touch. A store never changes the resident lines (rule 6); with LRU it may change their order. Loads
+whose unknown addresses differ by a known constant find each other's lines (rule 13), and so do the
+accesses of one load in successive iterations (``cache.streams``).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ BEFORE_ANYTHING, LOCKED = (
     MustVerdict(resident=True, credited=False),
 )
 
-# Whether VFP and NEON fill L1, and what becomes of a line there that they store to, is a matter of
-# the core (Cortex-A8: L1NEON of its auxiliary control register). So each such access is charged,
-# and nothing is known of L1 after it.
+# The core decides whether VFP and NEON accesses fill L1, and how their stores change its lines
+# (Cortex-A8: L1NEON of the auxiliary control register). So each such access is charged, and nothing
+# is known of L1 after it.
 BY_VECTOR_UNIT = CacheEvent(None, forget=True)
 
 
@@ -55,10 +55,10 @@ class DataAddresses(Protocol):
         """
 
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
-        """The same address relative to a symbol; None if it is a constant, or cannot be said."""
+        """The same address relative to a symbol; None for a constant or an unknown relation."""
 
     def aliases(self, edge: int) -> Mapping[int, int]:
-        """For each symbol at the target of ``edge`` the term of the source that it stands for."""
+        """For each symbol at the target of ``edge`` its equal term at the source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class DataClassifier:
                 steps[node][position] = _as_stream(steps[node][position], stream)
             if (
                 self.policy is ReplacementPolicy.FIFO
-            ):  # there a charge makes a line stay that is not made now
+            ):  # in FIFO a charge counts as a fill; the charge moved, so recompute
                 residency = self._residency(steps, along)
         events = CacheEvents(_events(steps), along)
         missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
@@ -183,7 +183,7 @@ class DataClassifier:
         return find_streams(self.graph, self.scopes, self.hierarchy.l1d, loads)
 
     def _locked(self) -> LockedLines:
-        """The lines that are locked, unless some operation may drop one or code is not seen."""
+        """The locked lines; none if an operation may drop one or a function is not examined."""
         if not self.hierarchy.locked_d:
             return NOT_LOCKED
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
@@ -196,7 +196,7 @@ class DataClassifier:
         return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_d
 
     def _holds(self, access: DataAccess) -> bool:
-        """Whether all that an access may touch is locked."""
+        """Whether every line that an access may touch is locked."""
         lines = access.candidates
         if not self.locked or lines is None or access.memory is not Cacheability.ALWAYS:
             return False
@@ -205,7 +205,7 @@ class DataClassifier:
         return all(self.locked.holds_line(n) and fixed(n * size) for n in lines)
 
     def _along(self, edge: int) -> tuple[CacheEvent, ...]:
-        """What an edge does beside renaming symbols."""
+        """The events of an edge, besides the renaming of symbols."""
         return (UNSEEN,) if self.graph.passed(edge) else ()
 
     def _accesses(self, index: int, block: Block) -> list[tuple[int, DataAccess | CacheOperation]]:
@@ -230,7 +230,7 @@ class DataClassifier:
     def _touched(
         self, found: Sequence[tuple[int, DataAccess | CacheOperation]]
     ) -> frozenset[int] | None:
-        """Lines that may be filled, or with LRU used; None: any line may, or all are forgotten."""
+        """Lines that may be filled (LRU: or used); None: any line, or all lines are forgotten."""
         lines: set[int] = set()
         for _, what in found:
             if isinstance(what, CacheOperation):
@@ -317,7 +317,7 @@ class DataClassifier:
     def _references(
         self, step: _AccessStep, access: DataAccess, verdict: MustVerdict, *, absent: bool
     ) -> list[Reference]:
-        """The load of an access, and its store; one that fills its line is like a load."""
+        """The load and the store of an access; a store that fills its line counts as a load."""
         insn, allocates = step.insn, self.hierarchy.l1d.write_allocate
         found: list[Reference] = []
         if access.access is not AccessKind.STORE or allocates:
@@ -385,7 +385,7 @@ class DataClassifier:
         return reference
 
     def _charge_once(self, node: int, access: DataAccess, reference: Reference) -> None:
-        """Note the charges at the entry of a loop: one for a line, but one for each stream."""
+        """Record the charges at a loop entry: one per line, and one per stream."""
         if reference.scope is not None and access.candidates is not None:
             lines = self.missing.setdefault(reference.scope, {})
             lines.setdefault(access.candidates[0], reference)
@@ -404,7 +404,7 @@ class DataClassifier:
 
 
 def _may_be_stream(step: _AccessStep) -> bool:
-    """Whether a step is a load, surely executed, of one line that only a symbol names."""
+    """Whether a step is a surely executed load of one line that only a symbol names."""
     access = step.access
     return (
         step.event is not None
@@ -418,6 +418,6 @@ def _may_be_stream(step: _AccessStep) -> bool:
 
 
 def _as_stream(step: _AccessStep, stream: AccessStream) -> _AccessStep:
-    """A load that is charged as a stream: not where it stands alone, as first misses are."""
+    """The load charged as a stream: at the loop entry, as first misses are."""
     event = step.event
     return step._replace(stream=stream, event=event and event._replace(first=True))

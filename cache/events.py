@@ -14,20 +14,20 @@ from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["UNSEEN", "CacheEvent", "CacheEvents", "EventFlow", "FlowOrder"]
 
-S = TypeVar("S")  # what is known of the cache
-V = TypeVar("V")  # what is known of an event
+S = TypeVar("S")  # state of the cache
+V = TypeVar("V")  # verdict on an event
 
 
 class CacheEvent(NamedTuple):
     """One access to one line, or (``target`` None) an operation on the cache.
 
-    ``certain``: it is executed, and its line is in the cache afterwards. ``pays``: if it is
-    charged, the charge is for a miss of just this line. ``first``: it is charged where a loop is
-    entered. ``store``: it changes nothing but, with LRU, the order of lines.
+    ``certain``: the access executes, and its line is in the cache afterwards. ``pays``: if the
+    access is charged, the charge covers a miss of just this line. ``first``: the charge is made
+    where a loop is entered. ``store``: the access changes at most, with LRU, the order of lines.
 
-    Operations: ``forget`` leaves nothing known, or, if it ``empties`` the cache, nothing there;
-    ``drop`` removes one line at most, any line, for
-    which it is charged; ``rename``: what unknown addresses mean has changed.
+    Operations: ``forget`` leaves nothing known; if it also ``empties`` the cache, no line is
+    present. ``drop`` removes at most one line, any line, and is charged for it. ``rename``: unknown
+    addresses have changed their meaning.
     """
 
     target: AccessedLines | None
@@ -43,7 +43,7 @@ class CacheEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CacheEvents:
-    """All events of one cache in program order: of each node, and then of the edge out of it."""
+    """All events of one cache in program order: of each node, then of each edge out of it."""
 
     nodes: Sequence[Sequence[CacheEvent]]
     edges: Sequence[Sequence[CacheEvent]]
@@ -54,7 +54,7 @@ UNSEEN = CacheEvent(None, forget=True, rename=True)  # code that is not examined
 
 @dataclass(frozen=True, slots=True)
 class FlowOrder:
-    """A supergraph as the fixed-point engine takes it; computed once for all analyses."""
+    """A supergraph in the form of the fixed-point engine; computed once for all analyses."""
 
     graph: FlowGraph
     order: WeakOrder
@@ -99,7 +99,7 @@ class EventFlow(ABC, Generic[S, V]):
 
     @abstractmethod
     def along(self, edge: int, state: S) -> S:
-        """``state`` when ``edge`` has been taken, beside its events."""
+        """``state`` after ``edge``, without the edge's events."""
 
     @abstractmethod
     def join(self, node: int, a: S, b: S) -> S: ...

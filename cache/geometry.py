@@ -21,29 +21,29 @@ __all__ = ["CacheGeometry", "CacheHierarchy"]
 class CacheGeometry:
     """A set-associative cache. ``size`` and ``line_bytes`` in bytes, powers of two.
 
-    Where the index has bits above the page offset, and it is not known of which address, virtual or
-    physical, they are, only lines of different page offsets are surely in different sets:
-    ``index_sets`` is then less than ``sets``. A line of the same offset may be in the same set, so
-    conclusions for the larger sets hold for these. Nothing is ever filled into the
-    ``locked_ways`` of a set, of which there are fewer than ways.
+    The index may have bits above the page offset, of a virtual or a physical address. If the
+    platform does not say of which, only lines of different page offsets are surely in different
+    sets: ``index_sets`` is then less than ``sets``. Lines of equal offset may share a set, so
+    conclusions for the larger sets hold for the real ones. Misses never fill the ``locked_ways`` of
+    a set, which are fewer than ``ways``.
     """
 
     size: int
     ways: int
     line_bytes: int
     locked_ways: int = 0
-    write_allocate: bool = False  # a store that misses fills its line; of a data cache
-    write_through: bool = False  # every store goes past it, and no line is dirty
-    index_bytes: int | None = None  # the set is known of an address modulo this; None: of any
+    write_allocate: bool = False  # data caches: a store that misses fills its line
+    write_through: bool = False  # every store writes to memory, and no line is dirty
+    index_bytes: int | None = None  # an address modulo this gives its set; None: the whole address
 
     @property
     def free_ways(self) -> int:
-        """Ways of a set that misses are filled into."""
+        """Ways of a set that misses may fill."""
         return self.ways - self.locked_ways
 
     @property
     def sets(self) -> int:
-        """Sets of the cache; also those of the one-way model, which keeps one way of each."""
+        """Sets of the cache; the one-way model has as many, with one way each."""
         return self.size // (self.ways * self.line_bytes)
 
     @property
@@ -65,7 +65,7 @@ class CacheGeometry:
         return line % self.index_sets
 
     def lines(self, addr: int, size: int) -> range:
-        """Lines that the ``size`` bytes at ``addr`` stand in."""
+        """Lines that hold the ``size`` bytes at ``addr``."""
         return range(addr // self.line_bytes, (addr + size - 1) // self.line_bytes + 1)
 
 
@@ -88,7 +88,7 @@ class CacheHierarchy:
 
     @property
     def from_anywhere(self) -> CacheHierarchy:
-        """The same when nothing is known of the caches at the start."""
+        """The same hierarchy with unknown contents at the start."""
         return replace(self, initial_i=UNKNOWN_CONTENTS, initial_d=UNKNOWN_CONTENTS)
 
     def beyond_l1(self, low: int | None, high: int | None) -> HitClass | None:

@@ -11,11 +11,11 @@ __all__ = ["UNKNOWN_CONTENTS", "InitialCache", "InitialContentsKind"]
 
 
 class InitialContentsKind(Enum):
-    """The possible contents beside the resident lines."""
+    """The possible contents besides the lines that are stated to be resident."""
 
-    UNKNOWN = "unknown"  # any line, any of them dirty
-    CLEAN = "clean"  # any line, none of them dirty, nor any that is held
-    COLD = "cold"  # no line, and none that is held is dirty
+    UNKNOWN = "unknown"  # any line, dirty or clean
+    CLEAN = "clean"  # any line; all lines are clean, held ones too
+    COLD = "cold"  # no other line, and the held ones are clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class InitialCache:
         return self.clean or bool(self.held)
 
     def text(self) -> str:
-        """The assumption, as a sentence with the cache as its subject."""
+        """The assumption as a predicate whose subject is the cache."""
         spans = ", ".join(
             f"{a * self.held.line_bytes:#x} to {(b + 1) * self.held.line_bytes - 1:#x}"
             for a, b in self.held.spans

@@ -1,15 +1,15 @@
 """Instruction fetches: the lines a block may fetch, and their classification in L1.
 
-Instructions are fetched in address order from where control arrives, so a block makes one
-reference per line it enters. When it ends in a transfer of control, up to ``fetch_ahead`` bytes
-behind it may have been requested before the transfer took effect (rule 8).
+Instructions are fetched in address order from the target of the last transfer, so a block makes one
+reference per line it enters. If the block ends in a transfer of control, up to ``fetch_ahead``
+bytes behind it may have been requested before the transfer took effect (rule 8).
 
-A line fetched past a transfer may or may not be there, but its miss is charged there, whether it
-happens or not: it is *credited* (``cache.must`` has the argument), and neither charged nor
-counted as there when it is fetched again.
+A line fetched past a transfer may be in the cache or not. Its miss is charged at the transfer,
+whether it happens or not: the line is *credited* (``cache.must`` has the argument). A later fetch
+of it is neither charged nor counted as a hit.
 
-An operation that drops one line at most, any line, is charged one miss: the potential of the line
-that it drops, whichever that is. It preserves credited lines and first misses.
+An operation that drops at most one line, any line, is charged one miss: the potential of the
+dropped line. It preserves credited lines and first misses.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ NOT_CACHED, LOCKED = (
 class LineFetch(NamedTuple):
     """A line entered at instruction ``insn`` of a block, or fetched past its end.
 
-    ``certain``: afterwards it is the line used last in its set. It is not where the fetch may
-    not happen, where the memory may be uncached, or where a copy fetched before a maintenance
-    operation took effect may serve instead. ``dropped``: a fetch whose line the operation drops.
-    ``forget``: no line at all but an operation that leaves nothing known, or, if it ``empties`` the
-    cache, nothing there. ``drop``: no line at
-    all but an operation after which one line at most, any line, may be gone.
+    ``certain``: afterwards it is the line used last in its set. A fetch is not certain if it may
+    not happen, if the memory may be uncached, or if a copy fetched before a maintenance operation
+    took effect may serve instead. ``dropped``: a fetch whose line the operation drops. ``forget``:
+    an operation without a line, which leaves nothing known; if it also ``empties`` the cache, no
+    line is present. ``drop``: an operation without a line, after which at most one line, any line,
+    may be gone.
     """
 
     insn: int
@@ -88,7 +88,7 @@ class _FetchModel:
         self._blocks: dict[int, _BlockFetches] = {}
 
     def _lines_fetched_early(self, blocks: Iterable[Block]) -> frozenset[int]:
-        """Lines of which a copy may be fetched before, and dropped by, an invalidation."""
+        """Lines whose copy may be fetched before an invalidation and dropped by it."""
         fetched: set[int] = set()
         lines: set[int] = set()
         for block in blocks:
@@ -161,7 +161,7 @@ class _FetchModel:
                 )
                 current = None
             if operation.refetch:
-                if not operation.forget_i:  # what was prefetched stays in the cache
+                if not operation.forget_i:  # prefetched lines stay in the cache
                     inside.extend(
                         self._fetch(index, line, certain=False)
                         for line in self._behind(insn)
@@ -186,7 +186,7 @@ class _FetchModel:
 class FetchClasses:
     """References per node (inside) and per edge (past a transfer), and first misses per loop.
 
-    ``leaving`` are those past each exit node.
+    ``leaving`` are the references past each exit node.
     """
 
     nodes: tuple[tuple[Reference, ...], ...]
@@ -219,7 +219,7 @@ class FetchClassifier:
         self.model = _FetchModel(graph, hierarchy)
         self.locked = self._locked()
         self.redirecting = [_redirects(graph, e) for e in range(len(graph.edges))]
-        # by the identity of a fetch: the model makes those of a block once
+        # by the identity of a fetch: the model makes the fetches of a block once
         self.steps: dict[tuple[int, int | None], _FetchStep] = {}
         self.interned: dict[tuple[int, ReferenceKind, HitClass, bool, int | None], Reference] = {}
         self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
@@ -265,7 +265,7 @@ class FetchClassifier:
         return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
     def _locked(self) -> LockedLines:
-        """The lines that are locked, unless some operation may drop one or code is not seen."""
+        """The locked lines; none if an operation may drop one or a function is not examined."""
         if not self.hierarchy.locked_i:
             return NOT_LOCKED
         operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
@@ -305,7 +305,7 @@ class FetchClassifier:
         return _FetchStep(fetch, scope, event)
 
     def _persistent(self) -> list[frozenset[int]]:
-        """Per loop the lines that miss at most once in it."""
+        """Lines that miss at most once, per loop."""
         geometry = self.hierarchy.l1i
         ways = self.policy.persistent(geometry.free_ways)
         touched: dict[int, frozenset[int] | None] = {}
@@ -336,7 +336,7 @@ class FetchClassifier:
         absences: Sequence[bool] | None,
         kind: ReferenceKind,
     ) -> tuple[Reference, ...]:
-        """The references of a node or past it, by the verdicts on their events."""
+        """The references inside a node or past it, from the verdicts on their events."""
         if verdicts is None or absences is None:
             return ()
         found: list[Reference] = []
@@ -352,7 +352,7 @@ class FetchClassifier:
         return tuple(found)
 
     def _dropped(self, fetch: LineFetch) -> Reference:
-        """The one miss that an operation on a single line may cause later."""
+        """The single miss that an operation on one line may cause later."""
         l2 = self.hierarchy.beyond_l1(None, None)
         if l2 is not None and all(self._l2(line) is HitClass.AH for line in self.model.lines()):
             l2 = HitClass.AH

@@ -1,14 +1,16 @@
-"""The lines that are surely in one cache: by number, or relative to a symbol.
+"""The lines that are surely in one cache, by number or relative to a symbol.
 
-A *symbol* stands for a word that the value analysis does not know but follows
-(``quoll.abstract_domain.terms``). After a load at symbol + 8 the bytes around it are in the cache
-although nobody knows where they are; such *spans* of bytes, each within one line, are retained
+A *symbol* stands for an unknown word that the value analysis follows
+(``quoll.abstract_domain.terms``). After a load at symbol + 8 the bytes around it are in the cache,
+although their address is unknown. Such *spans* of bytes, each within one line, are recorded
 relative to their symbol (Hahn and Grund: "Relational Cache Analysis for Static Timing Analysis",
 ECRTS 2012; rule 13). Lines of one symbol that lie less than a way apart are in different sets;
 known low bits of the address limit the sets.
 
 Every line and span has an age: an upper bound on the number of other lines of its set that were
-used (or filled: it depends on who counts) since. At the age of ``capacity`` it is forgotten.
+used since its own use (or filled since its own fill: the ``AgingRule`` decides). The analysis
+forgets a line at the age of ``capacity``.
+
 Two bytes of one symbol in the cache, at most a line apart, have all bytes between them there too.
 """
 
@@ -22,14 +24,15 @@ from quoll.abstract_domain.terms import RIGID
 __all__ = ["ANY_SET", "NO_LINES", "AccessedLines", "CacheLines", "CacheLinesBuilder", "signed"]
 
 Entry = tuple[int, int]  # line, age
-# First byte, byte after the last, both relative to a symbol; age; the sets that it may be in.
+# First byte, byte after the last, both relative to a symbol; age; the sets that may hold it.
 Span = tuple[int, int, int, int]
 ANY_SET = -1  # of numbers of sets, as bits of an int: all of them
 
 
 class AccessedLines(NamedTuple):
-    """The lines that one access may touch: one of ``lines`` (None: any line of ``sets``, bit n for
-    set n).
+    """The lines that one access may touch.
+
+    One of ``lines`` (None: any line of ``sets``, bit n for set n).
 
     If ``symbol`` is given, it touches exactly the lines of all ``spans`` of bytes from it.
     """
@@ -41,7 +44,7 @@ class AccessedLines(NamedTuple):
 
     @property
     def identified(self) -> bool:
-        """Whether it is known which line it is, by number or by symbol."""
+        """Whether one line is identified, by number or by symbol."""
         return self.symbol is not None or (self.lines is not None and len(self.lines) == 1)
 
 
@@ -83,7 +86,7 @@ class CacheLines(NamedTuple):
         )
 
     def renamed(self, aliases: Mapping[int, int]) -> CacheLines:
-        """After symbols changed: each new symbol with the term of an old one that it stands for.
+        """The lines after renaming symbols; ``aliases``: new symbol -> its equal old term.
 
         Rigid symbols stay.
         """
@@ -102,7 +105,7 @@ NO_LINES = CacheLines({}, {})
 
 
 def signed(term: int) -> int:
-    """The offset of a term, as near to zero as it can be written."""
+    """The signed offset of a term: the representative modulo 2**32 nearest to zero."""
     return (term + (1 << 31) & (1 << 32) - 1) - (1 << 31)
 
 
@@ -130,7 +133,7 @@ def _overlaps(a: tuple[Span, ...], b: tuple[Span, ...]) -> tuple[Span, ...]:
 
 
 class CacheLinesBuilder:
-    """The state after some of the accesses of a node: ``CacheLines``, replaced part by part."""
+    """A working copy of ``CacheLines`` while the accesses of a node are applied."""
 
     __slots__ = ("_lines", "_sets", "capacity", "count", "line_bytes", "sets", "symbols")
 
@@ -149,18 +152,18 @@ class CacheLinesBuilder:
         return CacheLines(self.sets, self.symbols)
 
     def _own(self) -> dict[int, tuple[Entry, ...]]:
-        """``sets``, to be changed in place."""
+        """``sets`` as a private copy, to be changed in place."""
         if self._sets is None:
             self.sets = self._sets = dict(self.sets)
         return self._sets
 
     def forget(self) -> None:
-        """Nothing is known any more."""
+        """Forget all lines."""
         self.sets = self._sets = {}
         self.symbols = {}
 
     def forget_symbols(self) -> None:
-        """Nothing is known of lines without a number."""
+        """Forget the lines without a number."""
         self.symbols = {}
 
     def age(self, target: AccessedLines) -> int | None:
@@ -199,7 +202,7 @@ class CacheLinesBuilder:
         return oldest
 
     def add(self, target: AccessedLines) -> None:
-        """Make the line of ``target`` the youngest. It must be identified."""
+        """Make the line of ``target`` the youngest; ``target`` must be identified."""
         if target.lines is not None and len(target.lines) == 1:
             (line,) = target.lines
             at = line % self.count
@@ -222,13 +225,13 @@ class CacheLinesBuilder:
                 self.symbols = {**self.symbols, target.symbol: spans}
 
     def make_older(self, target: AccessedLines, limit: int) -> None:
-        """Other lines that may share a set with ``target`` and are younger than ``limit``."""
+        """Age the other lines younger than ``limit`` that may share a set with ``target``."""
         if not limit:
             return
         if target.lines is None:
             self._age_sets({at: None for at in self.sets if target.sets >> at & 1}, limit)
         else:
-            alone: dict[int, int | None] = {}  # the only candidate of a set, which stays as it is
+            alone: dict[int, int | None] = {}  # set -> its only candidate, whose age stays
             for line in target.lines:
                 at = line % self.count
                 alone[at] = line if alone.get(at, line) == line else None
@@ -238,7 +241,7 @@ class CacheLinesBuilder:
             self.symbols = {symbol: spans for symbol, spans in aged.items() if spans}
 
     def _age_sets(self, spared: Mapping[int, int | None], limit: int) -> None:
-        """The lines of the sets ``spared``, but not the line given with each."""
+        """Age the lines of the sets ``spared``, except the one line given for each set."""
         for at, line in spared.items():
             entries = self.sets.get(at)
             if entries is None or not any(e[0] != line and e[1] < limit for e in entries):
@@ -269,7 +272,7 @@ def _may_meet(low: int, high: int, sets: int, target: AccessedLines, distance: i
 
 
 def _near(low: int, high: int, target: AccessedLines, distance: int) -> bool:
-    """Whether bytes ``low`` to ``high`` lie so near to all of ``target`` that they share no set."""
+    """Whether bytes ``low`` to ``high`` are too near to all of ``target`` to share its set."""
     return distance >= 0 and all(
         abs(low - first) <= distance and abs(high - last) <= distance
         for first, last in target.spans

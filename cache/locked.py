@@ -1,7 +1,7 @@
-"""Lines that are locked in a cache: always there, wherever the access comes from (rule 10).
+"""Lines that are locked in a cache: every access to them hits (rule 10).
 
-Virtual addresses are locked by whole lines. They are resident if each of them finds a locked way
-in its set, which depends on physical addresses: ``crowded`` lists the exceptions.
+The platform locks virtual addresses by whole lines. They are resident if each finds a locked way in
+its set, which depends on physical addresses: ``crowded`` lists the exceptions.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from quoll.image.memory_map import MemoryMap
 
 __all__ = ["NOT_LOCKED", "LockedLines"]
 
-PAGE = 4096  # the part of an address that translation leaves alone
+PAGE = 4096  # bytes; translation preserves an address modulo this
 
 
 @dataclass(frozen=True, slots=True)
 class LockedLines:
-    """Spans of line numbers, first and last, ascending and apart; lines of ``line_bytes``."""
+    """Spans of line numbers, first and last, ascending and disjoint; lines of ``line_bytes``."""
 
     spans: tuple[tuple[int, int], ...]
     line_bytes: int
@@ -56,8 +56,8 @@ class LockedLines:
     def crowded(self, sets: int, ways: int, memory: MemoryMap) -> int | None:
         """A locked address whose set needs more than ``ways`` ways; None if all fit.
 
-        An address that the platform does not translate may be in every set that its place in a
-        page allows.
+        An address that the platform does not translate may be in every set that its page offset
+        allows.
         """
         need: Counter[int] = Counter()
         pages = max(1, sets * self.line_bytes // PAGE)

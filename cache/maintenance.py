@@ -1,10 +1,9 @@
 """Effects of coprocessor instructions on the caches (rules 12 and 37).
 
-The table of ``quoll.arm.system_registers`` says what each register does. Every write is one of
-three: its effect is modelled, or it has none on the assumptions of the analysis, or it is
-``refused``: it may switch a cache off, lock it, give addresses another memory type, or lose stores
-that cannot be named. A write that is not recognised is refused too; to the abstract caches it
-leaves nothing known.
+The table of ``quoll.arm.system_registers`` states the effects of each register. A write has a
+modelled effect, or no effect under the assumptions of the analysis, or is ``refused``: it may
+switch a cache off, lock it, change the memory type of addresses, or lose stores that cannot be
+named. An unrecognised write is refused too, and leaves nothing known in the abstract caches.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class CacheOperation:
-    """Effects on the abstract caches; ``lines`` may be written back by it.
+    """Effects of one operation on the abstract caches.
 
-    ``forget_i`` and ``forget_d`` drop all knowledge of L1; if it ``empties`` these caches, no line
-    is in them afterwards. ``drop_i`` drops one instruction line at most, it is not known which.
+    ``forget_i`` and ``forget_d`` drop all knowledge of L1; if the operation ``empties`` these
+    caches, they hold no line afterwards. ``drop_i`` drops at most one instruction line, any line.
     ``retranslates``: addresses outside memory of fixed translation may mean other memory
-    afterwards. ``refetch``: prefetched instructions are discarded and fetched again. ``lines`` is
-    None for every line of the data cache.
+    afterwards. ``refetch``: prefetched instructions are discarded and fetched again. ``lines``:
+    number of lines that it may write back; None: every line of the data cache.
     """
 
     forget_i: bool = False
@@ -48,7 +47,7 @@ class CacheOperation:
 
     @property
     def touches_data(self) -> bool:
-        """Whether the data cache changes, writes lines back, or is addressed in another way."""
+        """Whether the data cache changes, writes lines back, or gets another translation."""
         return self.forget_d or self.retranslates or self.lines != 0
 
 
@@ -56,7 +55,7 @@ NOTHING = CacheOperation()
 UNKNOWN = CacheOperation(
     forget_i=True, forget_d=True, refetch=True, lines=None, retranslates=True, recognised=False
 )
-FLUSH = CacheOperation(refetch=True)  # of the prefetch buffer
+FLUSH = CacheOperation(refetch=True)  # the prefetch buffer
 
 _FORGETS_INSTRUCTIONS = {
     SystemEffect.DROPS_ALL_INSTRUCTIONS,
@@ -88,10 +87,7 @@ def _of_row(row: SystemWrite) -> CacheOperation:
 
 
 def cache_operation(insn: Insn) -> CacheOperation:
-    """The effect of ``insn`` on the caches; NOTHING for everything that is no coprocessor access.
-
-    Loads and stores (ldc, stc) are data accesses and have no effect here.
-    """
+    """The effect of ``insn`` on the caches; NOTHING for any other than a coprocessor access."""
     if insn.operation is Operation.INSTRUCTION_BARRIER:
         return FLUSH
     row = system_write(insn)
@@ -108,12 +104,12 @@ def cache_operation(insn: Insn) -> CacheOperation:
 
 
 def refused(insn: Insn) -> str | None:
-    """The register that ``insn`` writes, if that may violate an assumption about the machine."""
+    """The name of the register that ``insn`` writes, if the write may violate an assumption."""
     row = system_write(insn)
     return None if row is None else row.refused
 
 
 def invalidates_global(insn: Insn) -> bool:
-    """Whether ``insn`` may drop translations of all address spaces: not one by its number."""
+    """Whether ``insn`` may drop global translations, not only one address space by its number."""
     row = system_write(insn)
     return row is not None and SystemEffect.DROPS_TRANSLATIONS in row.effects

@@ -1,15 +1,14 @@
 """May analysis of one cache: lines that are surely absent always miss (AM).
 
-Nothing is known of this at an entry from an unknown state, until an operation empties the cache, or
-enough other lines of a set have certainly been used (LRU) or filled (FIFO) since a line was. The
-age of a line is a lower bound on how many; at ``ways`` it is gone (Ferdinand and Wilhelm,
+From an unknown initial state, no line is known to be absent until an operation empties the cache,
+or until enough other lines of its set have certainly been used (LRU) or filled (FIFO). The age of a
+line is a lower bound on their number; at ``ways`` the line is gone (Ferdinand and Wilhelm,
 "Efficient and precise cache behavior prediction for real-time systems", Real-Time Systems 17,
-1999). The other policies evict a line when they choose, so that there only an empty cache says
-anything.
+1999). The other policies may evict any line at any time, so only an empty cache proves absence.
 
-Lines are physical here: two virtual addresses may mean one line, which is then there although
-it was never accessed under the other one. An access whose physical address the platform does not
-fix may fill any line of its set.
+Lines are physical here: two virtual addresses may mean one line, which is then present although no
+access used the other address. An access whose physical address the platform does not fix may fill
+any line of its set.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from cache.policy import ReplacementPolicy
 
 __all__ = ["MayAnalysis", "presence"]
 
-PAGE = 4096  # the part of an address that translation leaves alone
-GONE = 1 << 30  # the age of what was never there
+PAGE = 4096  # bytes; translation preserves an address modulo this
+GONE = 1 << 30  # the age of a line that was never present
 ORDERED = (
     ReplacementPolicy.LRU,
     ReplacementPolicy.FIFO,

@@ -2,8 +2,8 @@
 
 Two kinds of knowledge are carried in parallel, each by the rules of the policy:
 
-    strict  the line is in the cache;
-    credited the line is in the cache, or a charged miss of it did not happen.
+    strict    the line is in the cache;
+    credited  the line is in the cache, or a charged miss of it did not happen.
 
     Claim: along every path, misses <= charges.
     Potential: the credited lines that are not in the cache, one miss each. An access that is
@@ -12,8 +12,7 @@ Two kinds of knowledge are carried in parallel, each by the rules of the policy:
     Joins, evictions by known accesses, and loss of information only lower the potential.
 
 A credited line need not be resident, so its use may age all other lines, however young it is
-itself. First misses are charged where their loop is entered; that charge
-plays the same part.
+itself. First misses are charged where their loop is entered; that charge counts as the credit.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = ["MustAnalysis", "MustState", "MustTransfer", "MustVerdict"]
 
 @dataclass(frozen=True, slots=True)
 class MustVerdict:
-    """Verdict on an access: resident, or else credited by an earlier charge."""
+    """The verdict on an access: resident, or else credited by an earlier charge."""
 
     resident: bool
     credited: bool
@@ -47,7 +46,7 @@ RESIDENT, CREDITED, ABSENT = (
 
 
 class MustState(NamedTuple):
-    """The lines cached at one point: one ``CacheLines`` for each rule, strict or credited."""
+    """The known lines at one point: one ``CacheLines`` per rule, strict or credited."""
 
     strict: tuple[CacheLines, ...]
     credited: tuple[CacheLines, ...]
@@ -66,7 +65,7 @@ class MustState(NamedTuple):
         return all(x.covered_by(y) for x, y in zip(ours, theirs, strict=True))
 
     def renamed(self, edge: int, aliases: Callable[[int], Mapping[int, int]]) -> MustState:
-        """After ``edge``, along which symbols change."""
+        """The state after ``edge``, along which symbols change."""
         if not any(lines.symbols for lines in (*self.strict, *self.credited)):
             return self
         image = aliases(edge)
@@ -110,7 +109,7 @@ class MustTransfer:
         return known if unchanged else MustState(strict, credited)
 
     def apply(self, event: CacheEvent) -> MustVerdict:
-        """The effect of ``event``; the verdict is on the state before it."""
+        """Apply ``event``; returns the verdict on the state before it."""
         target = event.target
         if target is None:
             self._operate(event)
@@ -188,14 +187,14 @@ def _age_by(
     strict: Sequence[tuple[AgingRule, CacheLinesBuilder]],
     ages: Sequence[int | None],
 ) -> int | None:
-    """The age by the strict rule of the same kind: of a line that surely is there."""
+    """The age by the strict rule of the same kind; None if the line is not surely present."""
     return next((age for (r, _), age in zip(strict, ages, strict=True) if r == rule), None)
 
 
 class MustAnalysis(EventFlow[MustState, MustVerdict]):
     """The fixed point for one cache.
 
-    ``aliases`` says how symbols change along an edge. ``held`` are lines that are in the cache at
+    ``aliases`` gives the renaming of symbols along an edge. ``held`` are the lines in the cache at
     the start.
     """
 
@@ -219,7 +218,7 @@ class MustAnalysis(EventFlow[MustState, MustVerdict]):
         super().__init__(flow, events, start)
 
     def _held(self, lines: tuple[int, ...], rule: AgingRule) -> CacheLines:
-        """The lines that are held from the start: any of them may be the next to go."""
+        """The lines held from the start, each at the oldest age: any may be evicted next."""
         if rule.fills:
             return NO_LINES
         sets: dict[int, tuple[tuple[int, int], ...]] = {}

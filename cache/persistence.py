@@ -1,11 +1,10 @@
 """Lines that miss at most once while a loop runs.
 
-A line is persistent in a loop when no other line of its set is accessed in it, fetches past
-transfers and partly known addresses included, and nothing in the loop makes the cache forget:
-nothing can then evict it before the loop is left. This holds for every replacement policy that
-evicts only to make room in the set of the line that is filled. With LRU and FIFO as many lines of
-a set as it has ways are persistent; not so with the round-robin counter shared by all sets
-(``cache.policy``; rule 7).
+A line is persistent in a loop if the loop accesses no other line of its set, fetches past transfers
+and partly known addresses included, and never makes the cache forget: nothing can then evict the
+line before the loop is left. This holds for every policy that evicts only to make room in the set
+of the filled line. With LRU and FIFO, as many lines of a set as it has ways are persistent; not so
+with a round-robin counter shared by all sets (``cache.policy``; rule 7).
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ __all__ = ["LoopScopes", "persistent_lines", "scope_of"]
 class LoopScopes:
     """The loops around each node in which a miss may be charged once, outermost first.
 
-    A loop that the path may start inside, but not at its header, or that has a way in beside its
-    header, has nothing that is passed exactly once per run of it, and is left out. ``loops`` are
-    those of the graph, and after them, where first iterations are apart, these together with the
-    others: a miss in the first iteration need not repeat.
+    A loop needs an edge that each of its runs passes exactly once. It has none, and is left out, if
+    the path may start inside it but not at its header, or if control may enter it beside its
+    header. ``loops`` are the loops of the graph, followed by the loops with their peeled first
+    iteration: a miss in the first iteration need not repeat.
     """
 
     loops: tuple[SuperLoop, ...]
@@ -63,7 +62,7 @@ class LoopScopes:
 
 
 def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
-    """Each unrolled loop as it was, if one header leads into it."""
+    """Each loop with a peeled first iteration, joined with it, if one header leads into it."""
     index = len(graph.loops)
     apart = [loop for loop in graph.loops if graph.apart(loop)]
     if not apart:
@@ -95,7 +94,7 @@ def _with_first_iterations(graph: Supergraph) -> Iterator[SuperLoop]:
 def _with_calls(
     nodes: Iterable[int], called: Mapping[int, set[int]], of_context: Mapping[int, Sequence[int]]
 ) -> frozenset[int]:
-    """``nodes`` and those of all contexts that they call in the end."""
+    """``nodes``, and the nodes of all contexts that they call, directly or not."""
     below = closure(nodes, lambda node: (n for c in called.get(node, ()) for n in of_context[c]))
     return frozenset(below)
 
@@ -103,7 +102,7 @@ def _with_calls(
 def persistent_lines(
     touched: Iterable[frozenset[int] | None], sets: int, ways: int = 1
 ) -> frozenset[int]:
-    """Lines whose set has at most ``ways`` of all that are ``touched``; None: any line is."""
+    """Lines whose set has at most ``ways`` of all ``touched`` lines; None: all are touched."""
     of_set: dict[int, set[int]] = {}
     for lines in dict.fromkeys(touched):
         if lines is None:

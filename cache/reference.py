@@ -46,26 +46,26 @@ class HitClass(Enum):
     __hash__ = object.__hash__  # in C: members are keys
 
 
-# What an access to memory that is never cached is called; AT_HOME needs no access outside.
+# The class of an access to memory that is never cached; AT_HOME needs no external access.
 UNCACHED = {Cacheability.NEVER: HitClass.AM, Cacheability.ON_CHIP: HitClass.AH}
 AT_HOME = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessStream:
-    """A load that touches the line ``stride`` bytes from where it did last, while ``loop`` runs.
+    """A load that advances ``stride`` bytes from one execution to the next, while ``loop`` runs.
 
     One line of ``line_bytes`` holds all of the ``width`` bytes that it may access. ``around``: the
-    loops around it, the innermost first, up to ``loop``. ``iterations``: most executions per entry
-    of the loop, None if that is not known.
+    loops around it, from the innermost up to ``loop``. ``iterations``: most executions per entry of
+    the loop, None if unknown.
 
-    Of n executions, the first misses, and each other one that is in another line than the one
-    before. In n - 1 steps a place that is at most line_bytes - width within its line crosses at
-    most (line_bytes - width + (n - 1) * stride) / line_bytes ends of lines, so that it misses
+    Of n executions, the first one misses, and so does each one that enters another line. A byte at
+    most line_bytes - width within its line crosses at most (line_bytes - width + (n - 1) * stride)
+    / line_bytes line ends in n - 1 steps, so the load misses at most
 
         n * stride / line_bytes + (2 * line_bytes - width - stride) / line_bytes
 
-    times at most: ``share`` of a miss per execution, and ``first`` when the loop is entered.
+    times: ``share`` of a miss per execution, and ``first`` when the loop is entered.
     """
 
     loop: int
@@ -76,16 +76,16 @@ class AccessStream:
     iterations: int | None = None
 
     def counted(self, iterations: Mapping[int, int]) -> AccessStream:
-        """The same where the headers of loops are executed so often per entry at most."""
+        """The stream with ``iterations`` from the most executions of each loop header per entry."""
         known = [iterations.get(loop) for loop in self.around]
         return replace(self, iterations=prod(n for n in known if n) if all(known) else None)
 
     def share(self, cycles: int) -> int:
-        """Cycles of an execution, of the ``cycles`` of a miss."""
+        """Cycles per execution, from the ``cycles`` of a miss."""
         return -(-cycles * self.stride // self.line_bytes)
 
     def first(self, cycles: int) -> int:
-        """Cycles when the loop is entered, of the ``cycles`` of a miss."""
+        """Cycles at the loop entry, from the ``cycles`` of a miss."""
         if not self.stride:
             return cycles
         steps = 2 * self.line_bytes - self.stride - min(self.stride, self.width)
@@ -101,7 +101,7 @@ class Reference(NamedTuple):
 
     insn: int  # index into the node's block
     kind: ReferenceKind
-    low: int | None  # lowest and highest address the first byte may have; None: unknown
+    low: int | None  # lowest and highest possible address of the first byte; None: unknown
     high: int | None
     words: int  # 32-bit words transferred to or from this line (stores are charged per word)
     cacheable: bool  # False: never cached
@@ -115,7 +115,7 @@ class Reference(NamedTuple):
 
     @property
     def due(self) -> bool:
-        """Whether cycles beyond a hit are to be charged where the reference stands.
+        """Whether the reference is charged cycles beyond a hit where it stands.
 
         A hit that may be uncached is due as an uncached access; a stream is charged a share of a
         miss.
@@ -129,12 +129,11 @@ class Reference(NamedTuple):
 class CacheClassification:
     """References of a supergraph.
 
-    ``references`` per node in program order; ``prefetches`` per edge; ``first_misses`` per edge
-    the charges when the edge enters a loop: for each loop of which it is an entry, those
-    lines of its FM references that miss at most once until the loop is left, and its streams.
-    ``start_misses`` are those of loops with whose header the path starts.
-    ``leaving`` has per exit node the lines that may be fetched past it before control has left:
-    they delay the last accesses of the path.
+    ``references``: per node in program order. ``prefetches``: per edge. ``first_misses``: per edge,
+    the charges when the edge enters loops: for each loop, the lines of its FM references that miss
+    at most once until the loop is left, and its streams. ``start_misses``: the same charges for
+    loops whose header starts the path. ``leaving``: per exit node, the lines that may be fetched
+    past it before control has left; they delay the last accesses of the path.
     """
 
     references: tuple[tuple[Reference, ...], ...]
@@ -145,9 +144,9 @@ class CacheClassification:
     start_misses: tuple[Reference, ...] = ()
 
     def counted(self, iterations: Mapping[int, int]) -> CacheClassification:
-        """The same where the headers of loops are executed so often per entry at most.
+        """The classification with loop counts: most executions of each loop header per entry.
 
-        That decides which loads gain by being charged once per line (``AccessStream``).
+        The counts decide which loads gain by being charged once per line (``AccessStream``).
         """
 
         def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:

@@ -1,10 +1,10 @@
 """Loads whose address a loop advances: at most one miss per line they pass, not one per load.
 
-A *stream* is a load that touches the line which stands a constant ``stride`` behind or before that
-of its previous execution, while the loop runs, and finds that line still in the cache. It misses
-only where it enters another line, and when the loop is entered. The analysis follows the aliases of
-symbols from the load around the loop and back to it (rule 13), and drops lines that another access
-may evict. This holds for every policy: a line used last stays until another line may fill its set.
+A *stream* is a load whose address moves by a constant ``stride`` per execution while the loop runs,
+and whose previous line is still in the cache. It misses only where it enters another line, and when
+the loop is entered. The analysis follows the aliases of symbols from the load around the loop and
+back to it (rule 13), and drops lines that another access may evict. This holds for every policy: a
+line used last stays until another line may fill its set.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from quoll.inlining.supergraph import Supergraph
 __all__ = ["LoadEvents", "find_streams"]
 
 Place = tuple[int, int]  # a node, and the position of an event in it
-Behind = dict[int, int]  # the access before, as symbol -> bytes from it; all name the same byte
+Behind = dict[int, int]  # symbol -> offset in bytes of the previous access; all name the same byte
 
 
 @dataclass(frozen=True, slots=True)
 class LoadEvents:
-    """The events of nodes, None for those that surely hit, and of all edges.
+    """The events of nodes, None for events that surely hit, and the events of all edges.
 
     ``candidates`` are loads that may be streams, with the bytes that each accesses in its line.
     """
@@ -66,7 +66,7 @@ class _StreamFinder:
         self.known_aliases: dict[int, Mapping[int, int]] = {}
 
     def stride(self, place: Place, load: CacheEvent, inside: frozenset[int]) -> int | None:
-        """Bytes from one execution to the next, less than a line; None if that is not always so."""
+        """Bytes from one execution to the next, less than a line; None if not constant."""
         target = load.target
         assert target is not None
         assert target.symbol is not None
@@ -109,7 +109,7 @@ class _StreamFinder:
         return arrived
 
     def onward(self, node: int, inside: frozenset[int]) -> Iterator[tuple[int, int]]:
-        """The edges out of a node that stay in the loop, and where they lead."""
+        """Edges out of a node that stay in the loop, with their targets."""
         for edge in self.graph.successors[node]:
             target = self.graph.edges[edge].dst
             if target in inside:
@@ -139,7 +139,7 @@ class _StreamFinder:
         return state
 
     def evicts(self, event: CacheEvent, state: Behind, load: CacheEvent) -> bool:
-        """Whether ``event`` may drop the line of the access before, or change its address."""
+        """Whether ``event`` may evict the line of the previous access, or change its address."""
         target = event.target
         if target is None:
             return True
