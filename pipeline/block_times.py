@@ -1,9 +1,9 @@
 """Times of blocks whose references all hit, followed across block boundaries.
 
-For every node of a supergraph the pipeline state at its start is the maximum over all ways to
-get there; the worst possible state stands at the entry (rule 15). A node costs the cycles from
-its first issue slot to the slot after its last instruction; where that is a transfer of control,
-each edge adds the cycles of the transfer beyond its own slot.
+The pipeline state at the start of a node is the maximum over all paths to it; the worst possible
+state stands at the entry (rule 15). A node costs the cycles from its first issue slot to the slot
+after its last instruction. After a transfer of control, each edge adds the cycles of the transfer
+beyond its own slot.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["BlockTime", "BlockTimer", "BlockTimes", "block_times"]
 class BlockTime:
     """Cycles of one block from one state: ``issue + stall`` in the node, the rest on edges.
 
-    ``taken`` and ``falls`` are the extra cycles and the state after the last instruction
-    transfers control, and after it does not; ``drain`` is the remaining latency of the last
-    results after ``taken`` (after ``falls`` for a block that cannot transfer).
+    ``taken`` and ``falls`` hold the extra cycles and the state after the last instruction transfers
+    control, and after it does not. ``drain`` is the remaining latency of the last results after
+    ``taken`` (after ``falls`` for a block that cannot transfer).
     """
 
     issue: int
@@ -46,13 +46,13 @@ class BlockTime:
 
     @property
     def leaving(self) -> int:
-        """Extra cycles when the path ends after the block, the longer way."""
+        """Extra cycles when the path ends after the block: the maximum of both ways."""
         return max(self.falls[0], self.taken[0] if self.taken is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTimes:
-    """Per node its time; None where the entry does not lead."""
+    """The time of each node; None for a node that the entry does not reach."""
 
     nodes: tuple[BlockTime | None, ...]
     takes: tuple[bool, ...]  # per edge: whether the source's last instruction transfers control
@@ -67,7 +67,7 @@ def block_times(
     *,
     entry: State | None = None,
 ) -> BlockTimes:
-    """Times of all nodes. ``entry`` is the state at the entry, the worst there is by default.
+    """Times of all nodes. ``entry`` is the state at the entry; the default is the worst one.
 
     Raises TimingError, naming the instruction, where the core description has no row.
     """
@@ -81,10 +81,7 @@ def block_times(
 
 
 class BlockTimer:
-    """Times of single blocks: each block from each state once, for any graphs that it is in.
-
-    ``aligned``: data accesses are aligned to their size.
-    """
+    """Times of single blocks: each block is timed once per start state, for all graphs it is in."""
 
     def __init__(self, timing: TimingModel, *, aligned: bool) -> None:
         self.timing, self.aligned = timing, aligned
@@ -95,7 +92,8 @@ class BlockTimer:
             self.start = worst(self.core.longest, self.flags_to_target)
         self._times: dict[tuple[object, ...], BlockTime] = {}
         self._demands: dict[tuple[object, ...], Sequence[InsnDemand]] = {}
-        self._lists: dict[int, tuple[Block, tuple[int, ...]]] = {}  # with what has that identity
+        # keeps the block alive, so its id stays unique
+        self._lists: dict[int, tuple[Block, tuple[int, ...]]] = {}
 
     def lists(self, block: Block) -> tuple[int, ...]:
         """The instructions of a block that move several words."""
@@ -187,7 +185,7 @@ class _Model:
     def transfer(self, edge: int, state: State) -> State | None:
         time = self.time(self.graph.edges[edge].src, state)
         if self.graph.passed(edge):
-            return self.timer.start  # rule 2: whatever the replaced function leaves under way
+            return self.timer.start  # rule 2: the replaced function may leave anything under way
         if self.takes[edge]:
             assert time.taken is not None
             return time.taken[1]
@@ -207,7 +205,7 @@ class _Model:
         return self.timer.time(block, self._alignment(node, block), state)
 
     def _alignment(self, node: int, block: Block) -> tuple[bool, ...]:
-        """Per instruction that moves several words: whether it starts at a multiple of 8."""
+        """Whether each instruction that moves several words starts at a multiple of 8."""
         known = self._aligned8[node]
         if known is None:
             lists = self.timer.lists(block)

@@ -1,10 +1,10 @@
 """From classes and block times to cycles: the sum that the ILP maximises.
 
 Every access beyond L1 is charged in full where it is due, as if the pipeline stalled until it
-completes. This covers every overlap and every order in which memory serves fills, write-backs
-and stores: in each cycle either memory is busy with an access that is charged, or the pipeline
-moves at least as far as it does when all references hit, because a delay never makes an in-order
-pipeline faster (rules 14 and 16). Stores are charged per word (rule 14a).
+completes. The sum covers every overlap and every order in which memory serves fills, write-backs
+and stores: in each cycle either memory is busy with a charged access, or the pipeline advances at
+least as far as it does when all references hit, because a delay never makes an in-order pipeline
+faster (rules 14 and 16). Stores are charged per word (rule 14a).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ NONE: Cycles = (0,) * len(CostCause)
 
 @dataclass(frozen=True, slots=True)
 class InsnTime:
-    """One instruction of a node: pipeline, and the references that are due at it."""
+    """Cycles of one instruction of a node in the pipeline, and the references due at it."""
 
     insn: Insn
     step: IssueTime
@@ -80,8 +80,7 @@ class ChargedCosts:
     memory: MemoryLatencies
 
     def explain(self, node: int) -> tuple[InsnTime, ...]:
-        """The cycles of ``node`` by instruction, without its edges. Empty for an unreachable
-        node."""
+        """The cycles of ``node`` by instruction, without its edges; empty if it is unreachable."""
         time = self.times.nodes[node]
         if time is None:
             return ()
@@ -99,7 +98,7 @@ class ChargedCosts:
 
 
 def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
-    """Cycles of ``reference`` when it misses, or goes past the caches."""
+    """Cycles of ``reference`` when it misses or bypasses the caches."""
     if reference.kind is ReferenceKind.STORE:
         cached = memory.store(reference.words, reference.l2)
     elif reference.kind is ReferenceKind.WRITE_BACK:
@@ -112,7 +111,7 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     if not reference.cacheable:
         return past
     if reference.l1 is HitClass.AH:
-        return past  # the only way not to hit
+        return past  # only an uncached access does not hit
     return max(cached, past) if reference.uncached else cached
 
 
@@ -135,13 +134,13 @@ def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
 
 
 def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, int]:
-    """The cycles of a load that misses once per line: at the entry of its loop, and each time.
+    """Cycles of a load that misses once per line: per loop entry, and per execution.
 
-    Of n executions in memory that is never cached each takes ``past`` cycles. Where some lines
-    are cached and some are not, a line that is neither the first nor the last of an entry is
-    accessed line_bytes / stride times, if that is a whole number: each share of a miss, or
-    ``past``, whichever is more, then covers it. A load that runs too seldom to gain by
-    this is charged a miss each time.
+    If the memory is not cached, each of n executions takes ``past`` cycles. If some of the lines
+    are cached, a line that is neither the first nor the last of an entry is accessed line_bytes /
+    stride times, provided that this is a whole number. A charge per execution of a share of a miss,
+    or of ``past`` if it is more, then covers the line. A load that runs too seldom to gain is
+    charged a miss per execution.
     """
     stream, alone = reference.stream, access_cycles(reference, memory)
     assert stream is not None
@@ -161,7 +160,7 @@ def undelayed(
     timing: TimingModel,
     timer: BlockTimer | None = None,
 ) -> UndelayedTimes:
-    """Cycles that do not depend on references; ``timer``: has timed such code before."""
+    """Cycles that do not depend on references; ``timer`` may hold times of such code already."""
     flow = FlowOrder.of(graph)
     timer = timer or BlockTimer(timing, aligned=hierarchy.aligned)
     return UndelayedTimes(
@@ -181,10 +180,10 @@ def charge(
     called: bool = False,
     known: UndelayedTimes | None = None,
 ) -> ChargedCosts:
-    """Cycles of all nodes and edges; ``known``: those that do not depend on references.
+    """Cycles of all nodes and edges; ``known``: the cycles that do not depend on references.
 
-    ``exception``: the path starts by taking an exception, whose own cycles are charged; else by
-    arriving at the first instruction in any other way. ``called``: by a call from code that is
+    ``exception``: the path starts by taking an exception, whose own cycles are charged; otherwise
+    it starts at its first instruction. ``called``: a call starts the path, from code that is
     charged for every outstanding access.
     """
     known = known or undelayed(graph, addresses, hierarchy, timing)
@@ -227,11 +226,11 @@ def charge(
 def latencies(
     graph: Supergraph, hierarchy: CacheHierarchy, memory: MemoryLatencies
 ) -> MemoryLatencies:
-    """The cycles of accesses on the paths of ``graph``.
+    """The access latencies that hold on the paths of ``graph``.
 
-    Where no data line is dirty at the start, a write-back needs a store that has hit the line
-    since it was filled: it is charged to that store, not to the load that evicts the line. Code
-    that is not analysed may leave dirty lines without a charge.
+    If no data line is dirty at the start, a write-back needs a store that has hit the line since
+    its fill: the store is charged, not the load that evicts the line. Code that is not analysed may
+    leave dirty lines without a charge.
     """
     unseen = any(graph.passed(edge) for edge in range(len(graph.edges)))
     return replace(memory, stores_pay=hierarchy.initial_d.clean and not unseen)
@@ -244,10 +243,10 @@ def _walks(
     hierarchy: CacheHierarchy,
     timing: TimingModel,
 ) -> tuple[int, ...]:
-    """Cycles of translation per node, where they are not assumed away."""
+    """Cycles of translation per node; zeros if translations are assumed to be present."""
     if timing.tlb is None:
         return (0,) * len(graph.nodes)
-    access = timing.memory.write_back  # past L1, and perhaps a dirty line out of L2
+    access = timing.memory.write_back  # past L1, and possibly a dirty line out of L2
     return translations(graph, flow, addresses, hierarchy, timing.tlb, access)
 
 
@@ -270,7 +269,7 @@ def _edge(
 
 
 def _entry(times: BlockTimes, timing: TimingModel, *, exception: bool) -> int:
-    """Taking the exception, and memory accesses begun before it (rule 15)."""
+    """Cycles to take the exception, and of memory accesses begun before it (rule 15)."""
     taking = (
         times.core.row("EXCEPTION_ENTRY", condition).issue for condition in ("any", "asynchronous")
     )
@@ -278,8 +277,9 @@ def _entry(times: BlockTimes, timing: TimingModel, *, exception: bool) -> int:
 
 
 def _in_vector_unit(graph: Supergraph, core: CoreTable) -> int:
-    """Cycles of outstanding operations of other code in the floating-point unit, if that is used.
-    A caller of a summarised function may not use the unit, so it is charged at the call.
+    """Cycles of other code's operations in the floating-point unit, if the graph uses it.
+
+    A caller of a summarised function may not use the unit, so they are charged at the call.
     """
     blocks = {id(node.block): node.block for node in graph.nodes}
     used = any(vector_role(insn) for block in blocks.values() for insn in block.insns)
@@ -287,7 +287,7 @@ def _in_vector_unit(graph: Supergraph, core: CoreTable) -> int:
 
 
 def _outstanding(timing: TimingModel) -> int:
-    """Cycles of the maximum of outstanding memory accesses of other code (rule 15)."""
+    """Cycles of the most outstanding memory accesses of other code (rule 15)."""
     state, memory = timing.entry, timing.memory
     return (
         state.load_misses * memory.load_miss(None)
@@ -297,7 +297,7 @@ def _outstanding(timing: TimingModel) -> int:
 
 
 def _past(cycles: Cycles, passed: tuple[FunctionReplacement, ...], outstanding: int) -> Cycles:
-    """``cycles`` of an edge and of the function replaced along it (rule 2)."""
+    """Cycles of an edge: ``cycles``, and the function replaced along it (rule 2)."""
     if not passed:
         return cycles
     other = CostCause.OTHER
@@ -317,7 +317,7 @@ def _replaced(passed: Sequence[FunctionReplacement], outstanding: int) -> int:
 
 
 def known_cycles(replacement: FunctionReplacement) -> int:
-    """Those of a replaced function."""
+    """The cycles of a replaced function, which must have been bounded."""
     assert replacement.cycles is not None, "charged before it was bounded"
     return replacement.cycles
 
@@ -330,14 +330,14 @@ class _Misses:
         self._known: dict[int, tuple[tuple[Reference, ...], Cycles]] = {}
 
     def charged(self, references: tuple[Reference, ...]) -> list[int]:
-        """Cycles of references that are charged here, wherever they stand."""
+        """Cycles of references that are charged here although they stand elsewhere."""
         cycles = list(NONE)
         for reference in references:
             cycles[CAUSES[reference.kind]] += entry_cycles(reference, self.memory)
         return cycles
 
     def sum(self, references: tuple[Reference, ...]) -> Cycles:
-        """Cycles of the references that are due."""
+        """Cycles, by cause, of the references that are due."""
         if not references:
             return NONE
         known = self._known.get(id(references))
@@ -347,5 +347,5 @@ class _Misses:
         for reference in references:
             cycles[CAUSES[reference.kind]] += due_cycles(reference, self.memory)
         result = tuple(cycles)
-        self._known[id(references)] = (references, result)  # held alive, so ids stay unique
+        self._known[id(references)] = (references, result)  # kept alive, so ids stay unique
         return result

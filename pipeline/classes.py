@@ -1,4 +1,4 @@
-"""Which row of a core description an instruction takes, and which registers play which role.
+"""The core-description rows of an instruction, and the roles of its registers.
 
 The classes follow the ARM11 cycle-timing tables (ARM1136JF-S TRM, DDI 0211, and
 ARM1176JZF-S TRM, DDI 0301, chapter 16). This module contains no figures.
@@ -69,12 +69,12 @@ QUICK_SHIFT = 2
 class InsnClass:
     """Rows of an instruction: for fall-through, and for a taken transfer.
 
-    ``row`` holds the figures without the transfer of control; ``taken`` and
-    ``not_taken`` are set for instructions that may write the pc. ``results`` are the registers
-    written, in the order of the row's latencies; ``held`` those that a store reads late.
-    ``roles`` names operands as the early and late columns do. ``address`` registers are waited
-    for even if the condition fails. ``updates`` is the base that is written back: ``updates_last``
-    with the address of the last issue cycle, else of the first.
+    ``row`` holds the figures without the transfer of control; ``taken`` and ``not_taken`` are set
+    for instructions that may write the pc. ``results`` are the written registers, in the order of
+    the row's latencies; ``held`` are the registers that a store reads late. ``roles`` names
+    operands as the early and late columns do. The instruction waits for its ``address`` registers
+    even if its condition fails. ``updates`` is the base that is written back: ``updates_last`` with
+    the address of the last issue cycle, else of the first.
     """
 
     row: tuple[str, str]
@@ -91,7 +91,7 @@ class InsnClass:
 
 
 def classify_insn(insn: Insn, *, aligned: bool, aligned8: bool) -> InsnClass:
-    """The class of ``insn``. Raises TimingError if it has none.
+    """The class of ``insn``; raises TimingError if it has none.
 
     ``aligned``: data accesses are aligned to their size; ``aligned8``: the first address of
     this access is a multiple of 8.
@@ -122,7 +122,7 @@ def _results(insn: Insn) -> tuple[int, ...]:
 
 
 def _shifted_roles(insn: Insn) -> dict[str, int]:
-    """Rn, Rm, Rs of data processing, from the end of the operand list."""
+    """The registers Rn, Rm, Rs of data processing, from the end of the operand list."""
     names = ("Rs", "Rm", "Rn") if insn.shift is ShiftKind.REGISTER else ("Rm", "Rn")
     return dict(zip(names, reversed(insn.sources), strict=False))
 
@@ -193,12 +193,12 @@ def _system(insn: Insn) -> InsnClass | None:
 
 CP15_ROWS = {(5, 4): "ISB_PREFETCH_FLUSH", (10, 4): "DSB", (10, 5): "DMB", (0, 4): "WFI"}
 CP15_READS = {CoprocessorAction.READ: "MRC", CoprocessorAction.READ_PAIR: "MRRC"}
-THUMB_EE, JAZELLE = 6, 7  # opc1 of their registers in CP14; the others are of debug and trace
+THUMB_EE, JAZELLE = 6, 7  # opc1 of their registers in CP14; the others belong to debug and trace
 CP15_WHOLE = frozenset([(10, 0), (14, 0)])  # clean, clean and invalidate: line by line
 
 
 def _coprocessor(insn: Insn, found: CoprocessorOperation) -> str | None:
-    """Row of a register transfer to or from CP14 or CP15; other coprocessors have none."""
+    """Row of a register transfer to or from CP14 or CP15; None for other coprocessors."""
     if found.coprocessor not in (DEBUG, SYSTEM):
         return None
     if found.written is None:
@@ -215,7 +215,7 @@ def _coprocessor(insn: Insn, found: CoprocessorOperation) -> str | None:
 
 
 def _transfer(insn: Insn) -> InsnClass | None:
-    """Branches and data processing that writes the pc."""
+    """The class of branches and of data processing that writes the pc."""
     results, name = _results(insn), insn.mnemonic
     if is_branch(insn):
         row = "B" if insn.target is not None else "BX"
@@ -272,7 +272,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         row = ("LDR", f"{mode} {_alignment(memory, aligned)}")
         taken, not_taken = ("LDR_PC", f"{mode} taken"), ("LDR_PC", "not_taken")
     elif name in ("tbb", "tbh"):
-        even = aligned or memory.base == PC or memory.size == 1  # a table behind it is aligned
+        even = aligned or memory.base == PC or memory.size == 1  # the table behind it is aligned
         row = _single(memory, mode, even, signed=False)
         taken, results = ("LDR_PC", f"{mode} taken" if even else f"{mode} unaligned taken"), ()
     elif name.startswith(("ldr", "str")):
@@ -293,7 +293,7 @@ def _loads(memory: MemoryAccess) -> bool:
 
 
 def _mode(memory: MemoryAccess) -> str:
-    """How many cycles the address takes.
+    """The address form, by its cycles.
 
     One: a constant offset, or an index that is added, unshifted or by ``lsl #2``. Two: an index
     that is subtracted, or shifted in any other way (ARM1176 TRM, DDI 0301, 16.10; Cortex-A8 TRM,
@@ -306,7 +306,7 @@ def _mode(memory: MemoryAccess) -> str:
 
 
 def _alignment(memory: MemoryAccess, aligned: bool) -> str:
-    """Base and offset must each be aligned, not just their sum, to count as aligned."""
+    """The alignment condition: base and offset must each be aligned, not just their sum."""
     if memory.size == 1:
         return "aligned"
     if not aligned:
@@ -328,7 +328,7 @@ def _single(memory: MemoryAccess, mode: str, aligned: bool, *, signed: bool) -> 
 def _list(
     insn: Insn, memory: MemoryAccess, aligned8: bool
 ) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None, tuple[str, str] | None]:
-    """Rows of ldm and stm: n registers without the pc, and the pc on top of them."""
+    """Rows of ldm and stm: n registers without the pc, and the pc in addition."""
     alignment = "aligned8" if aligned8 else "unaligned8"
     kind = "LDM" if memory.access is AccessKind.LOAD else "STM"
     if kind == "STM" or PC not in insn.transfers:

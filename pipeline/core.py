@@ -1,13 +1,13 @@
 """Core descriptions: timing figures per instruction class, as rows of a table.
 
-``pipeline/cores/NAME.csv`` has one row per class and condition, with the source of its figures
-and how far it is to be trusted:
+``pipeline/cores/NAME.csv`` has one row per class and condition, with the source and the confidence
+of its figures:
 
-    class, condition        what the row is about
+    class, condition        key of the row
     issue, memory           cycles in the issue stage; cycles in the load/store unit
     latency                 from the first cycle to a result, one per result, ``;`` between them;
                             a single one holds for all results
-                            (of stores: until a stored register may be overwritten)
+                            (stores: until a stored register may be overwritten)
     early, late             operands needed a cycle before, and not before a cycle after, the rest
                             (``Rn:2`` in ``late``: not before two cycles after); ``flags`` may be
                             late too
@@ -18,13 +18,13 @@ and how far it is to be trusted:
                             issue with an older one; ``older`` only with a younger one (it needs
                             the first pipe), in its last cycle; ``alone`` with none
 
-The latency of BASE_WRITEBACK counts from the issue cycle that makes the address: of single loads
-and stores and of pairs the last one, of lists the first one.
+The latency of BASE_WRITEBACK counts from the issue cycle that computes the address: the last cycle
+of single loads, stores and pairs, the first cycle of lists.
 
 ``issue`` of a list that loads the pc may be ``N+M``: N more than the same list without the pc.
 
-The documented figures are the *nominal* profile, the bounds the *wcet* profile (rule 17), which
-gives no credit for late operands. A row that is not there is an error, never a default.
+The documented figures form the *nominal* profile, the bounds the *wcet* profile (rule 17), which
+gives no credit for late operands. A missing row is an error, never a default.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ COLUMNS = (
     "wcet_issue", "wcet_latency", "confidence", "source", "note",
 )  # fmt: skip
 WITH_LIST = "1+M"  # memory cycles: one more than the same list without the pc
-AFTER_LIST = "+M"  # issue cycles: so many more than the same list without the pc
+AFTER_LIST = "+M"  # issue cycles: this many more than the same list without the pc
 PAIR = "pair"
 NUMBER = re.compile(r"[0-9]{1,6}")
 ROLES = ("Rn", "Rm", "Rs", "Rd", "Rd2", "RdLo", "RdHi")  # as pipeline/classes.py names operands
@@ -70,11 +70,11 @@ class CoreRow:
 
     issue: int
     memory: int
-    with_list: bool  # ``memory`` is to be added to that of the list without the pc
+    with_list: bool  # ``memory`` adds to the figure of the list without the pc
     latency: tuple[int, ...]
     early: tuple[str, ...]
-    late: dict[str, int]  # by how many cycles
-    after_list: bool = False  # ``issue`` is to be added to that of the list without the pc
+    late: dict[str, int]  # operand -> cycles that it may be late
+    after_list: bool = False  # ``issue`` adds to the figure of the list without the pc
     pair: DualIssuePairing = DualIssuePairing.ALONE
 
 
@@ -88,7 +88,7 @@ class CoreTable:
     dual_issue: bool = False
 
     def row(self, name: str, condition: str = "any") -> CoreRow:
-        """The row of a class. Raises TimingError if there is none."""
+        """The row of a class; raises TimingError if there is none."""
         row = self.rows.get((name, condition))
         if row is None:
             raise TimingError(
@@ -98,9 +98,9 @@ class CoreTable:
         return row
 
     def base_latency(self, row: CoreRow, *, last: bool) -> int:
-        """Cycles from the first one of ``row`` to the base that is written back.
+        """Cycles from the first cycle of ``row`` to the base that is written back.
 
-        ``last``: the address of the last issue cycle, not of the first.
+        ``last``: the last issue cycle computes the address, not the first.
         """
         return self.row("BASE_WRITEBACK").latency[0] + (row.issue - 1 if last else 0)
 
@@ -154,7 +154,7 @@ def _row(cells: dict[str, str], profile: CoreProfile) -> CoreRow:
     with_list = cells["memory"] == WITH_LIST
     memory = 1 if with_list else _cycles(cells["memory"] or "0")
     if memory and not with_list and profile is CoreProfile.WCET:
-        memory = max(memory, *issue)  # what the bound of issue adds may be spent in the unit
+        memory = max(memory, *issue)  # the unit may be busy as long as the bound of ``issue``
     early = tuple(cells["early"].split())
     late = {
         role: _cycles(cycles or "1")
@@ -176,8 +176,7 @@ def _row(cells: dict[str, str], profile: CoreProfile) -> CoreRow:
 
 
 def _covers(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
-    """Whether each figure is at least the figure of the same result; a single one stands for
-    all."""
+    """Whether each bound covers its figure; a single bound stands for all results."""
     if not high or not low:
         return high == low
     results = max(len(high), len(low))

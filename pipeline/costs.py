@@ -11,7 +11,7 @@ __all__ = ["CostCause", "Costs"]
 
 
 class CostCause(IntEnum):
-    """Where cycles go. The value indexes the tuples in ``Costs``."""
+    """The cause of cycles; its value indexes the tuples in ``Costs``."""
 
     ISSUE = 0
     STALL = 1  # waiting for a result or a unit
@@ -27,9 +27,9 @@ class CostCause(IntEnum):
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
-    A path costs ``start[cause]`` once and the sum over its nodes and edges; nothing is charged
-    elsewhere. ``start`` holds the cycles of an exception before its first instruction; exit nodes
-    include the cycles of leaving.
+    A path costs ``start[cause]`` once and the sum over its nodes and edges; no other charge exists.
+    ``start`` holds the cycles of an exception before its first instruction; exit nodes include the
+    cycles of leaving.
     """
 
     nodes: tuple[tuple[int, ...], ...]

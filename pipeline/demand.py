@@ -37,7 +37,7 @@ class InsnDemand:
     flags_to_target: int  # 0: the target does not wait for the flag setter
     cond: Condition
     pair: DualIssuePairing
-    flags_late: int  # cycles after its issue in which the flags are soon enough
+    flags_late: int  # cycles after its issue until it needs the flags
 
 
 def demand(core: CoreTable, insn: Insn, *, aligned: bool, aligned8: bool) -> InsnDemand:

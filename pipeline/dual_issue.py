@@ -11,8 +11,8 @@ instructions, never on time, and an instruction that may not join waits one cycl
 So every start is still a maximum of sums, and rules 14 and 16 hold as for single issue. "Not both
 writing one register" and "one load or store" are maxima too (``LOCK``, ``UNIT``).
 
-Source: Cortex-A8 TRM (DDI 0344), 16.3 for pairs, 16.2 for operands and results, 16.4.5: a
-conditional instruction is scheduled as if it passed, and its destination is one more operand.
+Source: Cortex-A8 TRM (DDI 0344), 16.3 for pairs, 16.2 for operands and results; 16.4.5: a
+conditional instruction is scheduled as if it passed, with its destination as one more operand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDLE: State = (LONG_AGO,) * SINGLE + (0, LONG_AGO)
 
 
 def worst(longest: int) -> State:
-    """Everything busy for as long as anything can be (rule 15)."""
+    """The state with every resource busy for as long as any instruction can use it (rule 15)."""
     return (longest,) * SINGLE + (0, 0)
 
 

@@ -2,10 +2,10 @@
 ``dual_issue``, with the memory, caches and fetch of ``simulator``.
 
 Time is counted in pipeline stages (Cortex-A8 TRM, DDI 0344, 16.2): a result of stage Er can be
-forwarded at the end of that stage, an operand of stage En must be there at its start, and each
+forwarded at the end of that stage, an operand of stage En must be present at its start, and in each
 cycle the older waiting instruction goes first. A memory stall replays all younger instructions, so
-the whole scoreboard is shifted (16.4.2, Table 16-16). Loads wait for their
-whole line; stores wait only for room in the buffer.
+it shifts the whole scoreboard (16.4.2, Table 16-16). Loads wait for their whole line; stores wait
+only for room in the buffer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class DualIssueMachine(PipelineMachine):
 
     @property
     def finished(self) -> int:
-        """When the last result is there, the units are idle and memory is quiet."""
+        """The cycle in which the last result is ready, the units are idle and memory is quiet."""
         board = self.board
         results = (cycle - 1 for cycle in (*board.result.values(), board.flags))
         return max(self.clock, board.unit, self.memory.free, *results, 0)
@@ -61,7 +61,7 @@ class DualIssueMachine(PipelineMachine):
         self.second_pipe_free = False
 
     def execute(self, step: ExecutedInsn) -> None:
-        """Issue one instruction in the first cycle in which it may, and let it take effect."""
+        """Issue one instruction in the first possible cycle, and let it take effect."""
         kind, insn = self._kind(step), step.insn
         row = self.core.row(*kind.row)
         self._fetch(insn.next, self.clock)
@@ -100,7 +100,7 @@ class DualIssueMachine(PipelineMachine):
         return self.core.row(*kind.taken).pair
 
     def _may_issue(self, step: ExecutedInsn, kind: InsnClass, row: CoreRow, cycle: int) -> bool:
-        """Whether operands are there in time and nothing else is in the way."""
+        """Whether the instruction may issue in ``cycle``: operands ready, pipes and units free."""
         insn, board = step.insn, self.board
         written = (*kind.results, *(() if kind.updates is None else (kind.updates,)))
         reads = insn.reads | frozenset(kind.held)
@@ -123,7 +123,7 @@ class DualIssueMachine(PipelineMachine):
         return min(stages, default=E2)
 
     def _issue(self, step: ExecutedInsn, kind: InsnClass, row: CoreRow, cycle: int) -> None:
-        """The effects on later instructions, whether or not its condition holds."""
+        """Record the effects on later instructions, whether or not the condition holds."""
         board, last = self.board, cycle + row.issue - 1
         extra = int(kind.taken is not None and self.core.row(*kind.taken).with_list)
         for index, register in enumerate(kind.results):
@@ -146,7 +146,7 @@ class DualIssueMachine(PipelineMachine):
             self.branch_unit = last + 1
 
     def _freeze(self, cycles: int) -> None:
-        """Nothing moves for so long."""
+        """Stall everything for ``cycles``."""
         if not cycles:
             return
         board = self.board
@@ -171,7 +171,7 @@ class DualIssueMachine(PipelineMachine):
                 self._maintain(step.insn)
 
     def _access(self, step: ExecutedInsn, cycle: int) -> int:
-        """The data access: cycles for which nothing moves because of it."""
+        """Perform the data access; returns the cycles of its stall."""
         memory, addr = step.insn.memory, step.address
         assert memory is not None
         assert addr is not None

@@ -1,11 +1,11 @@
-"""Abstract state of the pipeline between two instructions, as max-plus algebra wants it.
+"""Abstract state of the pipeline between two instructions, in max-plus algebra.
 
-A state says how many cycles after the next issue slot each resource is free at the latest:
-results of registers, registers still to be read by a store, flags, the load/store unit. All are
-granted in program order, so the state after an instruction is a maximum of sums over the state
-before it (rule 14): joining by maximum is sound, larger states never give smaller costs, and a
-delay of d cycles anywhere delays the end by at most d (rule 16). Misses, write-backs and
-uncached accesses are therefore added as a sum, elsewhere.
+A state gives, for each resource, the number of cycles after the next issue slot until it is free at
+the latest: results of registers, registers still to be read by a store, flags, the load/store unit.
+All are granted in program order, so the state after an instruction is a maximum of sums over the
+state before it (rule 14): joining by maximum is sound, larger states never give smaller costs, and
+a delay of d cycles anywhere delays the end by at most d (rule 16). Misses, write-backs and uncached
+accesses are therefore charged as a separate sum.
 
 Branches: the target of a taken one starts no earlier than the branch + its cycles, and no
 earlier than the flag setter + FLAGS_TO_TARGET: "5 to 7 cycles by flag distance" (rule 16).
@@ -25,7 +25,7 @@ REGISTERS = 16
 LOCK, FLAGS, TARGET, UNIT = REGISTERS, 2 * REGISTERS, 2 * REGISTERS + 1, 2 * REGISTERS + 2
 SIZE = 2 * REGISTERS + 3
 
-LONG_AGO = -1  # an operand that is needed early must be ready a cycle before the issue slot
+LONG_AGO = -1  # an early operand must be ready one cycle before the issue slot
 
 # Cycles after the next issue slot, LONG_AGO or more: r0-r15 ready, r0-r15 unlocked, flags ready,
 # target of a taken branch allowed, load/store unit free.
@@ -34,7 +34,7 @@ IDLE: State = (LONG_AGO,) * SIZE
 
 
 def worst(longest: int, flags_to_target: int) -> State:
-    """Everything busy for as long as anything can be (rule 15)."""
+    """The state with every resource busy for as long as any instruction can use it (rule 15)."""
     state = [longest] * SIZE
     state[TARGET] = flags_to_target
     return tuple(state)
@@ -52,12 +52,12 @@ def leq(a: State, b: State) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IssueTime:
-    """When an instruction started, in cycles after the start of its block, and why not before."""
+    """The start of an instruction, in cycles after the start of its block, and its delays."""
 
     start: int
     issue: int
     stall: int
-    reason: str  # what it waited for last; "" without a stall
+    reason: str  # the resource that delayed it last; "" without a stall
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class BlockStepper:
         self._opposites = profile is CoreProfile.NOMINAL
         self._guarded: dict[int, _Guarded] = {}
         self._flags_version = 0
-        self._bypass: int | None = None  # base written back by the instruction just before
+        self._bypass: int | None = None  # base written back by the previous instruction
 
     def run(self, d: InsnDemand) -> None:
         """Issue one instruction."""

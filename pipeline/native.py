@@ -1,10 +1,11 @@
-"""The concrete machines compiled from ``simulator.c``: a million instructions in a fraction of a
-second, with the same cycles as ``simulator`` and ``dual_issue_simulator`` from the same state.
+"""The concrete machines compiled from ``simulator.c``, with the same cycles as the Python ones.
 
-The C file is compiled by the system's compiler on first use, and stored
-(``quoll.results.results_store``) under a key of its text and of the compiler. Only bytes that the
-store vouches for are loaded, from memory. Without a compiler the Python machines do the work: same
-results.
+From the same state, ``simulator.c`` takes as many cycles as ``pipeline_simulator`` and
+``dual_issue_simulator``, and executes a million instructions in a fraction of a second.
+
+The system's C compiler compiles the file on first use. ``quoll.results.results_store`` stores the
+library under a key of the text and the compiler. Only verified bytes are loaded, from memory.
+Without a compiler the Python machines run instead, with the same results.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ class SplitMix(Random):
         return (z ^ z >> 31) >> (64 - k)
 
     def random(self) -> float:
-        """In [0, 1)."""
+        """The next number in [0, 1)."""
         return self.getrandbits(53) / (1 << 53)
 
 
@@ -118,7 +119,7 @@ class Instructions:
     def __init__(self, core: CoreTable, *, aligned: bool = True) -> None:
         self.core, self.aligned = core, aligned
         self._described: list[_Instruction] = []
-        self._known: dict[tuple[int, bool], tuple[Insn, int]] = {}  # held alive, so ids are unique
+        self._known: dict[tuple[int, bool], tuple[Insn, int]] = {}  # kept alive, so ids are unique
         self._array: ctypes.Array[_Instruction] | None = None
 
     def number(self, insn: Insn, aligned8: bool) -> int:
@@ -133,7 +134,7 @@ class Instructions:
 
     @property
     def array(self) -> ctypes.Array[_Instruction]:
-        """All of them, in a row."""
+        """All descriptions as one array."""
         if self._array is None:
             self._array = (_Instruction * len(self._described))(*self._described)
         return self._array
@@ -141,7 +142,7 @@ class Instructions:
 
 @dataclass
 class CompiledTrace:
-    """Steps made ready for ``execute``: of each its instruction, events, and target."""
+    """Steps prepared for ``execute``: the instruction, events and target of each."""
 
     instructions: ctypes.Array[_Instruction]
     steps: np.ndarray[tuple[int, int], np.dtype[np.int64]]
@@ -151,7 +152,7 @@ class CompiledTrace:
 
     @staticmethod
     def of(instructions: Instructions, steps: Sequence[ExecutedInsn]) -> CompiledTrace:
-        """``steps`` as they follow each other; the last one leaves the trace."""
+        """The trace of ``steps`` in sequence; control leaves after the last one."""
         rows: list[tuple[int, int, int, int]] = []
         number = instructions.number
         for step in steps:
@@ -239,10 +240,11 @@ def _operation(core: CoreTable, insn: Insn) -> int:
 
 
 def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
-    """Cycles from the state of ``machine`` until all is quiet, as its own ``execute``.
+    """Cycles from the state of ``machine`` until all is quiet, as its own ``execute`` returns.
 
-    ``machine`` is used up. Its draws are replaced by those of ``SplitMix``, from its own state if
-    it has one, else seeded by its generator. ``trace.issued`` gets the clock after each step.
+    The call uses ``machine`` up. ``SplitMix`` replaces its random draws, from the machine's own
+    state if it has one, else seeded by its generator. ``trace.issued`` gets the clock after each
+    step.
     """
     random = machine.chip.random
     if not isinstance(random, SplitMix):
@@ -266,8 +268,9 @@ def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
 
 
 def _compiled(machine: PipelineMachine) -> bool:
-    """Whether the compiled machine has the policies of the caches, nothing is locked in L2,
-    and translations are taken to be there.
+    """Whether ``simulator.c`` models the machine.
+
+    It models neither LRU nor FIFO caches, nor a TLB, nor lines locked in L2.
     """
     caches = (machine.chip.fetch.cache, machine.chip.dcache)
     return (
@@ -286,7 +289,7 @@ class _Bounds(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class SampledCycles:
-    """Cycles over many initial states; ``worst`` is the number of the one that took most."""
+    """Cycles over many initial states; ``worst`` is the number of the slowest state."""
 
     most: int
     least: int
@@ -296,12 +299,12 @@ class SampledCycles:
 def sample(
     machine: PipelineMachine, trace: CompiledTrace, entry: EntryState, states: int, seed: int
 ) -> SampledCycles:
-    """Run ``trace`` from states drawn in C: contents of both caches (cold, another program's dirty
-    lines, those mixed with the trace's own), replacement, accesses under way, busy registers.
+    """Cycles of ``trace`` over random initial states drawn in C.
 
-    ``machine`` gives the rest of the state: core, memory, geometry of the caches, clock. Caches
-    have one way in a quarter of the states, the least that the analysis assumes. Raises
-    TimingError without a compiler.
+    A state has the contents of both caches (cold, another program's dirty lines, or those mixed
+    with the trace's own), replacement, accesses under way and busy registers. ``machine`` gives the
+    rest: core, memory, geometry of the caches, clock. In a quarter of the states the caches have
+    one way, the least that the analysis assumes. Raises TimingError without a compiler.
     """
     library = _library()
     if library is None:
@@ -389,7 +392,7 @@ def _export_cache(cached: SimulatedCache, state: _Cache) -> None:
 
 @cache
 def _library() -> ctypes.CDLL | None:
-    """The compiled file, or None where it cannot be had."""
+    """The compiled library, or None without a working compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
@@ -418,7 +421,7 @@ def _library() -> ctypes.CDLL | None:
 
 
 def _compile(compiler: str) -> bytes:
-    """The C file, compiled. Raises OSError if that fails."""
+    """The C file, compiled; raises OSError on failure."""
     with tempfile.TemporaryDirectory(prefix="quoll-simulator-") as folder:
         made = Path(folder, "simulator.so")
         _run([compiler, *FLAGS, "-o", str(made), str(SOURCE)])
@@ -426,9 +429,9 @@ def _compile(compiler: str) -> bytes:
 
 
 def _load(compiled: bytes) -> ctypes.CDLL:
-    """The library of these very bytes, from where no other process can change them.
+    """The library of exactly these bytes; no other process can change them after the check.
 
-    Memory, where the system has files without a name, or else a folder of this process.
+    It is loaded from an anonymous memory file if the system has them, else from a private folder.
     """
     with suppress(OSError, AttributeError):
         memory = os.memfd_create("simulator")  # stays open: under a number used before, the loader
@@ -441,7 +444,7 @@ def _load(compiled: bytes) -> ctypes.CDLL:
 
 
 def _run(command: list[str]) -> bytes:
-    """What a program prints. Raises OSError if it fails, TimeoutExpired if it takes too long."""
+    """The output of a command. Raises OSError if it fails, TimeoutExpired after ``PATIENCE``."""
     done = subprocess.run(command, capture_output=True, check=False, timeout=PATIENCE)
     if done.returncode:
         raise OSError(f"{command[0]} failed")

@@ -1,10 +1,9 @@
-"""A concrete in-order pipeline with caches and one memory bus, to the cycle: the twin of the
-abstract block times.
+"""A cycle-accurate in-order pipeline with caches and one bus: the twin of the block times.
 
 It reads the same core description but shares no timing logic with the abstract code: it holds a
-scoreboard of cycles, absolute ones, and issues each instruction when nothing holds it back.
-Decisions of the hardware that the manual leaves open (how far prefetching goes, when a victim is
-written back, which stores wait in the write buffer) is drawn at random.
+scoreboard of absolute cycles, and issues each instruction when nothing holds it back. Decisions of
+the hardware that the manual leaves open are drawn at random: how far prefetching goes, when a
+victim is written back, which stores wait in the write buffer.
 """
 
 from __future__ import annotations
@@ -32,9 +31,12 @@ LONG_AGO = -1  # a cycle in which everything never used is ready
 
 @dataclass(frozen=True, slots=True)
 class ExecutedInsn:
-    """One step of a trace: ``passed`` says whether the condition held, ``taken`` whether the pc
-    was written; ``address`` of the first byte accessed, None without an access (also of a
-    store-exclusive that failed, and of a preload that was ignored); ``cached`` its memory type."""
+    """One step of a trace.
+
+    ``passed``: the condition held. ``taken``: the pc was written. ``address`` of the first byte
+    accessed; None without an access, as for a failed store-exclusive or an ignored preload.
+    ``cached``: its memory type is cached.
+    """
 
     insn: Insn
     passed: bool
@@ -44,9 +46,9 @@ class ExecutedInsn:
 
 
 class MemoryBus:
-    """One bus, one transaction at a time, first come first served. Times are cycles.
+    """One bus that serves one transaction at a time, first come first served. Times are cycles.
 
-    An enabled L2 hits on the lines that are locked in it and misses on all others.
+    An enabled L2 hits on its locked lines and misses on all others.
     """
 
     def __init__(
@@ -63,13 +65,13 @@ class MemoryBus:
         return hit
 
     def line(self, now: int, addr: int | None = None) -> tuple[int, int]:
-        """Fill the line at ``addr``: when the first word is there, and when all are."""
+        """Fill the line at ``addr``; returns the cycles of its first and of its last word."""
         first = max(now, self.free) + self._access(addr)
         self.free = first + self.latencies.line_rest
         return first, self.free
 
     def write(self, now: int, words: int = 1, addr: int | None = None) -> int:
-        """Write words, or read them uncached, one by one: when it is done."""
+        """Write words, or read them uncached, one by one; returns the cycle of completion."""
         self.free = max(now, self.free) + words * self._access(addr)
         return self.free
 
@@ -88,14 +90,14 @@ class FetchAndCaches:
 
 @dataclass(slots=True)
 class _Scoreboard:
-    """First cycles in which things are possible."""
+    """The first cycle in which each resource is free."""
 
     result: dict[int, int] = field(default_factory=dict)  # register usable as a normal operand
     unlocked: dict[int, int] = field(default_factory=dict)  # register may be overwritten
     flags: int = 0
     setter: int | None = None  # last cycle of the last flag setter
     unit: int = 0
-    bypassed: int | None = None  # base written back by the instruction just before
+    bypassed: int | None = None  # base written back by the previous instruction
 
 
 class PipelineMachine:
@@ -119,7 +121,7 @@ class PipelineMachine:
         self.line_ready: dict[int, int] = {}  # instruction line -> when it can be executed from
         self.data_ready: dict[int, int] = {}  # data line -> when its fill is complete
         self.last_fill = 0  # data line
-        self.tlb: Tlb | None = None  # None: every translation is there
+        self.tlb: Tlb | None = None  # None: every translation is present
         self.load_misses = self.stored_words = 0  # lines; words written past the cache
         self._kinds: dict[tuple[int, bool], tuple[Insn, InsnClass]] = {}
 
@@ -128,14 +130,14 @@ class PipelineMachine:
         self.chip.fetch.redirect(addr)
 
     def run(self, trace: list[ExecutedInsn]) -> int:
-        """Execute ``trace``; the cycle in which everything it began is finished."""
+        """Execute ``trace``; returns the cycle in which all its operations are finished."""
         for step in trace:
             self.execute(step)
         return self.finished
 
     @property
     def finished(self) -> int:
-        """When the last result is there, the units are idle and memory is quiet."""
+        """The cycle in which the last result is ready, the units are idle and memory is quiet."""
         board = self.board
         return max(
             self.clock, board.unit, board.flags, self.memory.free, *board.result.values(),
@@ -153,7 +155,7 @@ class PipelineMachine:
         self._begin(step, kind, self._issue_cycle(step, kind, max(self.clock, ready)))
 
     def _translated(self, side: TlbSide, addr: int, now: int) -> int:
-        """When the translation of ``addr``, requested at ``now``, is there."""
+        """The cycle in which the translation of ``addr``, requested at ``now``, is ready."""
         found = Translation.SMALL if self.tlb is None else self.tlb.translate(side, addr)
         if found is Translation.SMALL or self.tlb is None:
             return now
@@ -162,7 +164,7 @@ class PipelineMachine:
         return now + self.tlb.model.refill
 
     def _data_translated(self, step: ExecutedInsn, now: int) -> int:
-        """When the addresses of a data access are translated."""
+        """The cycle in which the addresses of a data access are translated."""
         memory = step.insn.memory
         if memory is not None and step.address is not None and self.tlb is not None:
             for addr in (step.address, step.address + memory.size * memory.count - 1):
@@ -170,8 +172,7 @@ class PipelineMachine:
         return now
 
     def _kind(self, step: ExecutedInsn) -> InsnClass:
-        """The class of a step; instructions recur, and are held alive so that their ids stay
-        unique."""
+        """The class of a step. Cached instructions stay alive, so their ids stay unique."""
         aligned8 = step.address is not None and step.address % 8 == 0
         key = (id(step.insn), aligned8)
         known = self._kinds.get(key)
@@ -185,7 +186,7 @@ class PipelineMachine:
         return self.chip.fetch.cache.geometry.line_bytes
 
     def _fetch(self, until: int, now: int) -> None:
-        """Bring instructions in; a line that misses can be executed from when it has arrived."""
+        """Fetch up to ``until``; a missing line can be executed from once it has arrived."""
         fetch = self.chip.fetch
         if until <= fetch.until:
             return
@@ -199,7 +200,7 @@ class PipelineMachine:
                 self.line_ready[line] = self.memory.line(now, line * self._iline)[0] + restart
 
     def _issue_cycle(self, step: ExecutedInsn, kind: InsnClass, cycle: int) -> int:
-        """The first cycle, ``cycle`` or later, in which nothing keeps the instruction waiting."""
+        """The first cycle from ``cycle`` on in which the instruction can issue."""
         insn, board = step.insn, self.board
         waits = [cycle]
         if insn.conditional or insn.reads_flags:
@@ -219,13 +220,13 @@ class PipelineMachine:
 
     @staticmethod
     def _operands(step: ExecutedInsn, kind: InsnClass) -> frozenset[int]:
-        """A failed instruction waits for the registers of its address only."""
+        """The registers the instruction waits for; after a failed condition only the address."""
         if not step.passed:
             return kind.address
         return step.insn.reads | frozenset(kind.held)
 
     def _needed(self, register: int, kind: InsnClass) -> int:
-        """First cycle in which the instruction may start for the sake of ``register``."""
+        """First cycle in which ``register`` lets the instruction start."""
         row = self.core.row(*kind.row)
         at = self.board.result.get(register, LONG_AGO)
         roles = [role for role, r in kind.roles.items() if r == register]
@@ -256,8 +257,9 @@ class PipelineMachine:
             self.tlb.forget()
 
     def _redirect(self, kind: InsnClass, cycle: int) -> None:
-        """A transfer of control; lines fetched behind it stay in the cache. ``cycle`` of its
-        issue, later by the miss of a target that is loaded.
+        """Transfer control; lines fetched behind the transfer stay in the cache.
+
+        ``cycle`` is the issue cycle, later by the miss of a target that is loaded.
         """
         assert kind.taken is not None
         self.clock = cycle + self.core.row(*kind.taken).issue
@@ -266,8 +268,10 @@ class PipelineMachine:
             self.clock = max(self.clock, self.board.setter + distance)
 
     def _maintain(self, insn: Insn) -> None:
-        """A CP15 operation (TRM, chapter 3), if ``insn`` is one. Traces do not hold its operand:
-        which line an operation by address names, and whether it is dirty, is drawn.
+        """Execute a CP15 operation (TRM, chapter 3), if ``insn`` is one.
+
+        Traces do not hold its operand: the line that an operation names by address, and whether it
+        is dirty, is drawn.
         """
         found, chip = coprocessor_operation(insn), self.chip
         if found is None or found.written is None:
@@ -305,14 +309,12 @@ class PipelineMachine:
                 )
 
     def _write_back(self, lines: int) -> None:
-        """Write dirty lines out; later accesses wait for the last one."""
+        """Write ``lines`` dirty lines out; later accesses wait for the last one."""
         if lines:
             self.board.unit = max(self.board.unit, self.memory.write(self.clock, lines))
 
     def _effects(self, step: ExecutedInsn, kind: InsnClass, cycle: int) -> tuple[int, int]:
-        """Execute one instruction. Returns its cycles in the issue stage, and the delay of its
-        loads beyond hits.
-        """
+        """Execute one instruction; returns its issue cycles, and its loads' delay beyond hits."""
         row, board, insn = self.core.row(*kind.row), self.board, step.insn
         later = 0
         busy = row.memory
@@ -348,7 +350,7 @@ class PipelineMachine:
         return row.issue, delay
 
     def _access(self, step: ExecutedInsn, cycle: int) -> int:
-        """The data access: cycles by which results are later than for hits."""
+        """Perform the data access; returns the cycles by which it delays results beyond a hit."""
         memory, addr = step.insn.memory, step.address
         assert memory is not None
         assert addr is not None

@@ -50,7 +50,7 @@ struct machine {
     struct cache icache, dcache;
 };
 
-/* --- what is drawn: SplitMix64, as native.SplitMix ------------------------- */
+/* --- random numbers: SplitMix64, as native.SplitMix ------------------------ */
 
 static uint64_t bits(struct machine *m, int count)
 {
@@ -75,7 +75,7 @@ static int half(struct machine *m)
     return bits(m, 53) < (uint64_t)1 << 52;
 }
 
-/* --- when lines are there: a table that forgets at once -------------------- */
+/* --- arrival of lines: a table that is emptied in constant time ------------ */
 
 struct arrivals { num line[TABLE], at[TABLE], run[TABLE]; };
 
@@ -109,7 +109,7 @@ static num find(struct cache *c, num line)
     return -1;
 }
 
-/* Whether it hit; dirty is set to whether a dirty line was replaced. */
+/* Returns whether the access hit; sets dirty if a dirty line was replaced. */
 static int cache_load(struct machine *m, struct cache *c, num line, int *dirty)
 {
     num first = line % c->sets * c->ways, way = -1;
@@ -603,21 +603,21 @@ num simulate(struct machine *m, const struct instruction *instructions, const st
 
 /* --- runs from drawn states -------------------------------------------------------------- */
 
-/* What an entry may find: at most so much under way, and results so late (rule 15). */
+/* Limits of an initial state: outstanding accesses, and cycles to results (rule 15). */
 struct bounds { num loads, words, fetches, longest, states, seed; };
 
 enum { COLD, POLLUTED, MIXED, CONTENTS, FOREIGN = 1 << 23 };
 
-static void draw_cache(struct machine *m, struct cache *c, const num *own, num count, num what)
+static void draw_cache(struct machine *m, struct cache *c, const num *own, num count, num contents)
 {
     c->round_robin = (num)bits(m, 1);
     c->counter = below(m, c->ways);
     for (num w = 0; w < c->sets * c->ways; w++) {
         num set = w / c->ways;
-        c->line[w] = what == COLD ? -1 : (FOREIGN + w % c->ways) * c->sets + set;
-        c->dirty[w] = what != COLD && below(m, 10) < 7;
+        c->line[w] = contents == COLD ? -1 : (FOREIGN + w % c->ways) * c->sets + set;
+        c->dirty[w] = contents != COLD && below(m, 10) < 7;
     }
-    for (num i = 0; what == MIXED && i < count; i++) {
+    for (num i = 0; contents == MIXED && i < count; i++) {
         num way = own[i] % c->sets * c->ways + below(m, c->ways);
         if (bits(m, 1) && find(c, own[i]) < 0) {
             c->line[way] = own[i];
@@ -654,7 +654,7 @@ static void draw_outstanding(struct machine *m, const struct bounds *b)
     m->setter = -below(m, 10);
 }
 
-/* The state of one case: drawn from its number, so that each can be repeated alone. */
+/* The state of one case, drawn from its number, so that it can be repeated alone. */
 static void draw(struct machine *m, const struct machine *base, const struct bounds *b, num state,
                  const num *code, num codes, const num *data, num datas)
 {
@@ -668,7 +668,7 @@ static void draw(struct machine *m, const struct machine *base, const struct bou
     draw_outstanding(m, b);
 }
 
-/* The most cycles over all states, in which least receives the fewest and at the worst state. */
+/* Returns the most cycles over all states; sets least to the fewest, at to the slowest state. */
 num sample(const struct machine *base, const struct bounds *b,
            const struct instruction *instructions, const struct step *steps, num count, num first,
            const num *code, num codes, const num *data, num datas, num *least, num *at)

@@ -1,7 +1,7 @@
 """Timing parameters of a board: memory, branches, entry and exit.
 
-All figures are cycles of the core. They come from a platform file, each with its source. Only a
-core without replays may omit their figures.
+All figures are cycles of the core, from a platform file that states the source of each. Only a core
+without replays may omit the replay figures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["BranchModel", "CoreProfile", "EntryState", "MemoryLatencies", "Timin
 
 
 class CoreProfile(Enum):
-    """Which column of a core description is used (rule 17)."""
+    """The column of a core description in use (rule 17)."""
 
     WCET = "wcet"
     NOMINAL = "nominal"
@@ -24,18 +24,18 @@ class CoreProfile(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryLatencies:
-    """Cycles that an access adds to a hit, computed from its parts (rule 9)."""
+    """Cycles that an access adds to a hit, computed from its components (rule 9)."""
 
-    access: int  # one external memory access, with the L2 as it is (off or on)
+    access: int  # one external memory access, with the L2 on or off as configured
     l2_hit: int | None  # None: no L2, or off
     line_rest: int  # from the first word of a line fill to the last
     dirty_l1_victims: bool  # a data fill may first write a dirty line back
-    dirty_l2_victims: bool  # filling the L2 may write a dirty line of it back
+    dirty_l2_victims: bool  # an L2 fill may write a dirty L2 line back
     replay: int = 0  # cycles that a full store buffer costs beyond the wait; least load stall
     fetch_restart: int = 0  # cycles from the arrival of missing instructions to their issue
-    line_words: int = 8  # of L1 data: what one write-back takes
-    write_allocate: bool = False  # of L1 data: a store that misses fills its line
-    write_through: bool = False  # every store goes past L1; no line of it is ever dirty
+    line_words: int = 8  # words of an L1 data line, the size of one write-back
+    write_allocate: bool = False  # L1 data: a store that misses fills its line
+    write_through: bool = False  # every store bypasses L1 data, and no line of it is ever dirty
     stores_pay: bool = False  # no line is dirty at the start: stores pay for the write-backs
 
     def _beyond_l1(self, l2: HitClass | None) -> int:
@@ -45,19 +45,20 @@ class MemoryLatencies:
         return self.access + victim
 
     def fetch_miss(self, l2: HitClass | None) -> int:
-        """A line of instructions."""
+        """Cycles to fill a line of instructions."""
         return self._beyond_l1(l2) + self.line_rest + self.fetch_restart
 
     def load_miss(self, l2: HitClass | None) -> int:
-        """A line of data, and the write-back of the line it replaces, which may miss in L2."""
+        """Cycles to fill a data line and write the replaced line back, which may miss in L2."""
         charged_here = self.dirty_l1_victims and not self.stores_pay
         victim = self._beyond_l1(HitClass.NC) if charged_here else 0
         return max(self.replay, self._beyond_l1(l2) + self.line_rest + victim)
 
     def store(self, words: int, l2: HitClass | None) -> int:
-        """``words`` of one line that are not known to hit. With ``stores_pay`` the write-back too,
-        unless the store does not hit: then nothing gets dirty, but for a line that is filled to be
-        written to.
+        """Cycles of storing ``words`` of one line that are not known to hit.
+
+        With ``stores_pay`` they include the write-back of the line made dirty: by a hit, or by a
+        store that fills its line.
         """
         past = words * self.store_word(l2)
         if self.write_allocate:
@@ -70,25 +71,25 @@ class MemoryLatencies:
         return self.write_back if self.stores_pay and self.dirty_l1_victims else 0
 
     def store_word(self, l2: HitClass | None) -> int:
-        """A word written past L1 (rule 14a)."""
+        """Cycles of a word written past L1 (rule 14a)."""
         return self._beyond_l1(l2) + self.replay
 
     @property
     def uncached_word(self) -> int:
-        """A word read from or written to uncached memory or a device."""
+        """Cycles of a word read from or written to uncached memory or a device."""
         return self.access + self.replay
 
     @property
     def write_back(self) -> int:
-        """A dirty L1 line written out, missing in L2."""
+        """Cycles to write a dirty L1 line out, missing in L2."""
         return self._beyond_l1(HitClass.NC)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchModel:
-    """Predictor off. ``constant``: every branch, taken or not, costs just this."""
+    """Branches without a predictor. ``constant``: cycles of every branch, taken or not."""
 
-    constant: int | None  # None: by the core's rows and the distance from the flag setter
+    constant: int | None  # None: from the core's rows and the distance to the flag setter
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class EntryState:
 
 @dataclass(frozen=True, slots=True)
 class TimingModel:
-    """The inputs of the pipeline stage beside the core description."""
+    """The inputs of the pipeline stage besides the core description."""
 
     core: str  # name of a file in pipeline/cores, or of the user's own description
     profile: CoreProfile
@@ -110,4 +111,4 @@ class TimingModel:
     branches: BranchModel
     entry: EntryState
     tlb: TlbModel | None = None  # None: translations are assumed to be there
-    own_rows: str | None = None  # text of the user's own description, of the form of those files
+    own_rows: str | None = None  # text of the user's own description, in the format of those files

@@ -1,11 +1,10 @@
 """Translation look-aside buffers: cycles of table walks, charged where a walk is possible.
 
 The state is the page translated last on each side, instructions and data: under any replacement
-policy, that translation is in the buffer accessed last. Any access
-to another page is charged in full: the refill of the micro-TLB and, unless the
-page is locked in the main one, a walk of the page tables, whose reads go to memory one after the
-other. Writes to translation registers (CP15 c2, c3, c8, c10, c13) invalidate both sides, and so
-may prefetches that reach another page.
+policy its translation is in the buffer. Any access to another page is charged in full: the refill
+of the micro-TLB and, unless the page is locked in the main one, a walk of the page tables, whose
+reads go to memory one after the other. Writes to translation registers (CP15 c2, c3, c8, c10, c13)
+invalidate both sides, and so may prefetches that reach another page.
 
 Source: ARM1136JF-S TRM (DDI 0211), chapter 6; Cortex-A8 TRM (DDI 0344), chapter 6.
 """
@@ -37,7 +36,7 @@ def translations(
     model: TlbModel,
     access: int,
 ) -> tuple[int, ...]:
-    """Cycles per node that translating its addresses may take. ``access``: of a memory access."""
+    """Most cycles per node to translate its addresses. ``access``: cycles of a memory access."""
     domain = _Domain(graph, addresses, hierarchy, model, access)
     fixed = solve(flow.graph, flow.order, domain, UNKNOWN)
     return tuple(
@@ -47,7 +46,7 @@ def translations(
 
 
 def changes_translation(insn: Insn) -> bool:
-    """Whether buffers may be emptied by ``insn``."""
+    """Whether ``insn`` may invalidate translations."""
     found = coprocessor_operation(insn)
     if found is None:
         return False

@@ -32,7 +32,7 @@ class Translation(IntEnum):
 
 
 class Tlb:
-    """``pages``: some that may be there at the start."""
+    """The micro-TLBs and the main TLB; ``pages`` may be present at the start."""
 
     def __init__(self, model: TlbModel, pages: list[int], random: Random) -> None:
         self.model, self.random = model, random
@@ -44,7 +44,7 @@ class Tlb:
                     buffer[entry] = random.choice(pages)
 
     def translate(self, side: TlbSide, addr: int) -> Translation:
-        """Ask for the page of ``addr``; afterwards it is in the small buffer of ``side``."""
+        """Translate ``addr``; afterwards its page is in the micro-TLB of ``side``."""
         page = self.model.page(addr)
         small = self._small[side]
         if page in small:
@@ -56,6 +56,6 @@ class Tlb:
         return Translation.TABLES
 
     def forget(self) -> None:
-        """Translations have changed: nothing that is not locked stays."""
+        """Drop every translation that is not locked, because translations changed."""
         self._small = [[None] * SMALL for _ in TlbSide]
         self._main = [None] * MAIN

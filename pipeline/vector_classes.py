@@ -1,15 +1,15 @@
 """Rows of VFP and NEON instructions (ARM ARM A7.4 to A7.9).
 
 Registers of the unit are not followed. Instead the bound of an instruction holds the issue stage
-until its result is there, and a transfer to a general register also pays the way between the two
+until its result is ready, and a transfer to a general register also pays the path between the two
 pipelines. So no charged operation is under way when a later instruction issues, and no instruction
-waits for an operand of the unit. Real cores overlap them, which never makes an in-order
-pipeline slower (rules 14 and 16). Operations that other code has left in the unit are the row
-``VFP_OUTSTANDING``: it is charged once, where a path starts.
+waits for an operand of the unit. Real cores overlap them, which never makes an in-order pipeline
+slower (rules 14 and 16). The row ``VFP_OUTSTANDING`` covers operations that other code has left in
+the unit: it is charged once, where a path starts.
 
 Bounds of data processing cover vectors of VFP (FPSCR.LEN), up to eight single or four double
-operations. An instruction that is handed to support code takes the undefined vector, which an
-assumption excludes.
+operations. An instruction for support code takes the undefined vector, which an assumption
+excludes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VFP = {
     "vdiv": "VFP_DIVIDE",
     "vsqrt": "VFP_SQUARE_ROOT",
 }
-CONVERT = "vcvt"  # in all of its forms
+CONVERT = "vcvt"  # all of its forms
 NEON_MULTIPLY = ("vmla", "vmls", "vmul", "vmlal", "vmlsl", "vmull", "vqdml", "vqdmul", "vqrdmul")
 NEON_FLOAT = ("vrecp", "vrsqrt", "vcvt", "vfma", "vfms")
 NEON_PERMUTE = ("vdup", "vext", "vmov", "vmvn", "vrev", "vswp", "vtbl", "vtbx", "vtrn", "vuzp",
