@@ -36,7 +36,7 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 __all__ = ["AbstractMachine", "AnalysisEnvironment"]
 
 SP = 13
-MANY_FACTS = 32  # more than these are searched for facts of no use
+MANY_FACTS = 32  # more facts than these are searched for unused ones
 
 
 @dataclass(slots=True)
@@ -51,18 +51,20 @@ class AnalysisEnvironment:
     use: MemoryUsage = field(default_factory=MemoryUsage)
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
-    given: Mapping[int, ValueSet] = field(default_factory=dict)  # what words of a device read as
-    loaded: dict[int, set[int]] = field(default_factory=dict)  # position -> words that are no cells
-    unknown: set[int] = field(default_factory=set)  # instructions at unknown addresses, by a fact
-    spilled: Callable[[object], bool] | None = None  # cells of frames that arrays do not reach
-    changed: frozenset[Span] = frozenset()  # read-only by its section, but written
-    apart: Callable[[int], bool] | None = None  # where no stack of unknown place is
-    lost: set[int] = field(default_factory=set)  # symbols of words in lines that were invalidated
+    given: Mapping[int, ValueSet] = field(default_factory=dict)  # possible values of device words
+    loaded: dict[int, set[int]] = field(default_factory=dict)  # position -> words without a cell
+    unknown: set[int] = field(default_factory=set)  # unknown accesses that a fact restricts
+    spilled: Callable[[object], bool] | None = None  # whether array stores spare a cell
+    changed: frozenset[Span] = frozenset()  # bytes of read-only sections that are written
+    apart: Callable[[int], bool] | None = None  # addresses at which no stack of unknown place lies
+    lost: set[int] = field(
+        default_factory=set
+    )  # symbols of stack words lost by a store or an invalidation
     retranslated: bool = False  # the program changes translations, and a platform fixes some
 
     @property
     def used(self) -> set[Assumption]:
-        """The named assumptions so far."""
+        """The named assumptions that the analysis has used so far."""
         return self.use.assumptions
 
     def read(self, addr: int, size: int) -> int | None:
@@ -73,7 +75,7 @@ class AnalysisEnvironment:
         return self.constants[key]
 
     def note_limits(self, position: int, condition: Condition, facts: Facts) -> None:
-        """Remember the constants that symbols are compared with, as thresholds of widening."""
+        """Record the constants that symbols are compared with, as thresholds of widening."""
         if not isinstance(condition, TermComparison):
             return
         _, a, b = condition
@@ -127,7 +129,7 @@ class AbstractMachine:
         self.resume(state)
 
     def resume(self, state: AbstractState) -> None:
-        """Take everything but the temporaries from ``state``."""
+        """Take ``state``, except for the temporaries."""
         environment = self.environment
         self.v[: MODE + 1] = state.registers
         self.facts, self.owned = state.facts, False
@@ -144,7 +146,7 @@ class AbstractMachine:
         )
 
     def snapshot(self, facts: Facts | None = None) -> AbstractState:
-        """The state now, with ``facts`` in place of the present ones if given."""
+        """The current state, with ``facts`` in place of the current facts if given."""
         memory = self.memory
         memory.own = {}
         self.owned = False
@@ -157,7 +159,7 @@ class AbstractMachine:
         )
 
     def finish(self, start_sp: Term) -> AbstractState:
-        """The state at the end of a block: cells below sp and facts of no use are dropped."""
+        """The state at the end of a block, without cells below sp and unused facts."""
         memory = self.memory
         sp = self.v[SP]
         if memory.frames and (sp >> 32 != start_sp >> 32 or 0 < (sp - start_sp) & MASK < SIGN):
@@ -169,14 +171,14 @@ class AbstractMachine:
         return self.snapshot()
 
     def note_access(self, access: tuple[int, int], address: Term) -> None:
-        """Keep the lowest address of an access: instruction index, and which copy of it runs."""
+        """Record the lowest address of an access (instruction index, and executed copy of it)."""
         assert self.accesses is not None
         known = self.accesses.get(access)
         if known is None or (address - known[0]) & MASK >= SIGN:
             self.accesses[access] = (address, describe(address, self.facts))
 
     def fresh(self, site: object, fact: Fact = ANY) -> Term:
-        """A word within ``fact``: itself if there is only one, else a new symbol."""
+        """A word within ``fact``: its only member, else a new symbol."""
         exact = exact_term(fact)
         if exact is not None:
             return exact
@@ -213,7 +215,7 @@ class AbstractMachine:
         return cond.words(describe(value, self.facts), self.environment.stacks)
 
     def restrict(self, term: Term, known: ValueSet) -> None:
-        """Assume that ``term`` is in ``known``; nothing is assumed if it cannot be."""
+        """Assume that ``term`` is in ``known``; a contradiction leaves the facts unchanged."""
         facts = cond.restricted(term, known, self.facts, self.environment.stacks)
         if facts is not None and facts is not self.facts:
             self.facts, self.owned = facts, False

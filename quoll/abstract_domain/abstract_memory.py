@@ -1,16 +1,16 @@
 """Abstract memory: cells of stacks and of ordinary memory at constant addresses.
 
 This module alone decides which cells a store through an unknown pointer may hit. Under S1 (rule 1)
-it spares live stack frames: the cells at or above sp, at known distances from it. An
-address that was computed from sp with an unknown index is not an unknown pointer: its store may
-hit every cell of that stack that it can reach.
+it spares live stack frames: the cells at or above sp, at known distances from it. An address
+computed from sp with an unknown index is not an unknown pointer: its store may hit every cell of
+that stack that it can reach.
 
-A word may have several names: a store forgets the cells at all that the memory map gives (rule
-34). Where the map does not tell, that a cell is another word is assumption S3; that a stack of
-which nothing is known is not at a known address is S4.
+A word may have several virtual addresses: a store forgets the cells at all aliases in the memory
+map (rule 34). Where the map does not decide, assumption S3 says that two cells are different words,
+and S4 that a stack of unknown place is not at a known address.
 
-Cells are recorded at stack addresses and at addresses of the image's writable sections; anything
-else may be a device, where a load need not return the stored value.
+The analysis records cells at stack addresses and at addresses of writable sections of the image.
+Any other address may be a device, where a load need not return the stored value.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 __all__ = ["S1", "S2", "S3", "S4", "S6", "AbstractMemory", "MemoryUsage", "live_frames"]
 
 WORD = 4  # bytes
-PLACES = 16  # of a frame, that are analysed one by one
+PLACES = 16  # places of a frame that are analysed one by one
 SAVED = frozenset(entry_symbol(register) << 32 for register in (*range(4, 12), 14))
-MARKED = 1024  # bytes of an array, all of whose words are marked
-NEAR = 1 << 16  # bytes: an address that is one of so many is known, if not exactly
+MARKED = 1024  # largest array whose words are all marked, in bytes
+NEAR = 1 << 16  # bytes: the largest range within which an address counts as known
 
 S1 = assumptions.S1.of()
 S2 = assumptions.S2.of()
@@ -60,7 +60,7 @@ S6 = assumptions.S6.of()
 
 @dataclass(slots=True)
 class MemoryUsage:
-    """The memory that one analysis has used so far."""
+    """The memory that one analysis has used."""
 
     assumptions: set[Assumption] = field(default_factory=set)
     stored: set[Span] = field(default_factory=set)  # known places of stores
@@ -134,7 +134,7 @@ class AbstractMemory:
         )
 
     def remember(self, address: Term, size: int, value: Term, facts: Facts) -> None:
-        """Record what a load found, if it was ordinary memory: loading again gives the same."""
+        """Record a loaded value if the address is ordinary memory; a second load gives the same."""
         exact = _exact(address, facts)
         if exact is not None and (home := self._home(exact, size)) is not None:
             self._put(home, size, value)
@@ -144,8 +144,8 @@ class AbstractMemory:
     ) -> Sequence[Term]:
         """Forget the cells that the store may hit, and record it if its address is known.
 
-        Gives the addresses of words that were, or may become, stack addresses and of which nothing
-        is recorded now: ``mark`` must be told.
+        Returns the addresses of words without a cell that were, or may become, stack addresses: the
+        caller must ``mark`` them.
         """
         exact = _exact(address, facts)
         if exact is None:
@@ -164,11 +164,10 @@ class AbstractMemory:
     def retranslate(self, sp: Term, facts: Facts) -> None:
         """Forget stores to memory whose address may change.
 
-        Frames of a stack whose place is not known are assumed to stay where they are, if it is
-        the one in use (S6).
+        The frames of a stack of unknown place are assumed to stay if the stack is in use (S6).
         """
         if not self.map.regions:
-            return  # no platform says what is fixed: whoever uses the values lists that
+            return  # without a platform, whoever uses the values lists the assumption
         fixed = self.map.fixed
         if self.globals:
             remaining = {
@@ -191,10 +190,10 @@ class AbstractMemory:
             self.frames = self.own["frames"] = {k: c for k, c in self.frames.items() if stays(k)}
 
     def saved_at(self, address: Term, size: int, facts: Facts) -> Sequence[Term]:
-        """The words that a store at one of a few places of a frame may hit, if all were saved.
+        """The words that a store at one of a few places of a frame may hit, if all are saved words.
 
-        They are registers as a function found them, or its return address: F1 says of none of them
-        that it is not hit (rule 49).
+        Saved words are registers at function entry, or the return address; F1 spares them only from
+        unknown addresses, not from these places (rule 49).
         """
         where = describe(address, facts)
         if isinstance(where, ValueSet):
@@ -211,7 +210,7 @@ class AbstractMemory:
         return sorted(places) if saved else ()
 
     def _one_word(self, where: ValueSet, size: int) -> Sequence[Term]:
-        """The word of a stack of known place that a store surely hits, if it is one word."""
+        """The word of a stack of known place that a store surely hits, if it hits only one."""
         first = where.low & ~3
         if not self.stacks or where.exact is not None or where.high + size > first + WORD:
             return ()
@@ -219,7 +218,7 @@ class AbstractMemory:
         return [key for key in keys if key in self.frames]
 
     def mark(self, at: Term, word: Term) -> None:
-        """Record a word that is perhaps a stack address."""
+        """Record ``word``, which may be a stack address, at ``at``."""
         self._put(at, 4, word)
 
     def forget_below(self, sp: Term, facts: Facts) -> None:
@@ -229,15 +228,17 @@ class AbstractMemory:
             self.frames = self.own["frames"] = remaining
 
     def forget_globals(self) -> None:
-        """Nothing is known outside stacks."""
+        """Forget every cell outside stacks."""
         self.globals = self.own["globals"] = {}
 
     def forget_all(self) -> None:
-        """Nothing is known of memory."""
+        """Forget every cell."""
         self.frames, self.globals, self.own = {}, {}, {}
 
     def _home(self, exact: Term, size: int) -> Term | None:
-        """Where a cell is recorded: of ordinary memory, and a word on a word boundary or less."""
+        """The canonical address of a cell of ordinary memory; None for an unaligned word or a
+        device.
+        """
         if size > 4 or (size == 4 and exact & 3):
             return None
         symbol = exact >> 32
@@ -280,7 +281,7 @@ class AbstractMemory:
             self._drop_dead(sp, facts)
 
     def _forget(self, span: Span) -> None:
-        """Forget the cells of known place in ``span``, by all names of these bytes."""
+        """Forget the cells of known place in ``span``, under all aliases of these bytes."""
         self.use.stored.add(span)
         for low, high in self.map.physical_aliases(*span):
             size = high - low + 1
@@ -290,7 +291,7 @@ class AbstractMemory:
         self._assume_apart(span)
 
     def _assume_apart(self, span: Span) -> None:
-        """Note S3 where nothing else keeps a store to ``span`` from a cell that stays."""
+        """Assume S3 where nothing else proves that a store to ``span`` misses a remaining cell."""
         if S3 in self.use.assumptions:
             return
         cells: Iterable[int] = self.globals
@@ -306,7 +307,7 @@ class AbstractMemory:
             self.use.assumptions.add(S3)
 
     def _tell_frames_apart(self, symbol: int, first: int, reach: int) -> None:
-        """Forget cells of a stack of unknown place that may be other names of stored bytes."""
+        """Forget cells of a stack of unknown place that may alias the stored bytes."""
         for key in [key for key in self.frames if key >> 32 == symbol]:
             away = (key - first) & MASK
             if self.map.meets_at((away, away), WORD, reach):
@@ -324,7 +325,7 @@ class AbstractMemory:
     def _store_somewhere(
         self, fact: Fact, size: int, sp: Term, facts: Facts, stored: bool
     ) -> Sequence[Term]:
-        """A store whose address is one of several; ``stored``: of a word that is marked."""
+        """Store at one of several addresses; ``stored``: the stored word may be a stack address."""
         before = self.frames
         if not isinstance(fact, AnchoredTerm):
             self._store_in_range(plain(fact), size, sp, facts)
@@ -354,10 +355,11 @@ class AbstractMemory:
             self._retain_live(sp, facts)
 
     def _cut_stacks(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> dict[Term, object]:
-        """A store to one of the words ``fact`` may hit stacks of known place: gives what it hits.
+        """Forget the words of stacks of known place that a store within ``fact`` may hit; returns
+        them.
 
-        Of a store that may go anywhere in more than ``NEAR`` bytes the address counts as unknown:
-        that is for S1, unless it surely hits live frames (rule 49).
+        If the store may reach more than ``NEAR`` bytes, its address counts as unknown and S1
+        applies, unless it surely hits live frames (rule 49).
         """
         reach = fact.high - fact.low + size + 3
         if not self.stacks:
@@ -385,7 +387,7 @@ class AbstractMemory:
         return top + where.offsets.high - BIAS <= span[0] and span[1] < top
 
     def _forget_near_stacks(self) -> None:
-        """A store into a stack of unknown place, which is assumed not to be where ``apart``."""
+        """Forget the cells that a store into a stack of unknown place may hit."""
         if self.globals:
             apart = self.apart
             remaining = {
@@ -400,7 +402,7 @@ class AbstractMemory:
                 self.globals = self.own["globals"] = remaining
 
     def _store_in_stack(self, fact: AnchoredTerm, size: int) -> None:
-        """An array in a frame: any cell between the ends may be hit."""
+        """Forget the cells between the first and the last address of a store into an array."""
         reach = fact.offsets.high - fact.offsets.low + size
         first = fact.offsets.low - BIAS
         remaining = {
@@ -430,7 +432,7 @@ class AbstractMemory:
             self._assume_apart(span)
 
     def _forget_aliased_frames(self, span: Span) -> None:
-        """The bytes of ``span`` may be words of stacks by addresses outside of it."""
+        """Forget the words of stacks that alias the bytes of ``span`` at other addresses."""
         for low, high in self.map.physical_aliases(*span)[1:]:
             remaining = {
                 key: cell
@@ -440,7 +442,7 @@ class AbstractMemory:
             self.frames = self.own["frames"] = remaining
 
     def _is_spilled(self, cell: object) -> bool:
-        """Whether a store to an array of which no end is known is assumed not to hit a cell."""
+        """Whether a store to an array of unknown end is assumed to spare a cell."""
         return self.spilled is not None and self.spilled(cell)
 
     def _retain_live(self, sp: Term, facts: Facts) -> None:

@@ -1,9 +1,9 @@
 """Abstract states: registers, flags, banks, stack and constant memory.
 
-A state is a set of machine states: those for which words exist for its existential symbols,
-within ``facts``, such that every register, flag and memory cell has the value of its term or
-condition (see ``quoll.abstract_domain.terms``). States are never changed after construction and
-share what they can.
+A state is the set of machine states for which values of its existential symbols exist, within
+``facts``, such that every register, flag and memory cell has the value of its term or condition
+(see ``quoll.abstract_domain.terms``). States are never changed after construction and have common
+substructures.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then the mode
 FLAG: Final = 15  # index of N
 MODE: Final = 19
 ARGUMENTS: Final = (0, 1, 2, 3, 12)
-EXISTENTIAL: Final = RIGID << 32  # terms from here on are of existential symbols
-BEFORE: Final = -1  # the position of symbols that are there at entry
+EXISTENTIAL: Final = RIGID << 32  # terms from here on have existential symbols
+BEFORE: Final = -1  # the position of symbols that exist at entry
 
 Cells = Mapping[int, object]
 
@@ -58,10 +58,10 @@ Cells = Mapping[int, object]
 class AbstractState(NamedTuple):
     """``registers`` are 15 terms, the conditions N Z C V, and the mode (None: unknown).
 
-    ``frames`` and ``globals`` map addresses, as terms, to what is stored there: the term of an
-    aligned word, or (size, term) for one or two bytes. ``frames`` are cells of stacks (they
-    survive stores of unknown address under S1, rule 1), ``globals`` cells at constant addresses
-    of ordinary memory. ``banks`` maps ``mode << 4 | register`` to registers of other modes.
+    ``frames`` and ``globals`` map addresses, as terms, to stored values: the term of an aligned
+    word, or (size, term) for one or two bytes. ``frames`` are cells of stacks (a store of unknown
+    address spares them under S1, rule 1), ``globals`` cells at constant addresses of ordinary
+    memory. ``banks`` maps ``mode << 4 | register`` to registers of other modes.
     """
 
     registers: tuple[object, ...]
@@ -81,21 +81,21 @@ class AbstractState(NamedTuple):
         return cast("tuple[Condition, ...]", self.registers[FLAG:MODE])
 
     def term(self, register: int) -> Term:
-        """The values of r0 to lr."""
+        """The term of ``register``, r0 to lr."""
         term = self.registers[register]
         assert type(term) is int
         return term
 
     def fact(self, register: int) -> Fact:
-        """The words that r0 to lr may hold."""
+        """The words that ``register``, r0 to lr, may hold."""
         return describe(self.term(register), self.facts)
 
 
 def entry_state(names: SymbolNames, mode: int | None = None) -> AbstractState:
-    """Nothing is known of registers and memory.
+    """The state at an entry: nothing is known of registers and memory.
 
-    Callee-saved registers hold their entry symbol, the others (r0 to
-    r3, r12) an existential one, so that branches refine what is known of arguments.
+    Callee-saved registers hold their entry symbol, the others (r0 to r3, r12) an existential one,
+    so that branches refine the facts of arguments.
     """
     symbols = [names.of(BEFORE, r) if r in ARGUMENTS else entry_symbol(r) for r in range(REGISTERS)]
     terms = tuple(symbol << 32 for symbol in symbols)
@@ -133,9 +133,9 @@ class SymbolNames:
         return symbol
 
     def renumbered(self, positions: Mapping[int, int]) -> SymbolNames:
-        """The same symbols where positions have other numbers, in the same order.
+        """The same symbols under other position numbers, which keep their order.
 
-        Symbols of positions that are left out must not be in use.
+        Symbols of omitted positions must not be in use.
         """
         positions = {**positions, BEFORE: BEFORE}
         known = {(positions[p], slot): s for (p, slot), s in self.known.items() if p in positions}
@@ -152,18 +152,18 @@ def merge(
 ) -> AbstractState:
     """A state that covers both; ``a`` is the older one.
 
-    ``span`` is the positions of the component headed by the point of merging (empty, but at that
-    point, if it heads none): symbols of these are renamed. Several merges at one position have
-    different ``site``. With ``thresholds`` the result widens ``a``.
+    ``span`` holds the positions of the component headed by the merge point (just that point if it
+    heads none): the merge renames their symbols. Several merges at one position have different
+    ``site``. With ``thresholds`` the result widens ``a``.
     """
     return _Merge(a, b, names, span, site, thresholds).run()
 
 
 class _Merge:
-    """Places that differ are grouped into classes with equal differences in both states.
+    """Groups differing places into classes with equal differences in both states.
 
-    Each class gets a symbol named after its first place; its fact is the union of what the two
-    states say of that place.
+    Each class gets a symbol named after its first place; the fact of the symbol is the union of the
+    facts of that place in both states.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class _Merge:
             symbols_in_both = [symbol for symbol in a if symbol in b]
         common = {s: a[s] if a[s] is b[s] else self._fact(a[s], b[s]) for s in symbols_in_both}
         for one, other in ((a, b), (b, a)):
-            # where nothing is said of a symbol it may be any word, but none with a mark
+            # a symbol without a fact may be any unmarked word
             for symbol, fact in one.items():
                 if symbol not in other and not covers(ANY, fact):
                     common[symbol] = TAINTED
@@ -268,7 +268,7 @@ class _Merge:
         return result
 
     def _marked(self, key: int) -> Term:
-        """Any word, perhaps a stack address: where nothing is recorded none is."""
+        """Any word, possibly a stack address; a place without a cell holds none."""
         symbol = self.names.of(self.low, (self.site, (key, 0)))
         self.facts[symbol] = TAINTED
         return symbol << 32
@@ -280,9 +280,9 @@ def covered_by(a: AbstractState, b: AbstractState) -> bool:
 
 
 def aliases_between(a: AbstractState, b: AbstractState) -> Mapping[int, Term]:
-    """The term of ``a`` that each existential symbol of ``b`` stands for; ``b`` covers ``a``.
+    """The term of ``a`` for each existential symbol of ``b``; ``b`` covers ``a``.
 
-    Symbols that ``b`` does not mention have none: their names may be used again.
+    Symbols that ``b`` does not mention have none, so their numbers may be used again.
     """
     cover = _Cover(a, b)
     if a is b or cover.same():
@@ -292,15 +292,15 @@ def aliases_between(a: AbstractState, b: AbstractState) -> Mapping[int, Term]:
 
 
 class _Cover:
-    """Finds, for each symbol of ``b``, the term of ``a`` that it stands for."""
+    """Finds the term of ``a`` for each symbol of ``b``."""
 
     def __init__(self, a: AbstractState, b: AbstractState) -> None:
         self.a, self.b = a, b
         self.image: dict[int, Term] = {}
-        self.unlike: set[int] = set()  # symbols that stand for what ``a`` has no term for
+        self.unlike: set[int] = set()  # symbols of ``b`` without a term of ``a``
 
     def same(self) -> bool:
-        """Whether both states say the same of the same symbols."""
+        """Whether registers, facts and cells of both states are the same objects or equal."""
         a, b = self.a, self.b
         return a.registers == b.registers and a.facts is b.facts and _same_cells(a, b)
 
@@ -345,7 +345,7 @@ class _Cover:
         return covers(ANY if fact is None else fact, describe(base, self.a.facts))
 
     def _same_word(self, x: Term, y: Term) -> bool:
-        """Whether two terms of ``a`` have one value, the same."""
+        """Whether two terms of ``a`` have one known value, and it is the same."""
         word = exact_term(describe(x, self.a.facts))
         return word is not None and word == exact_term(describe(y, self.a.facts))
 
@@ -357,7 +357,7 @@ class _Cover:
             if key >= EXISTENTIAL and not self._same(key >> 32):
                 return False
             if type(x) is not int and type(y) is int and self.b.facts.get(y >> 32) == TAINTED:
-                if y >> 32 in self.image:  # something else in ``b`` is the same word
+                if y >> 32 in self.image:  # another place of ``b`` holds the same word
                     return False
                 self.unlike.add(y >> 32)
                 continue

@@ -1,8 +1,9 @@
 """Banked registers: the effect of mode changes on r8 to r14.
 
-sp and lr have one bank per mode (User and System share theirs), r8 to r12 have two: FIQ and the
-rest (ARM ARM B1.3.2). The bank that is left is remembered, so that coming back finds it. So is the
-saved status of each mode, as a word whose lowest byte it is: mode, masks and instruction set.
+sp and lr have one bank per mode (User and System share one), r8 to r12 have two: FIQ and the rest
+(ARM ARM B1.3.2). A mode change stores the bank of the old mode, so that a return to the mode finds
+it again. It stores the saved status of each mode too, as a word whose lowest byte holds mode, masks
+and instruction set.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FIQ: Final = 0x11
 SYSTEM: Final = 0x1F
 BANKED: Final = range(8, 15)
 SP: Final = 13
-SAVED: Final = 15  # key of the saved status of the present mode, and of others under ``_key``
+SAVED: Final = 15  # key of the current mode's saved status; other modes use ``_key``
 RESTORED: Final = 14  # key of the status word that an exception return has just restored
 
 
@@ -67,7 +68,7 @@ def switch_mode(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None
 
 
 def _swap(banks: dict[int, object], left: int, entered: int) -> None:
-    """The saved status of the mode that is left, and of the one that is entered."""
+    """Store the saved status of the mode ``left`` and load the one of the mode ``entered``."""
     saved, other = banks.pop(SAVED, None), banks.pop(entered, None)
     banks.pop(left, None)
     if saved is not None:
@@ -77,7 +78,7 @@ def _swap(banks: dict[int, object], left: int, entered: int) -> None:
 
 
 def save_status(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """The saved status of the present mode is slot ``a``; unknown unless ``extra[1]``."""
+    """Set the saved status of the current mode to slot ``a``; unknown unless ``extra[1]``."""
     site, known = extra
     banks = {key: cell for key, cell in m.banks.items() if key != SAVED}
     if known:
@@ -86,20 +87,20 @@ def save_status(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> Non
 
 
 def without_saved_status(banks: Mapping[int, object]) -> Mapping[int, object]:
-    """What a function leaves that may have changed the saved status of any mode."""
+    """The banks after a function that may have changed the saved status of any mode."""
     if not any(key & 15 == SAVED or key == RESTORED for key in banks):
         return banks
     return {key: cell for key, cell in banks.items() if key & 15 != SAVED and key != RESTORED}
 
 
 def read_saved_status(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """The saved status of the present mode."""
+    """Load the saved status of the current mode."""
     known = m.banks.get(SAVED)
     m.v[out] = m.fresh(site) if known is None else known
 
 
 def note_restored(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """The status word in slot ``a`` has been restored by an exception return."""
+    """Record the status word in slot ``a``, which an exception return has restored."""
     m.banks = {**m.banks, RESTORED: m.term(m.v[a], site)}
 
 
@@ -110,7 +111,7 @@ def _key(mode: int, register: int) -> int:
 
 
 def read_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """Register ``extra[1]`` of the mode in slot ``a``."""
+    """Load register ``extra[1]`` of the mode in slot ``a``."""
     site, register = extra
     current, target = m.v[MODE], _mode(m, a)
     known: object = None
@@ -121,7 +122,7 @@ def read_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def write_user_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """The User register ``extra[1]`` becomes slot ``a``: ldm of user registers (B9.3.6)."""
+    """Set the User register ``extra[1]`` to slot ``a``: ldm of user registers (B9.3.6)."""
     site, register = extra
     current = m.v[MODE]
     if current is None:
@@ -134,12 +135,12 @@ def write_user_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) ->
 
 
 def forget_banks(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """Registers of any other mode may have been written: msr by name (B9.3.10)."""
+    """Forget the registers of all other modes: msr to a banked register by name (B9.3.10)."""
     m.banks = {}
 
 
 def write_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """sp of the mode in slot ``b`` becomes what it was, slot ``a``, plus ``extra[1]``."""
+    """Set sp of the mode in slot ``b`` to its value in slot ``a``, plus ``extra[1]``."""
     site, change = extra
     current, target = m.v[MODE], _mode(m, b)
     if current is None or target is None:

@@ -62,7 +62,7 @@ KnownRegisters = Mapping[int, tuple[tuple[int | None, ValueSet], ...]]
 
 SP, PC = 13, 15
 FIRST_FLAG = 16  # in the numbering of ops
-LABELS = 1 << 16  # labels of one instruction
+LABELS = 1 << 16  # labels per instruction
 CACHED = 1 << 16
 
 
@@ -71,10 +71,10 @@ def compile_block(
     given: KnownRegisters | None = None,
     elsewhere: tuple[int, int] | None = None,
 ) -> CompiledBlock:
-    """The steps of a block. Raises ControlFlowError for an instruction without semantics.
+    """The steps of a block; raises ControlFlowError for an instruction without semantics.
 
-    ``given`` holds what registers may be when the instruction at an address executes.
-    ``elsewhere`` are the first and the last byte of where accesses of unknown address go.
+    ``given``: possible words of registers at an instruction address. ``elsewhere``: first and last
+    byte of the range that accesses of unknown address stay in.
     """
     return _Compiler(given or {}, elsewhere).run(insns)
 
@@ -85,17 +85,18 @@ class _Compiler:
     def __init__(self, given: KnownRegisters, elsewhere: tuple[int, int] | None) -> None:
         self.given, self.elsewhere = given, elsewhere
         self.insn: Insn | None = None
-        self.address: ValueSet | None = None  # what the next access may be at
+        self.address: ValueSet | None = None  # stated words of the next address
         self.listed = False  # whether the instruction has made an access
         self.slots: dict[object, int] = {}
         self.tail: list[Any] = []
         self.steps: list[Step] = []
         self.micros: list[Micro] = []
         self.site = 0
-        self.index = 0  # of the instruction
+        self.index = 0  # index of the instruction
         self.copies = 0  # bodies emitted; an instruction may have two
         self.group: tuple[Condition, int] | None = None  # condition and label of an open group
-        self.names: Mapping[Var, Var] = {}  # of the instruction: what its variables stand for
+        # the instruction's variables under the names of its form
+        self.names: Mapping[Var, Var] = {}
 
     def run(self, insns: Sequence[Insn]) -> CompiledBlock:
         found = [lifted(insn) for insn in insns]
@@ -155,7 +156,7 @@ class _Compiler:
             self.group = None
 
     def _body(self, insn: Insn, live: LiveOps, start: int) -> None:
-        """An instruction but for its condition, which ends before the op ``start``."""
+        """Emit an instruction without its condition, from the op ``start`` on."""
         template = None
         if not self.given and self.elsewhere is None:
             template = _template(insn, live, start)
@@ -225,7 +226,7 @@ class _Compiler:
             self._emit(ev.forget_globals, 0, 0)
 
     def _switch(self, insn: Insn, status: int) -> None:
-        """Set the mode from a status word, which an exception return restores."""
+        """Set the mode from the status word that an exception return restores."""
         returns = insn.flow is ControlFlow.EXCEPTION_RETURN
         if returns and insn.operation is not Operation.RETURN_FROM_EXCEPTION:
             self._emit(read_saved_status, status, 0)
@@ -234,7 +235,7 @@ class _Compiler:
             self._emit(note_restored, 0, status)
 
     def _save_status(self, insn: Insn) -> None:
-        """msr of an SPSR (B9.3.11, B9.3.12)."""
+        """Set the saved status: msr of an SPSR (B9.3.11, B9.3.12)."""
         saved = saves_control(insn)
         if saved is False:
             return
@@ -247,7 +248,7 @@ class _Compiler:
         self._emit(save_status, 0, word, word, known)
 
     def _store_return_state(self, insn: Insn, ops: Sequence[Op | None], stack: int) -> None:
-        """The write-back of srs, to sp of the mode whose stack it stores on (B9.3.16)."""
+        """Write back the base of srs: sp of the mode on whose stack it stores (B9.3.16)."""
         assert insn.memory is not None
         modes = [op.ins[1] for op in ops if op is not None and op.code is OpCode.BANK]
         change = 8 if insn.memory.displacement >= 0 else -8
@@ -291,7 +292,7 @@ class _Compiler:
         return slot
 
     def _op(self, op: Op) -> None:
-        """An op on its own."""
+        """Emit an op without a pair."""
         if op.code is OpCode.GOTO:
             self._flush()
             unmasked = self.slots.get((self.index, "unmasked"))
@@ -316,9 +317,10 @@ class _Compiler:
             raise AssertionError(f"{op} has no abstract meaning")
 
     def _restrict_address(self, slot: int, size: int) -> None:
-        """A fact about an access is about its first address.
+        """Apply the facts about an address to the first access of an instruction.
 
-        Lists are accessed upwards, unless they end below the base: all of one is elsewhere.
+        A list is accessed upwards, so all of it stays in ``elsewhere``, unless it lies below the
+        base.
         """
         if self.address is not None:
             self._emit(restrict, slot, slot, slot, self.address)
@@ -346,7 +348,7 @@ class _Compiler:
             self._compute(op, out, self._slot(out))
 
     def _compute(self, op: Op, out: Var, there: int) -> None:
-        """``op`` into slot ``there``, which stands for ``out``."""
+        """Emit ``op`` into slot ``there``, which holds ``out``."""
         inputs = [self._slot(var) for var in op.ins]
         a = inputs[0] if inputs else 0
         b = inputs[1] if len(inputs) > 1 else a
@@ -415,7 +417,7 @@ class _Compiler:
             self._emit(truths.unknown_flag, there, 0)
 
     def _paired(self, op: Op, role: DoubleWordRole) -> None:
-        """A sum or difference with the flags made from its operands."""
+        """Emit a sum or difference, with the flags computed from its operands."""
         if role.kind == "absent" or op.out is None:
             return
         operands = self._new((self.index, "kept", role.sum), None)
@@ -450,12 +452,11 @@ class _Compiler:
 SIGNED = frozenset([OpCode.INT_SLESS, OpCode.INT_SLESSEQUAL])
 OVERFLOWS = frozenset([OpCode.INT_CARRY, OpCode.INT_SCARRY, OpCode.INT_SBORROW])
 TRUTHS = frozenset([OpCode.COPY, *truths.BOOLEANS, *truths.COMPARISONS, *OVERFLOWS])
-APART = 4  # unconditional instructions that are interpreted for both ways of a condition
+APART = 4  # unconditional instructions interpreted on both paths of a condition
 
 
 def _template(insn: Insn, live: LiveOps, start: int) -> CompiledTemplate | None:
-    """The compiled form of ``insn`` from the op ``start`` on; None if it parts or leaves the
-    block."""
+    """The compiled form of ``insn`` from the op ``start`` on; None if it forks or exits."""
     if live in _templates:
         return _templates[live]
     if len(_templates) >= CACHED:
@@ -470,22 +471,22 @@ _templates: dict[LiveOps, CompiledTemplate | None] = {}
 
 
 BANKED_BY_USER = range(8, 15)
-LOCATIONS = MODE + 1  # slots of registers and flags; then those of constants and temporaries
+LOCATIONS = MODE + 1  # slots of registers and flags; slots of constants and temporaries follow
 
 
 class _EvaluatorArgument(Enum):
-    """The argument of an evaluator beside slots, after the site."""
+    """The argument of an evaluator besides slots, after the site."""
 
     NOTHING = "nothing"
-    ACCESS = "access"  # the size, and what it is noted under
+    ACCESS = "access"  # the size; the template position adds the key of the access
     SLOT = "slot"
     VALUES = "values"
 
 
 class TemplatePosition(NamedTuple):
-    """Where a template stands: the site before it, the number of its first new slot.
+    """The position of a template: the site before it, and the number of its first new slot.
 
-    ``access`` is what its accesses are noted under.
+    ``access`` is the key under which its accesses are recorded.
     """
 
     site: int
@@ -495,9 +496,9 @@ class TemplatePosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompiledTemplate:
-    """Evaluators of one instruction that does not part; ``tail`` says what its own slots hold.
+    """Evaluators of one instruction without a fork; ``tail``: contents of its own slots.
 
-    Made once for all instructions of its form, and moved to where each stands.
+    A template is made once for all instructions of a form, and instantiated at each.
     """
 
     micros: tuple[tuple[ev.Evaluator, int, int, int, _EvaluatorArgument, Any], ...]
@@ -505,7 +506,7 @@ class CompiledTemplate:
 
     @staticmethod
     def of(micros: Sequence[Micro], tail: Sequence[Any]) -> CompiledTemplate:
-        """From the compiled first instruction of a block."""
+        """The template of the compiled first instruction of a block."""
         constants = [None if value is None else const(value) for value in tail]
         return CompiledTemplate(
             tuple((*m[:4], *_evaluator_argument(m)) for m in micros), tuple(constants)
@@ -514,7 +515,7 @@ class CompiledTemplate:
     def at(
         self, place: TemplatePosition, names: Mapping[Var, Var]
     ) -> tuple[list[Micro], list[int | None]]:
-        """The evaluators at ``place``, and what their own slots hold at first."""
+        """The evaluators at ``place``, and the initial contents of their own slots."""
         slots = list(range(LOCATIONS))
         for name, var in names.items():
             if name.space is Space.REG:

@@ -47,11 +47,11 @@ __all__ = [
     "words",
 ]
 
-Stacks: TypeAlias = Mapping[int, int]  # rigid symbol of a stack -> the constant it stands for
+Stacks: TypeAlias = Mapping[int, int]  # rigid symbol of a stack -> its constant base
 
 
 class TermComparison(NamedTuple):
-    """Term ``a`` stands in ``relation`` to term ``b``."""
+    """Term ``a`` is in ``relation`` to term ``b``."""
 
     relation: ComparisonOperator
     a: Term
@@ -96,12 +96,12 @@ def negation(condition: Condition) -> Condition:
 
 
 def both(p: Condition, q: Condition) -> Condition:
-    """p and q."""
+    """The condition p and q."""
     return _pair(False, p, q)
 
 
 def either(p: Condition, q: Condition) -> Condition:
-    """p or q."""
+    """The condition p or q."""
     return _pair(True, p, q)
 
 
@@ -119,7 +119,7 @@ def _pair(disjunction: bool, p: Condition, q: Condition) -> Condition:
 
 
 def _merge(p: TermComparison, q: TermComparison, disjunction: bool) -> TermComparison | None:
-    """a < b or a = b; a <= b and a != b."""
+    """One comparison for a pair: a < b or a = b; a <= b and a != b."""
     if disjunction:
         if q.relation is not EQ or p.relation not in (ULT, SLT):
             return None
@@ -131,7 +131,7 @@ def _merge(p: TermComparison, q: TermComparison, disjunction: bool) -> TermCompa
 
 
 def equivalent(p: Condition, q: Condition) -> Condition:
-    """p == q."""
+    """The condition p == q."""
     for this, other in ((p, q), (q, p)):
         if isinstance(this, bool):
             return other if this else negation(other)
@@ -155,7 +155,7 @@ def symbols(condition: Condition) -> tuple[int, ...]:
 
 
 def words(fact: Fact, stacks: Stacks) -> ValueSet:
-    """The words of ``fact``: with its base added if that is known, any word if it is not."""
+    """The words of ``fact``: plus its base if known; any word if the base is unknown."""
     if not isinstance(fact, AnchoredTerm):
         return plain(fact)
     base = stacks.get(fact.base)
@@ -211,7 +211,7 @@ def assume(condition: Condition, facts: Facts, stacks: Stacks) -> Facts | None:
 
 
 def _either_facts(before: Facts, first: Facts, second: Facts) -> Facts:
-    """The common facts of both outcomes; both only refine ``before``."""
+    """The facts common to both outcomes, each of which refines ``before``."""
     result = dict(before)
     for symbol in first.keys() & second.keys():
         result[symbol] = join_facts(first[symbol], second[symbol])
@@ -242,7 +242,7 @@ def _share_base(a: Fact, b: Fact) -> bool:
 
 
 def _assume_offsets(condition: TermComparison, a: Fact, b: Fact, facts: Facts) -> Facts | None:
-    """Words at two offsets from one base are equal if the offsets are."""
+    """Refine two words with a common base by comparing their offsets."""
     assert isinstance(a, AnchoredTerm)
     assert isinstance(b, AnchoredTerm)
     refined = refine(condition.relation, a.offsets, b.offsets)
@@ -258,7 +258,7 @@ def _assume_offsets(condition: TermComparison, a: Fact, b: Fact, facts: Facts) -
 
 
 def restricted(term: Term, known: ValueSet, facts: Facts, stacks: Stacks) -> Facts | None:
-    """The facts when the word of ``term`` is in ``known`` too; None if it cannot be."""
+    """The facts when the word of ``term`` is also in ``known``; None if that is impossible."""
     narrowed = meet(words(describe(term, facts), stacks), known)
     return None if narrowed is None else _restrict(term, narrowed, facts, stacks)
 

@@ -1,7 +1,7 @@
 """Sums and differences, and the flags that instructions make from their operands.
 
-C, V and Z of a comparison are more precise on its operands than on their difference; the ops of
-one instruction are searched for such pairs.
+C, V and Z of a comparison are more precise on its operands than on their difference, so this module
+finds such pairs among the ops of one instruction.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ ALIGNMENTS = (0xFFFFFFFE, 0xFFFFFFFC)
 
 @dataclass(frozen=True, slots=True)
 class DoubleWordRole:
-    """The role of an op in the sum or difference number ``sum``: "sum", "zero", "flag",
-    "absent"."""
+    """The role of an op in sum or difference number ``sum``: "sum", "zero", "flag", "absent"."""
 
     kind: str
     sum: int
-    deferred: tuple[Op, ...] = ()  # of a sum: flags that the instruction computes before it
+    deferred: tuple[Op, ...] = ()  # flags that the instruction computes before the sum
 
 
 FLAGS_OF = {
@@ -39,7 +38,7 @@ def is_branch(op: Op) -> bool:
 
 
 def find_roles(ops: Ops, start: int) -> dict[int, DoubleWordRole]:
-    """Sums and differences of words whose operands some flag is made from."""
+    """The roles of sums and differences of words whose operands determine a flag."""
     roles: dict[int, DoubleWordRole] = {}
     for number in range(start, len(ops)):
         op = ops[number]
@@ -75,7 +74,7 @@ def _tests_zero(op: Op, value: Var) -> bool:
 
 
 def _movable(ops: Ops, low: int, high: int) -> bool:
-    """Whether the op at ``low`` may be computed right after the one at ``high`` instead."""
+    """Whether the op at ``low`` may be computed right after the op at ``high`` instead."""
     op = ops[low]
     assert op is not None
     assert op.out is not None
@@ -84,7 +83,7 @@ def _movable(ops: Ops, low: int, high: int) -> bool:
 
 
 def _written(ops: Ops, low: int, high: int, wanted: tuple[Var, ...]) -> bool:
-    """Whether an op from ``low`` to before ``high`` writes one of ``wanted``, or control parts."""
+    """Whether an op from ``low`` to before ``high`` writes one of ``wanted``, or control forks."""
     for op in ops[low:high]:
         if op is not None and (is_branch(op) or (op.out is not None and op.out in wanted)):
             return True
@@ -92,7 +91,7 @@ def _written(ops: Ops, low: int, high: int, wanted: tuple[Var, ...]) -> bool:
 
 
 def aligns_target(ops: Sequence[Op | None], number: int) -> bool:
-    """Whether the op clears the low bits of the address that a GOTO at the end goes to."""
+    """Whether the op clears the low bits of the address of a GOTO at the end."""
     op, last = ops[number], ops[-1]
     if op is None or op.code is not OpCode.INT_AND or op.ins[1].offset not in ALIGNMENTS:
         return False

@@ -62,7 +62,7 @@ __all__ = [
 
 Evaluator = Callable[[AbstractMachine, int, int, int, Any], None]
 
-TABLE_LIMIT = 64  # members of an address set whose constants are read one by one
+TABLE_LIMIT = 64  # largest address set whose constants are read one by one
 SMALL = 1 << 12  # no stack is below this address
 
 
@@ -152,7 +152,7 @@ def _difference(a: Fact, b: Fact) -> Fact:
 
 
 def _mixture(a: Fact, b: Fact) -> Fact:
-    """Nothing is known of the result, except whether a stack address went into it."""
+    """An unknown result that keeps the mark of a stack address."""
     stacks = [f for f in (a, b) if isinstance(f, AnchoredTerm) and _is_stack(f.base)]
     return TAINTED if stacks else ANY
 
@@ -162,7 +162,7 @@ def _is_stack(base: int) -> bool:
 
 
 def load(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """LOAD; ``extra`` is the site, the size in bytes, and what the access is noted under."""
+    """LOAD; ``extra`` is the site, the size in bytes, and the key of the access."""
     site, size, access = extra
     address = m.v[a]
     if type(address) is not int:
@@ -186,7 +186,7 @@ def load(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def _loaded(m: AbstractMachine, address: Term, size: int) -> Fact:
-    """What read-only memory holds, if all that is loaded may come from there."""
+    """The constants that a load may read, if all of its addresses are read-only."""
     where = m.words(address)
     if size == 4 and where.size == 1:
         m.environment.loaded.setdefault(m.position, set()).add(where.low)
@@ -223,16 +223,17 @@ def store(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def _lose(m: AbstractMachine, at: Term, site: Any) -> None:
-    """The word at ``at``, a place of a stack, is any from now on, and it is known why."""
+    """Forget the word at ``at`` on a stack, and record its symbol as lost, for diagnostics."""
     word = m.fresh((site, at), TAINTED)
     m.environment.lost.add(word >> 32)
     m.memory.mark(at, word)
 
 
 def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """DISCARD of the line at slot ``a``: any bytes are stored to all of it; ``extra`` as for LOAD.
+    """DISCARD of the line at slot ``a``: store any bytes to all of it; ``extra`` as for LOAD.
 
-    Where the place of the address in its line is not known, to all that may be in the line.
+    If the position of the address in its line is unknown, store to all bytes that the line may
+    hold.
     """
     site, size, access = extra
     address = m.v[a]
@@ -255,12 +256,12 @@ def discard(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def retranslate(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """RETRANSLATE: only memory with a fixed translation stays known."""
+    """RETRANSLATE: forget memory without a fixed translation."""
     m.memory.retranslate(m.v[13], m.facts)
 
 
 def forget_globals(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """Ordinary memory outside live frames may have changed."""
+    """Forget ordinary memory outside live frames."""
     m.memory.forget_globals()
 
 
@@ -304,7 +305,7 @@ def sign_extend(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> Non
 
 
 def unary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """``extra`` is the site, the code of the operation, and the number of bits of the input."""
+    """A unary op; ``extra`` is the site, the code of the operation, and the bits of the input."""
     site, code, bits = extra
     words = m.words(m.v[a])
     result = OPERATIONS[code].intervals(words, words, bits, bits)
@@ -312,7 +313,7 @@ def unary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """``extra`` is the site, the code of the operation, and the number of bits."""
+    """A binary op; ``extra`` is the site, the code of the operation, and the number of bits."""
     site, code, bits = extra
     p, q = m.v[a], m.v[b]
     if bits == 64:
@@ -328,9 +329,10 @@ def _applied(code: OpCode, a: ValueSet, b: ValueSet, bits: int) -> ValueSet:
 
 
 def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """INT_AND of words; clearing low bits of a stack address moves it down by less than them.
+    """INT_AND of words; clearing low bits of a stack address moves it down by less than 2**n.
 
-    A mask that changes no word that this may be leaves the word itself.
+    n is the number of low bits that the mask clears. A mask that changes no possible word leaves
+    the word itself.
     """
     p, q = m.v[a], m.v[b]
     if _is_constant(q) and type(p) is int and interval_arithmetic.preserves_bits(m.words(p), q):
@@ -348,7 +350,7 @@ def bit_and(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
 
 
 def bit_or(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """INT_OR of words; as with a mask, bits that are set already leave the word itself."""
+    """INT_OR of words; bits that are already set leave the word itself."""
     p, q = m.v[a], m.v[b]
     if _is_constant(q) and type(p) is int and interval_arithmetic.has_bits(m.words(p), q):
         m.v[out] = p
@@ -380,7 +382,7 @@ WIDE = ValueSet(0, (1 << 64) - 1, 1)
 
 
 def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> Fact:
-    """``result``, marked if a stack address went into it and it may be an address."""
+    """``result``, marked if it may be an address computed from a stack address."""
     if result.high < SMALL or bits < 32 or not (m.tainted(p) or m.tainted(q)):
         return result
     if type(p) is int and not m.tainted(q):
@@ -394,16 +396,16 @@ def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> 
 
 
 def restrict(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """A fact says that the word in register ``a`` is among those in ``extra``, after the site."""
+    """Apply a fact: the word in register ``a`` is in ``extra``, after the site."""
     site, known = extra
     m.restrict(m.term(m.v[a], site), known)
 
 
 def restrict_unknown(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
-    """A fact says that the address in slot ``a``, if it is unknown, is among those in ``extra``.
+    """Apply a fact: the address in slot ``a``, if it is unknown, is in ``extra``.
 
-    ``extra`` is the site, the addresses, and the instruction, which is noted if it applies.
-    Unknown is an address of which more is possible than half of them.
+    ``extra`` is the site, the addresses, and the instruction, which is recorded if the fact
+    applies. An address counts as unknown if more than half of all words are possible.
     """
     site, known, insn = extra
     term = m.term(m.v[a], site)

@@ -1,9 +1,9 @@
 """Values inside one function, for any caller: registers at entry are symbols.
 
-Callees are not entered. After a call the registers that the callee preserves are as before, and
-so are the registers saved in our frame, but for what it stores there by its contract: ``preserved``
-and ``left`` give the effect of a function, so that every callee is checked instead of trusting
-the procedure call standard (rules 1 and 35).
+The analysis does not enter callees. After a call the registers that the callee preserves are
+unchanged, and so are the registers saved in our frame, except where the callee's contract stores.
+``preserved`` and ``left`` compute the contract of a function, so every callee is checked and the
+procedure call standard is not trusted (rules 1 and 35).
 """
 
 from __future__ import annotations
@@ -54,18 +54,20 @@ __all__ = ["CALLEE_SAVED", "BlockCode", "Callees", "LocalValues", "called", "env
 
 BLOCKS_CACHED = 1 << 13
 WORD = 4  # bytes
-Callees = Callable[[tuple[int, ...]], CallContract]  # of any of some functions, by entry
+Callees = Callable[[tuple[int, ...]], CallContract]  # the joint contract of functions, by entry
 
-# Of instructions, what they are compiled from; the target tells an svc from one taken for a call.
+# Key of compiled code, per instruction: the target distinguishes an svc from one that counts as a
+# call.
 Key = tuple[tuple[object, ...], ...]
 
 _without_facts: dict[Key, CompiledBlock] = {}
 
 
 class BlockCode:
-    """Compiled blocks, compiled once unless there are too many.
+    """Compiled blocks, cached up to a limit.
 
-    ``given`` and ``elsewhere`` as for ``compile_block``. Without them all share the compiled code.
+    ``given`` and ``elsewhere`` as for ``compile_block``. Without them all instances share one
+    cache.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class BlockCode:
         return known
 
     def stated(self, address: int, register: int, known: ValueSet) -> ValueSet:
-        """``known`` of a register, with what facts say where the instruction there executes."""
+        """``known`` of a register, restricted by facts about the instruction at ``address``."""
         for about, words in (self._given or {}).get(address, ()):
             if about == register:
                 known = meet(known, words) or known
@@ -107,17 +109,16 @@ def environment_of(image: Image) -> AnalysisEnvironment:
 
 
 def procedure_call_standard(callees: tuple[int, ...]) -> CallContract:
-    """What functions leave that keep to the standard (AAPCS 6.1.1)."""
+    """The contract of functions that follow the standard (AAPCS 6.1.1)."""
     return STANDARD
 
 
 class LocalValues:
     """States at the start of the blocks of ``cfg``, which may still be incomplete.
 
-    ``mode`` is the processor mode at the entry, if that is known.
-    With ``retain_tables`` neither a call nor a store to an array of which no end is known changes a
-    word of the frame that holds the address of a constant, as compilers spill that of a jump
-    table: that is an assumption, which whoever asks must list.
+    ``mode`` is the processor mode at the entry, if it is known. With ``retain_tables``, a word of
+    the frame that holds the address of a constant survives calls, and stores to arrays of unknown
+    end: compilers spill the address of a jump table there. The caller must list this assumption.
     Raises ControlFlowError for an instruction without semantics.
     """
 
@@ -134,7 +135,7 @@ class LocalValues:
         self.cfg, self.image, self.callees, self.mode = cfg, image, callees, mode
         self.code = code or BlockCode()
         self._spilled = _Spilled(image, retain=retain_tables)
-        self.stored: set[int] = set()  # symbols of words of the frame that calls may store
+        self.stored: set[int] = set()  # symbols of frame words that calls may store
         self.environment = replace(environment_of(image), spilled=self._spilled)
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
@@ -161,7 +162,7 @@ class LocalValues:
 
     @property
     def spills_tables(self) -> bool:
-        """Whether the address of a constant was forgotten, or kept by assumption."""
+        """Whether a cell with the address of a constant was forgotten, or assumed to survive."""
         return self._spilled.met
 
     @property
@@ -201,11 +202,11 @@ class LocalValues:
         return preserved_registers
 
     def may_be_stored_by_a_call(self, term: Term) -> bool:
-        """Whether this is a word of the frame that a callee may have stored."""
+        """Whether ``term`` is a word of the frame that a callee may have stored."""
         return term >> 32 in self.stored
 
     def left(self) -> CallContract:
-        """Where the function stores, its callees included; it need not give anything back."""
+        """The places that the function and its callees store to; it need not preserve registers."""
         found: list[ByteSpan] = []
         elsewhere = False
         for block in self.cfg.blocks:
@@ -219,7 +220,7 @@ class LocalValues:
         return CallContract(CALLEE_SAVED, spans(found), elsewhere)
 
     def _stores(self, block: Block) -> Iterator[tuple[Fact | None, int]]:
-        """The first addresses of what ``block`` and its callees store, and how many bytes."""
+        """The first address and the size in bytes of each store of ``block`` and its callees."""
         outcome = self.outcome(block.index)
         if outcome is None:
             return
@@ -239,7 +240,7 @@ class LocalValues:
             yield None, 0
 
     def _relative(self, fact: Fact, term: Term | None) -> Fact | None:
-        """``fact`` from what a register held at entry; None if it is not that."""
+        """``fact`` relative to a register at entry; None if it is not relative to one."""
         if isinstance(fact, AnchoredTerm):
             return fact
         register = None if term is None else entry_register(term >> 32, self.environment.names)
@@ -250,7 +251,7 @@ class LocalValues:
 
 
 class _Calls:
-    """The state after calls. It refers to parts of the values only, for their lifetime."""
+    """The state after calls, computed from components of ``LocalValues``."""
 
     def __init__(self, values: LocalValues) -> None:
         self._cfg, self._callees = values.cfg, values.callees
@@ -290,7 +291,7 @@ class _Calls:
         )
 
     def _overwrite(self, frames: dict[int, object], position: int, fact: Fact, size: int) -> None:
-        """The cells of ``frames`` that ``size`` bytes at ``fact`` may be a part of are stored."""
+        """Replace the cells of ``frames`` that overlap ``size`` bytes at ``fact``."""
         assert isinstance(fact, AnchoredTerm)
         first = fact.offsets.low - BIAS - 3
         reach = fact.offsets.high - fact.offsets.low + size + 3
@@ -306,20 +307,20 @@ class _Calls:
 
 
 def called(block: Block, callees: Callees) -> CallContract:
-    """What the callees of ``block`` leave; those that facts replace are not examined."""
+    """The joint contract of the callees of ``block``; unknown for callees that facts replace."""
     known = STANDARD if block.calls and not block.passes else UNKNOWN
     return CallContract.of_any((known, callees(block.calls)))
 
 
 def _exits_known(fact: Fact) -> bool:
-    """Whether this is an address from a register at entry, and the first and last are known."""
+    """Whether ``fact`` is relative to a register at entry, with a known first and last offset."""
     if not isinstance(fact, AnchoredTerm) or fact.base == TAINT:
         return False
     return fact.offsets.high - fact.offsets.low < SIGN
 
 
 def _span(fact: Fact, size: int) -> ByteSpan | None:
-    """``size`` bytes at ``fact``, counted from what a register held at entry."""
+    """``size`` bytes at ``fact``, relative to a register at entry; None if not expressible."""
     if not (_exits_known(fact) and isinstance(fact, AnchoredTerm)):
         return None
     register = fact.base - entry_symbol(0)
@@ -329,7 +330,7 @@ def _span(fact: Fact, size: int) -> ByteSpan | None:
 
 
 class _Spilled:
-    """Whether the address of a word that is never written is retained, if a cell holds that."""
+    """Whether a cell that holds the address of a read-only word is retained."""
 
     def __init__(self, image: Image, *, retain: bool) -> None:
         self._image, self._retain = image, retain
@@ -344,6 +345,6 @@ class _Spilled:
 
 
 def _links(cfg: Cfg) -> frozenset[int]:
-    """Return addresses that ``bl`` leaves to code that counts as part of the function."""
+    """Return addresses of ``bl`` to code that counts as part of the function."""
     exits = [b.last for b in cfg.blocks if b.last.flow is ControlFlow.CALL and not b.calls]
     return frozenset(insn.next | insn.thumb for insn in exits)

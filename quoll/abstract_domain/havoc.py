@@ -1,8 +1,8 @@
 """The state after a call whose callee is not examined (rule 2).
 
 Registers that it does not provably preserve, the flags and its callers' memory are unknown
-afterwards. Under S1 (rule 1) its stores spare live stack frames, unless it was handed an
-address in a stack: then they may be meant for a frame, and spare, under F1, saved registers.
+afterwards. Under S1 (rule 1) its stores spare live stack frames, unless an argument is a stack
+address: then its stores may hit frames, and F1 spares only saved registers.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def after_call(
 
 
 def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> None:
-    """Forget the cells that bytes ``low`` to before ``high`` from ``where`` are a part of."""
+    """Forget the cells that overlap bytes ``low`` to before ``high`` relative to ``where``."""
     if not on_stack(where) or not isinstance(where, AnchoredTerm):
         return
     first = where.offsets.low - BIAS + low - 3
@@ -98,9 +98,7 @@ def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> N
 
 
 def hands_on_a_stack_address(state: AbstractState) -> bool:
-    """Of a state at a call: whether an argument, or a known word outside of stacks, may be an
-    address in a stack.
-    """
+    """Whether an argument, or a known word outside the caller's frame, may be a stack address."""
     words = [state.term(register) for register in ARGUMENTS]
     words += [cell for cell in state.globals.values() if type(cell) is int]
     sp = state.term(SP)

@@ -23,9 +23,10 @@ ALL_FLAGS = frozenset(FLAGS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveOps:
-    """``ops``: those of a form, None in place of those whose results nobody reads.
+    """``ops``: the ops of a form, with None in place of ops whose results are dead.
 
-    ``flags`` are read by them, or after them. One object for each form and flags read after it.
+    ``flags`` are read by these ops or after them. There is one object per form and set of flags
+    read after it.
     """
 
     ops: tuple[Op | None, ...]
@@ -93,10 +94,11 @@ def sets_flags(ops: Sequence[Op | None]) -> bool:
 
 
 def rejoins(before: Condition, following: Iterable[tuple[Insn, LiveOps]]) -> bool:
-    """Whether the first of ``following``, unconditional, stands among instructions of a condition.
+    """Whether an unconditional instruction stands between instructions of one condition.
 
-    ``before`` is that of the last conditional one. Both ways of the condition then go on apart, so
-    that a choice made by two instructions with opposite conditions stays one choice.
+    It is the first of ``following``; ``before`` is the condition of the last conditional
+    instruction. The paths of both outcomes then stay separate, so that two instructions with
+    opposite conditions remain one choice.
     """
     for number, (insn, live) in enumerate(following):
         ops = live.ops

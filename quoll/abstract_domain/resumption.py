@@ -1,8 +1,8 @@
-"""Where exception returns that stay in the kernel go on (rule 49).
+"""The continuation of exception returns that stay in the kernel (rule 49).
 
-An exception return ends a path because it leaves the kernel, or unmasks interrupts. One that
-surely does neither is a jump: its target is known code of the program, and the status word that
-it restores is known, privileged, masks interrupts and selects ARM code on little-endian data.
+An exception return ends a path because it leaves the kernel, or unmasks interrupts. If it surely
+does neither, it is a jump: its target is known code of the program, and the restored status word is
+known, privileged, masks interrupts and selects ARM code on little-endian data.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ USER = 0x10
 # Bits T, E, J and IT of a status word: ARM code on little-endian data has none of them.
 OTHER_STATE = 1 << 5 | 1 << 9 | 1 << 24 | 0x0600_FC00
 ARM_LENGTH = 4  # bytes
-TARGETS = 64  # words, beyond which nothing counts as known of a target
+TARGETS = 64  # more possible target words than these count as unknown
 STATUSES = 256  # status words that are analysed one by one
 
 
 def restored(leave: BlockExit) -> tuple[Fact, ValueSet]:
-    """Where an exception return goes, and the status word that it restores.
+    """The target of an exception return, and the status word that it restores.
 
-    Of the status only the lowest byte counts.
+    Only the lowest byte of the status counts.
     """
     facts = leave.state.facts
     cell = leave.state.banks.get(RESTORED)
@@ -38,7 +38,7 @@ def restored(leave: BlockExit) -> tuple[Fact, ValueSet]:
 
 
 def resumed_code(image: Image, target: ValueSet, status: ValueSet) -> frozenset[int] | None:
-    """The addresses at which an exception return surely goes on in this program; None if not."""
+    """The addresses at which an exception return surely continues in this program; None if not."""
     if not all_are(status, _resumes) or target.size > TARGETS:
         return None
     code = frozenset(target)
@@ -52,7 +52,7 @@ def few(target: ValueSet) -> tuple[int, ...]:
 
 
 def all_are(status: ValueSet, holds: Callable[[int], bool]) -> bool:
-    """Whether ``status`` is known, and ``holds`` of each status word that it may be."""
+    """Whether ``status`` is known, and ``holds`` for each possible status word."""
     return status.size <= STATUSES and all(map(holds, status))
 
 

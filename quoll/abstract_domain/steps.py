@@ -39,7 +39,7 @@ class ForkStep:
 
 @dataclass(frozen=True, slots=True)
 class JoinStep:
-    """``label``: control arrives from the parts that name it; ``unset`` temporaries are void."""
+    """``label``: control arrives from the steps that name it; ``unset`` temporaries are void."""
 
     label: int
     unset: tuple[int, ...]
@@ -47,7 +47,7 @@ class JoinStep:
 
 @dataclass(frozen=True, slots=True)
 class SwitchStep:
-    """What follows concerns the control that waits at ``label``; the present one waits instead."""
+    """Continue with the control that waits at ``label``; the current control waits instead."""
 
     label: int
 
@@ -56,7 +56,7 @@ class SwitchStep:
 class ExitStep:
     """GOTO: control leaves the block to the address in slot ``target``.
 
-    Bits that say no more than the instruction set are still in it; slot ``thumb`` decides.
+    The address still contains the bits that select the instruction set; slot ``thumb`` decides.
     """
 
     target: int
@@ -73,7 +73,7 @@ Step = StraightStep | ForkStep | JoinStep | SwitchStep | ExitStep | TrapStep
 
 @dataclass(frozen=True, slots=True)
 class CompiledBlock:
-    """``tail`` are the initial values of the slots after the registers."""
+    """Compiled steps; ``tail`` holds the initial values of the slots after the registers."""
 
     steps: tuple[Step, ...]
     tail: tuple[Any, ...]

@@ -9,9 +9,9 @@ Symbols below ``RIGID`` stand for the same word throughout an analysis: the regi
 entry, and stacks (``STACKS`` on: a constant loaded into sp). All others are existential: a state
 asserts that words exist for its symbols, within its facts.
 
-A fact is the set of words of a symbol: a ``ValueSet``; ``RotatedTerm`` for one that wraps around
+A fact is the set of words of a symbol: a ``ValueSet``; ``RotatedTerm`` for a set that wraps around
 zero, as -4 to 2 does; or ``AnchoredTerm(base, set)`` for a rigid base plus a member of the set.
-``AnchoredTerm(TAINT, ANY)`` is any word, perhaps computed from a stack address; only words without
+``AnchoredTerm(TAINT, ANY)`` is any word, possibly computed from a stack address; only words without
 that mark are "unknown pointers" in the sense of S1 (rule 1).
 """
 
@@ -70,7 +70,7 @@ MASK = (1 << 32) - 1
 SIGN = 1 << 31
 BIAS = 1 << 31
 
-TAINT = 1  # as a base: some stack address, it is not known which
+TAINT = 1  # as a base: an unknown stack address
 ENTRY = 2  # ENTRY + r: register r at entry
 ENTRY_SP = ENTRY + 13
 STACKS = 32  # STACKS + i: the i-th constant that was loaded into sp
@@ -97,7 +97,7 @@ class RotatedTerm:
 
 
 Fact = ValueSet | AnchoredTerm | RotatedTerm
-Facts = Mapping[int, Fact]  # of existential symbols; one that is missing may be any word
+Facts = Mapping[int, Fact]  # facts of existential symbols; a symbol without one may be any word
 TAINTED = AnchoredTerm(TAINT, ANY)
 
 
@@ -112,7 +112,7 @@ def is_stack(symbol: int) -> bool:
 
 
 def plus(term: Term, constant: int) -> Term:
-    """The term of the word that is ``constant`` larger."""
+    """The term of the word ``constant`` above ``term``."""
     return term & ~MASK | (term + constant) & MASK
 
 
@@ -153,7 +153,7 @@ def rotated(origin: int, members: ValueSet) -> Fact:
 
 
 def plain(fact: Fact) -> ValueSet:
-    """The words of ``fact`` as a ``ValueSet``; any word if they hang on a base."""
+    """The words of ``fact`` as a ``ValueSet``; any word if they are relative to a base."""
     if isinstance(fact, ValueSet):
         return fact
     if isinstance(fact, RotatedTerm):
@@ -162,7 +162,7 @@ def plain(fact: Fact) -> ValueSet:
 
 
 def add_facts(a: Fact, b: Fact) -> Fact:
-    """The sums, for facts that hang on no base."""
+    """The sums of two facts without a base."""
     (low, width, stride), (other, other_width, other_stride) = _extent(a), _extent(b)
     if width + other_width > MASK:
         return interval_arithmetic.add(plain(a), plain(b))
@@ -171,7 +171,7 @@ def add_facts(a: Fact, b: Fact) -> Fact:
 
 
 def subtract_facts(a: Fact, b: Fact) -> Fact:
-    """The differences, for facts that hang on no base."""
+    """The differences of two facts without a base."""
     (low, width, stride), (other, other_width, other_stride) = _extent(a), _extent(b)
     if width + other_width > MASK:
         return interval_arithmetic.subtract(plain(a), plain(b))
@@ -197,7 +197,7 @@ def _extent(fact: Fact) -> tuple[int, int, int]:
 
 
 def exact_term(fact: Fact) -> Term | None:
-    """The constant, or rigid symbol plus constant, that ``fact`` is the set of, if it is one."""
+    """The single member of ``fact``: a constant or a rigid symbol plus a constant; else None."""
     if isinstance(fact, AnchoredTerm):
         offset = fact.offsets.exact
         return None if offset is None else fact.base << 32 | offset ^ BIAS
@@ -205,7 +205,7 @@ def exact_term(fact: Fact) -> Term | None:
 
 
 def covers(a: Fact, b: Fact) -> bool:
-    """Whether every member of ``b`` is one of ``a``, and has its mark if it may need one."""
+    """Whether ``a`` contains every member of ``b``, with a mark where ``b`` may need one."""
     if isinstance(a, AnchoredTerm):
         if a.base == TAINT:
             return True
@@ -252,10 +252,10 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
 
 
 def on_stack(fact: Fact) -> bool:
-    """Whether it is, or may be, computed from a stack address."""
+    """Whether the words may be computed from a stack address."""
     return isinstance(fact, AnchoredTerm) and (fact.base == TAINT or is_stack(fact.base))
 
 
 def is_marked(cell: object, facts: Facts) -> bool:
-    """Whether a cell may hold a stack address; one of which nothing is recorded does not."""
+    """Whether a cell may hold a stack address; a place without a record does not."""
     return type(cell) is int and on_stack(describe(cell, facts))

@@ -29,14 +29,14 @@ SP = 13
 
 
 class KnownAddress(NamedTuple):
-    """The known part of an address; ``term`` is None where several copies of the code differ."""
+    """The known address of an access; ``term`` is None if copies of the code differ."""
 
     fact: Fact
     term: Term | None
 
 
 class BlockExit(NamedTuple):
-    """The state in which a block leaves by writing the pc, and the term written.
+    """The state in which a block leaves by writing the pc, and the written term.
 
     The lowest bits of ``target`` are not part of the address; ``thumb`` is the instruction set.
     """
@@ -47,10 +47,10 @@ class BlockExit(NamedTuple):
 
 
 class BlockOutcome(NamedTuple):
-    """The states after a block: by falling off its end, and by writing the pc.
+    """The states after a block: at its end, and after a write of the pc.
 
-    ``decision`` is the last condition on which control parted, and the facts it met. ``noted``:
-    the lowest address of each access, by instruction and which copy of it runs; None if not asked.
+    ``decision`` is the last condition that forked control, with the facts at the fork. ``noted``:
+    the lowest address of each access, by instruction and executed copy; None if not requested.
     """
 
     fall: AbstractState | None
@@ -80,7 +80,7 @@ def run(
     *,
     noting: bool = False,
 ) -> BlockOutcome:
-    """Interpret ``block`` from ``state``; ``noting``: keep the addresses of its accesses."""
+    """Interpret ``block`` from ``state``; ``noting``: record the addresses of its accesses."""
     machine = AbstractMachine(environment, position)
     machine.accesses = {} if noting else None
     machine.restore(state, list(block.tail))
@@ -172,7 +172,7 @@ class _Run:
 
 
 def _forget_everything(machine: AbstractMachine) -> None:
-    """After a trap: its handler may have changed anything."""
+    """Forget all state after a trap: its handler may have changed anything."""
     for register in range(FLAG):
         machine.v[register] = machine.fresh(("trap", register))
     for flag in range(FLAG, MODE):

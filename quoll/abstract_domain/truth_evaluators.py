@@ -1,6 +1,6 @@
 """The abstract meaning of ops whose results are truth values: comparisons, flags, booleans.
 
-Evaluators are called as those in ``quoll.abstract_domain.evaluators``.
+Evaluators have the signature described in ``quoll.abstract_domain.evaluators``.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def equal_truths(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> No
 
 
 def _truth(value: Any) -> cond.Condition:
-    """A byte compared with a truth value, as one: only 0 and 1 are both."""
+    """A truth value of a byte that is compared with one: 0 and 1 only."""
     if type(value) is int:
         return bool(value) if value <= 1 else None
     condition: cond.Condition = value

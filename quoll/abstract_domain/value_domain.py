@@ -1,4 +1,4 @@
-"""The domain of values: abstract states flowing through compiled blocks along typed edges."""
+"""The domain of values: abstract states propagated through compiled blocks along typed edges."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SIGN_LIMITS = (0, (1 << 31) - 1, 1 << 31)
 class ValueDomain(AbstractDomain[AbstractState]):
     """Transfer, join and widening of states on one graph.
 
-    ``special`` computes the state along edges of kinds that need more than the block: from the
-    edge, and what comes out of its source. ``noting``: outcomes say what their blocks access.
+    ``special`` computes the state along edges of kinds that need more than the block, from the edge
+    and its source's outcome. ``noting``: outcomes record the addresses of accesses.
     """
 
     noting = False
@@ -52,7 +52,7 @@ class ValueDomain(AbstractDomain[AbstractState]):
         return outcome
 
     def transfer(self, edge: int, state: AbstractState) -> AbstractState | None:
-        """The state along ``edge``: how its source ends decides."""
+        """The state along ``edge``, from the exit of its source."""
         outcome = self.outcome(self.graph.sources[edge], state)
         kind = self.kinds[edge]
         special = self.special.get(kind)
@@ -63,11 +63,11 @@ class ValueDomain(AbstractDomain[AbstractState]):
         return None if outcome.leave is None else outcome.leave.state
 
     def join(self, node: int, a: AbstractState, b: AbstractState) -> AbstractState:
-        """Both states; symbols of the component headed by ``node`` are renamed."""
+        """The join of both states; renames symbols of the component headed by ``node``."""
         return merge(a, b, self.environment.names, self._span(node), "head")
 
     def widen(self, node: int, old: AbstractState, new: AbstractState) -> AbstractState:
-        """As ``join``, with growing facts taken to the next constant that code compares with."""
+        """As ``join``, but growing facts jump to the next constant that the code compares with."""
         span = self._span(node)
         climbs = self._climbs[node] = self._climbs.get(node, 0) + 1
         limits = set(SIGN_LIMITS)
