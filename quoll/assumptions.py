@@ -1,10 +1,10 @@
 """Every assumption that a report can list: one table, one row a kind (rule 40).
 
-A bound depends on assumptions, which are passed from stage to stage as records: the name of a row,
-a value for each field of its text, and where the fact stands that states it. Only the rows of this
-table make them. A row says what would prove the assumption, what would refute it, and which command
-checks it; docs/soundness.md shows the table. Stages compare kinds and sources; the text is made
-where it is printed.
+A bound depends on assumptions. Stages pass them on as records: the name of a row, a value for each
+field of its text, and the place of the fact that states it. Only the rows of this table make them.
+A row names the proof of the assumption, its refutation, and the command that checks it;
+docs/soundness.md shows the table. Stages compare kinds and sources; the text is made where it is
+printed.
 
     str(S1.of())             "S1: a store of unknown address ..."
     LOCKED.of(cache="L1I", spans="0x0 to 0x1f").kind.refuted_by
@@ -32,8 +32,8 @@ __all__ = [
 class AssumptionKind:
     """A row of the table: a kind of assumption, with the text that a report lists.
 
-    ``template`` has the fields of an assumption in braces. A kind of fact has ``statement``, the
-    form in which facts files state it, and may have ``promises``: text of what else it assumes.
+    ``template`` has the fields of an assumption in braces. A kind of fact has ``statement``, its
+    form in facts files, and may have ``promises``: the text of further assumptions.
     """
 
     name: str
@@ -46,7 +46,7 @@ class AssumptionKind:
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of the values that its text shows, but for the source of a fact."""
+        """The names of the values that its text shows, without the source of a fact."""
         return _fields(self.template)
 
     def of(self, source: str = "", /, **values: str | int) -> Assumption:
@@ -64,13 +64,13 @@ def _fields(template: str) -> frozenset[str]:
 class Assumption:
     """An assumption of a bound; ``str`` gives the text that reports list.
 
-    ``name`` is the one of its kind; ``source`` is where the fact stands that states it, as
-    FILE:LINE, or "" where none does.
+    ``name`` is the name of its kind; ``source`` is the place of the fact that states it, as
+    FILE:LINE, or "" without a fact.
     """
 
     name: str
     source: str = ""
-    values: tuple[tuple[str, str | int], ...] = ()  # of the fields, sorted by name
+    values: tuple[tuple[str, str | int], ...] = ()  # values of the fields, sorted by name
 
     @property
     def kind(self) -> AssumptionKind:
@@ -79,14 +79,14 @@ class Assumption:
 
     @property
     def claim(self) -> str:
-        """Its text without what else a fact promises."""
+        """Its text without the further promises of a fact."""
         return self.kind.template.format(source=self.source, **dict(self.values))
 
     def __str__(self) -> str:
         return self.claim + self.kind.promises
 
     def moved(self, sources: Mapping[str, str]) -> Assumption:
-        """The same with its fact where ``sources`` says that the old place is now."""
+        """The same assumption, with the new place of its fact from ``sources``."""
         new = sources.get(self.source, self.source)
         return self if new == self.source else replace(self, source=new)
 
@@ -425,7 +425,7 @@ LINEAR = _fact(
     checked_by=JUDGED,
 )
 
-# The board, as its platform file describes it.
+# The board, from its platform file.
 PENDING = AssumptionKind(
     "pending",
     "platform {platform}: pending: an interrupt is pending: one of the words at {registers} is "

@@ -1,4 +1,4 @@
-"""Everything this project raises on purpose, and the exit status each class means.
+"""The exceptions that this project raises on purpose, with the exit status of each class.
 
 An error is one paragraph: the event, its place (address, symbol, source line), and a remedy.
 """
@@ -45,11 +45,11 @@ class MissingKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MissingStatement:
-    """What the user has to state about the instruction or function at ``addr``.
+    """The fact that the user has to state about the instruction or function at ``addr``.
 
-    ``fact`` has PLACE for it, and N or PLACE, ... for what only the user knows. ``provisional`` is
-    a fact under which an analysis goes on to what else is missing. ``cycles``: what N costs for
-    each. ``several``: one fact may name all places of which the same is missing.
+    ``fact`` has PLACE for it, and N or PLACE, ... for values that only the user knows.
+    ``provisional`` is a fact under which an analysis continues, to find what else is missing.
+    ``cycles``: cycles per unit of N. ``several``: one fact may name all places that miss the same.
     """
 
     addr: int
@@ -68,12 +68,12 @@ class MissingStatement:
 
 
 class WcetError(Exception):
-    """Base of all errors; ``exit_status`` is what the command line returns for it.
+    """Base of all errors; ``exit_status`` is the exit status of the command line.
 
     ``code`` never changes: ``quoll/explanations.py`` explains it. ``where`` is a printed place such
-    as ``0xf0010234 <sched_next+0x14> sched.c:41``; ``hint`` says what the user can do. Both may be
-    absent. ``missing`` are the facts that would take the error away. ``paragraphs`` says of several
-    faults at once what each is.
+    as ``0xf0010234 <sched_next+0x14> sched.c:41``; ``hint`` is a remedy for the user. Both may be
+    absent. ``missing`` are the facts that would remove the error. ``paragraphs`` describes each of
+    several faults.
     """
 
     code = ""
@@ -97,7 +97,7 @@ class WcetError(Exception):
 
     @property
     def coded(self) -> tuple[str, ...]:
-        """With the code, a line for each fault: what the command line prints after its name."""
+        """The text with the error code, a line per fault, as the command line prints it."""
         *others, last = self.paragraphs or (str(self),)
         if self.paragraphs and self.hint:
             last += f" ({self.hint})"
@@ -144,7 +144,7 @@ class UnboundedLoop(WcetError):
 
 
 class UnansweredLoop(UnboundedLoop):
-    """A loop has no bound because the solver that was to prove one is missing or failed."""
+    """A loop has no bound because the solver for its proof is missing or failed."""
 
     code = "E106"
     exit_status = 8
@@ -165,21 +165,21 @@ class SolverError(WcetError):
 
 
 class InfeasibleError(WcetError):
-    """The facts given exclude every path."""
+    """The facts exclude every path."""
 
     code = "E109"
     exit_status = 9
 
 
 class ResourceError(WcetError):
-    """The system, or a limit of the shell, gives no more of something that a run needs."""
+    """The system, or a limit of the shell, denies a resource that a run needs."""
 
     code = "E110"
     exit_status = 10
 
 
 class BuildError(WcetError):
-    """The command that builds the kernel, of ``wcet.toml``, failed."""
+    """The build command of ``wcet.toml`` failed."""
 
     code = "E114"
     exit_status = 11

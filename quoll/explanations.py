@@ -1,5 +1,4 @@
-"""The meaning of each error code: cause, example and cure. ``wcet explain``, and a page of the
-site."""
+"""The meaning of each error code: cause, example and cure, for ``wcet explain`` and the site."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ __all__ = ["EXPLANATIONS", "Explanation", "document"]
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One code, with the exit status that goes with it; ``example`` is a message."""
+    """One code and its exit status; ``example`` is a message."""
 
     code: str
     title: str
@@ -21,7 +20,7 @@ class Explanation:
     cure: str
 
     def paragraphs(self) -> Iterator[str]:
-        """As ``wcet explain`` prints it."""
+        """The text of ``wcet explain``, by paragraph."""
         yield f"{self.code}: {self.title} (exit status {self.status})"
         yield f"cause    {self.cause}"
         yield f"example  {self.example}"

@@ -1,8 +1,7 @@
-"""Which extension of the architecture an instruction needs: a core without it has no time for it.
+"""The architecture extension that an instruction needs; a core without it cannot time it.
 
 Source: ARM Architecture Reference Manual (DDI 0406C), the variants of each encoding in A8.8 and
-B9.3, and A7 for VFP and NEON; of ARMv8, DDI 0487, part F. An instruction that ARMv6 has needs
-nothing.
+B9.3, and A7 for VFP and NEON; for ARMv8, DDI 0487, part F. Instructions of ARMv6 need no extension.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def computes_pc(insn: Insn) -> bool:
 
 
 def on_version(insn: Insn, version: int) -> Insn:
-    """``insn`` as a core of that version of the architecture executes it (A2.3.1, ALUWritePC)."""
+    """``insn`` as a core of that architecture version executes it (A2.3.1, ALUWritePC)."""
     if version < INTERWORKING and computes_pc(insn):
         return insn._replace(interworks=False)
     return insn

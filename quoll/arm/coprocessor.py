@@ -1,4 +1,4 @@
-"""Transfers to and from coprocessors: caches, translation and the like are registers of number 15.
+"""Transfers to and from coprocessors. Number 15 holds the registers of caches and translation.
 
 Encodings: ARM Architecture Reference Manual, A8.8.28 (CDP), A8.8.98 (MCR), A8.8.99 (MCRR),
 A8.8.107 (MRC) and A8.8.108 (MRRC). ldc and stc are data accesses.
@@ -27,7 +27,7 @@ VFP = frozenset([10, 11])
 
 
 class CoprocessorAction(Enum):
-    """The action, by mnemonic; mcr2 and the like are the same."""
+    """The kind of transfer, by mnemonic; mcr2 and similar forms count as mcr."""
 
     OPERATE = "cdp"
     READ = "mrc"
@@ -47,7 +47,7 @@ class CoprocessorRegister(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CoprocessorOperation:
-    """``register`` is what mcr and mrc transfer; None for the others."""
+    """A coprocessor access; ``register`` is the one that mcr or mrc transfers, else None."""
 
     coprocessor: int
     action: CoprocessorAction

@@ -24,15 +24,15 @@ from quoll.errors import InputError
 __all__ = ["ARM_LENGTH", "decode", "disassembled", "it_conditions", "known_words"]
 
 ARM_LENGTH = 4  # bytes
-CACHED = 1 << 19  # distinct encodings kept
+CACHED = 1 << 19  # distinct encodings that are cached
 
 
 def decode(code: bytes, addr: int, thumb: bool, it: tuple[Condition, ...] = ()) -> Insn:
     """The instruction at the start of ``code``, which stands at ``addr``.
 
-    ``it`` holds the conditions of this and the following instructions of an IT block, as
-    ``it_conditions`` gives them. An encoding nobody knows has ``ControlFlow.UNDEFINED``. Raises
-    ``InputError`` when ``code`` ends inside the instruction.
+    ``it`` holds the conditions of this and the following instructions of an IT block, from
+    ``it_conditions``. An unknown encoding has ``ControlFlow.UNDEFINED``. Raises ``InputError`` when
+    ``code`` ends inside the instruction.
     """
     length = _length(code) if thumb else ARM_LENGTH
     if length == 0 or len(code) < length:
@@ -55,13 +55,14 @@ def decode(code: bytes, addr: int, thumb: bool, it: tuple[Condition, ...] = ()) 
     return moved(insn[1:], addr)
 
 
-# ARM instructions without a direct target, for ``moved``; whether one just goes on and keeps lr
+# ARM instructions without a direct target, for ``moved``; whether one falls through and preserves
+# lr
 known_words: dict[bytes, tuple[tuple[object, ...], bool]] = {}
 _disassemble = Disassembler()
 
 
 def it_conditions(insn: Insn) -> tuple[Condition, ...]:
-    """Conditions of the instructions after an ``it``, in order; empty for any other (A8.8.54)."""
+    """Conditions of the instructions after an ``it``, in order; empty for others (A8.8.54)."""
     if insn.mnemonic != "it":
         return ()
     first, mask = insn.raw[0] >> 4, insn.raw[0] & 15
@@ -94,7 +95,7 @@ def _same_form(word: int) -> Insn:
 
 
 def _renamed(same: Insn, raw: bytes, text: str, names: Mapping[int, int]) -> Insn:
-    """``same`` with other registers and numbers: those of ``raw``."""
+    """``same`` with the registers and numbers of ``raw``."""
     word = int.from_bytes(raw, "little")
     accesses = same.memory is not None
     memory, transfers = (arm_access(word) if accesses else None) or (None, ())
@@ -125,7 +126,7 @@ def _disassembled(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
 
 
 def _interned(registers: Iterable[int]) -> frozenset[int]:
-    """One object for equal sets: there are few, and each takes 200 bytes."""
+    """One object for equal sets: there are few distinct ones, of 200 bytes each."""
     found = frozenset(registers)
     return _SETS.setdefault(found, found)
 
@@ -134,7 +135,7 @@ _SETS: dict[frozenset[int], frozenset[int]] = {}
 
 
 def disassembled(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
-    """The instruction ``raw`` at address 0, by what the disassembler says of its operands."""
+    """The instruction ``raw`` at address 0, from the disassembler's operands."""
     known = _disassemble(raw, thumb, it)
     if known is None or known.name in ANOTHER_PROFILE:
         return _undefined(raw, thumb)
@@ -168,7 +169,7 @@ def disassembled(raw: bytes, thumb: bool, it: tuple[Condition, ...]) -> Insn:
     )
 
 
-# instructions of the M profile that the disassembler takes for ones of the A profile
+# instructions of the M profile that the disassembler reports as A-profile ones
 ANOTHER_PROFILE = frozenset(["blxns", "bxns", "sg", "tt", "tta", "ttat", "ttt", "vlldm", "vlstm"])
 
 
@@ -307,7 +308,7 @@ def _flow(known: Disassembly, role: RegisterRoles, memory: MemoryAccess | None) 
             return ControlFlow.EXCEPTION_RETURN
         return ControlFlow.INDIRECT
     if memory is not None and memory.writeback and memory.base == PC:
-        return ControlFlow.INDIRECT  # UNPREDICTABLE: nothing may be concluded about what comes next
+        return ControlFlow.INDIRECT  # UNPREDICTABLE: nothing is known of the next address
     return ControlFlow.NEXT
 
 
@@ -373,7 +374,7 @@ THUMB_BRANCHES = (0xD000, 0x9000)  # second halfword of bl T1 and b T4 (A8.8.18,
 def split_branch(raw: bytes, thumb: bool) -> tuple[bytes, int] | None:
     """``raw`` with distance 0, and its distance in bytes; None for other instructions.
 
-    Those with few distances, and ``blx``, are left to be decoded as they are.
+    Other encodings with few distances, and ``blx``, are decoded unchanged.
     """
     if not thumb:
         if raw[3] & 0x0E != 0x0A or raw[3] >= 0xF0:

@@ -18,7 +18,7 @@ from quoll.arm.operands import Operands
 __all__ = ["FLAG_REGISTERS", "IT_BLOCK", "Disassembler", "Disassembly"]
 
 THUMB_NOP = b"\x00\xbf"
-IT_BLOCK = 4  # instructions an ``it`` covers at most
+IT_BLOCK = 4  # most instructions that an ``it`` covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Disassembly:
 
 
 class Disassembler:
-    """One handle per instruction set, with details on."""
+    """Capstone with one handle per instruction set, with details on."""
 
     def __init__(self) -> None:
         self._arm = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM)
@@ -56,7 +56,7 @@ class Disassembler:
         return self._first(self._thumb, raw, 0)
 
     def text(self, raw: bytes) -> str | None:
-        """An ARM instruction as it is printed, which takes a tenth of the time."""
+        """The printed text of an ARM instruction, in a tenth of the time of ``__call__``."""
         for _, _, mnemonic, operands in self._plain.disasm_lite(raw, 0, 1):
             return f"{mnemonic} {operands}".strip()
         return None

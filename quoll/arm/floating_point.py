@@ -1,7 +1,8 @@
 """Instructions of the floating-point and vector unit, and their role in it.
 
 Encodings: ARM Architecture Reference Manual, A7.2 to A7.9. VFP and the moves between registers are
-in the space of coprocessors 10 and 11; NEON has one of its own for data and one for elements.
+in the space of coprocessors 10 and 11; NEON has one space for data processing and one for element
+accesses.
 """
 
 from __future__ import annotations

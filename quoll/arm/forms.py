@@ -1,4 +1,6 @@
-"""Which ARM instructions differ only in registers and numbers, so that one stands for all.
+"""Forms of ARM instructions: instructions that differ only in registers and numbers.
+
+One decoded instruction then serves for its form.
 
 A kernel has hundreds of thousands of distinct instruction words, most of them data processing
 (A5.2.1 to A5.2.3) or loads and stores (A5.2.8, A5.3), and disassembling the operands of each one
@@ -18,17 +20,17 @@ __all__ = ["form_of", "number_named", "registers_named"]
 RN, RD, RS, RM = 16, 12, 8, 0  # lowest bits of register fields
 IMMEDIATE, SHIFT_AMOUNT, SPLIT_IMMEDIATE = 0xFFF, 0xF80, 0xF0F
 UNCONDITIONAL = 0xF0
-COMPARES = range(8, 12)  # tst, teq, cmp, cmn: no destination; without S something else
+COMPARES = range(8, 12)  # tst, teq, cmp, cmn: no destination; without S another instruction
 MOVES = (13, 15)  # mov, mvn: no first operand
-ARITHMETIC = (*range(2, 8), 10, 11)  # whose flags depend on the number, not on how it is rotated
-OFFSET, SPLIT_OFFSET, NUMBER = 0x5A8, 0xA5, 0xAB  # stand for all of an immediate, a split one
+ARITHMETIC = (*range(2, 8), 10, 11)  # flags depend on the value, not on its rotation
+OFFSET, SPLIT_OFFSET, NUMBER = 0x5A8, 0xA5, 0xAB  # representatives of all immediates
 
 
 def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
-    """An instruction of the same form, and which register each of its registers stands for.
+    """An instruction of the same form, and the actual register for each of its registers.
 
-    A number stays zero or not zero, and a register from sp on stays what it is, as those may mean
-    something of their own. None where no other instruction stands for this one.
+    A number stays zero or nonzero, and a register from sp on is unchanged, as those may have a
+    special meaning. None if the word has no other representative.
     """
     found = _fields(word >> 20, word >> 4 & 15)
     if found is None:
@@ -46,10 +48,10 @@ def form_of(word: int) -> tuple[int, Mapping[int, int]] | None:
 
 
 def registers_named(word: int) -> tuple[int, Mapping[int, int]] | None:
-    """``word`` with r0, r1 and so on for its registers, and what they stand for.
+    """``word`` with r0, r1 and so on for its registers, and the actual registers.
 
     Different registers stay different, as an instruction may write one before it reads another.
-    None where no other instruction stands for this one.
+    None if the word has no other representative.
     """
     found = _fields(word >> 20, word >> 4 & 15)
     if found is None:
@@ -64,9 +66,9 @@ def registers_named(word: int) -> tuple[int, Mapping[int, int]] | None:
 
 
 def number_named(word: int) -> tuple[int, int, int] | None:
-    """``word`` with a number that stands for all, that number, and the one of ``word``.
+    """``word`` with the representative number, that number, and the actual number.
 
-    None where it has none, or 0, and where more than its value counts.
+    None without a number, for 0, and if more than its value matters.
     """
     found = _fields(word >> 20, word >> 4 & 15)
     if found is None or not word & found[1] or found[1] == SHIFT_AMOUNT:

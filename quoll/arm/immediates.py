@@ -1,4 +1,4 @@
-"""Constants in encodings of data processing: of ARM (A5.2.4), of Thumb (A6.2, A6.3.1 to A6.3.3)."""
+"""Constants in encodings of data processing: ARM (A5.2.4), Thumb (A6.2, A6.3.1 to A6.3.3)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def arm_constant(word: int) -> int:
 
 
 def immediate_operand(insn: Insn) -> int | None:
-    """The constant that is the last operand of data processing or msr, from 0 to 2**32 - 1.
+    """The last operand of data processing or msr, if it is a constant, from 0 to 2**32 - 1.
 
-    None if that is a register, and for other instructions (movt is one).
+    None for a register, and for other instructions (movt is one).
     """
     if insn.mnemonic not in WITH_CONSTANT or insn.memory is not None:
         return None
@@ -51,7 +51,7 @@ def added_constant(insn: Insn) -> int | None:
 
 
 def _subtracts(insn: Insn) -> bool:
-    """Read from the encoding, as adr is called add in both directions."""
+    """Whether the encoding subtracts; adr is called add in both directions."""
     word = insn.encoding
     if insn.size == 2:
         return insn.operation is Operation.SUBTRACT
@@ -60,7 +60,7 @@ def _subtracts(insn: Insn) -> bool:
 
 
 def _narrow(half: int) -> int | None:
-    """Of a 16-bit Thumb instruction (A6.2.1, A6.2.5)."""
+    """The constant of a 16-bit Thumb instruction (A6.2.1, A6.2.5)."""
     match half >> 11:
         case 0b00011 if half & 1 << 10:
             return half >> 6 & 7
@@ -74,7 +74,7 @@ def _narrow(half: int) -> int | None:
 
 
 def _plain(word: int) -> int:
-    """addw, subw and movw (A6.3.3)."""
+    """The constant of addw, subw and movw (A6.3.3)."""
     upper = word >> 4 & 0xF000 if word >> 20 & 31 == THUMB_MOVW else 0
     return upper | (word >> 26 & 1) << 11 | (word >> 12 & 7) << 8 | word & 0xFF
 

@@ -50,8 +50,8 @@ class Condition(IntEnum):
 class ControlFlow(Enum):
     """The effect of an instruction on the program counter, by its encoding.
 
-    Whether an INDIRECT transfer is a return, a call or a jump is decided by ``quoll.cfg.cfg`` from
-    what the written value is.
+    ``quoll.cfg.cfg`` decides from the written value whether an INDIRECT transfer is a return, a
+    call or a jump.
     """
 
     NEXT = "next"
@@ -61,12 +61,12 @@ class ControlFlow(Enum):
     INDIRECT_CALL = "indirect call"  # blx reg
     EXCEPTION_RETURN = "exception return"  # movs pc / subs pc / ldm ..^ with pc / rfe / eret
     TRAP = "trap"  # svc, bkpt, udf, hvc, smc
-    WAIT = "wait"  # wfi, wfe, mcr p15, 0, rX, c7, c0, 4: goes on when an interrupt or event comes
+    WAIT = "wait"  # wfi, wfe, mcr p15, 0, rX, c7, c0, 4: continues on an interrupt or event
     UNDEFINED = "undefined"  # bytes that no encoding covers
 
 
 class ShiftKind(Enum):
-    """How the last register operand is shifted (data processing) or the index scaled (memory)."""
+    """The shift of the last register operand, or the scaling of a memory index."""
 
     NONE = "none"
     IMMEDIATE = "immediate"  # lsl/lsr/asr/ror #n, rrx
@@ -88,7 +88,7 @@ class MemoryAccess:
 
     The first address is ``base + offset`` (``offset`` = ``displacement`` or the scaled index,
     subtracted if ``subtract``); post-indexed forms access ``base`` itself. For ldm/stm the
-    ``displacement`` is that of the lowest address transferred (0, 4, -4*n, -4*n+4).
+    ``displacement`` leads to the lowest address transferred (0, 4, -4*n, -4*n+4).
     """
 
     access: AccessKind
@@ -111,28 +111,29 @@ class Insn(NamedTuple):
     """One instruction. ``target`` is the direct target of JUMP and CALL, with bit 0 clear.
 
     ``reads`` and ``writes`` hold the pc only where it is an operand or the destination of a
-    computed transfer; not for the increment of every instruction, nor for direct branches. A
-    change of processor mode (cps, msr, exception returns) exchanges r8 to r14 for those of
-    another bank; that shows in the ops, not in ``writes``. Flags are N, Z, C, V and GE.
-    ``sources`` follows the assembler's order, repeats included:
+    computed transfer, not for the increment of every instruction, nor for direct branches. A change
+    of processor mode (cps, msr, exception returns) exchanges r8 to r14 for the registers of another
+    bank; the ops show that, ``writes`` does not. Flags are N, Z, C, V and GE. ``sources`` follows
+    the assembler's order, repeats included:
 
     - data processing: Rn, Rm, Rs (Rs gives a register-specified shift its amount);
     - multiplication: the two factors, then the accumulator (RdLo, RdHi when it is long);
     - bfi, bfc, movt: the destination comes last;
-    - memory: base, index, then what is stored, in the order of ``transfers``.
+    - memory: base, index, then the stored registers, in the order of ``transfers``.
 
     ``mov`` stands for lsl, lsr, asr, ror and rrx too, ``ldm``/``stm`` for push and pop of a list
     and all four directions, ``mcr`` for mcr2 and so on. For swp, ``transfers`` is the register
     loaded, then the register stored.
 
-    A named tuple, as there are millions, and a frozen dataclass takes eight times as long to make.
+    A named tuple, because there are millions, and a frozen dataclass takes eight times as long to
+    make.
     """
 
     addr: int
     raw: bytes
     thumb: bool
     mnemonic: str  # base mnemonic, lower case, without condition, 's' or width: ldr, add, mov, b
-    text: str  # as a disassembler prints it
+    text: str  # text from the disassembler
     cond: Condition  # AL when unconditional; IT-block conditions are folded in
     flow: ControlFlow
     target: int | None
@@ -159,7 +160,7 @@ class Insn(NamedTuple):
 
     @property
     def encoding(self) -> int:
-        """As the manual prints it: of a Thumb instruction the first half is the upper one."""
+        """The encoding as the manual prints it; the first Thumb halfword is the upper half."""
         if not self.thumb or self.size == 2:
             return int.from_bytes(self.raw, "little")
         return int.from_bytes(self.raw[:2], "little") << 16 | int.from_bytes(self.raw[2:], "little")
@@ -177,7 +178,7 @@ class Insn(NamedTuple):
 
     @property
     def jumps_to_itself(self) -> bool:
-        """Whether only an interrupt gets out of it."""
+        """Whether only an interrupt leaves this instruction."""
         return self.flow is ControlFlow.JUMP and not self.conditional and self.target == self.addr
 
     @property

@@ -1,5 +1,4 @@
-"""Instructions that are not allowed in an IT block: UNPREDICTABLE by A8.8.54 of the ARM ARM (DDI
-0406C)."""
+"""Instructions that an IT block must not contain: UNPREDICTABLE by ARM ARM A8.8.54 (DDI 0406C)."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ TRANSFERS = frozenset(
         ControlFlow.EXCEPTION_RETURN,
     ]
 )
-ALWAYS = 14  # conditions from here on are none
+ALWAYS = 14  # conditions from here on mean none
 
 
 def misplaced_in_it_block(insn: Insn, *, left: int) -> str | None:
-    """Why ``insn`` is UNPREDICTABLE where it stands, or None.
+    """Why ``insn`` is UNPREDICTABLE at its place, or None.
 
-    ``left``: instructions of its IT block from it on, 0 if it is in none.
+    ``left``: remaining instructions of its IT block, itself included; 0 outside of one.
     """
     name = insn.mnemonic
     if not left:
@@ -38,7 +37,7 @@ def misplaced_in_it_block(insn: Insn, *, left: int) -> str | None:
 
 
 def _has_own_condition(insn: Insn) -> bool:
-    """Whether the encoding is that of ``b`` with a condition: T1 or T3 (A8.8.18)."""
+    """Whether the encoding is a ``b`` with a condition: T1 or T3 (A8.8.18)."""
     if insn.mnemonic != "b":
         return False
     word = insn.encoding

@@ -1,9 +1,8 @@
-"""Which registers an instruction reads, in operand order, and which it writes.
+"""The registers that an instruction reads, in operand order, and the registers it writes.
 
 ``Operands`` is the normalised operand list of a disassembler: general registers in assembler
-order, the shift of the last one, and whether immediates follow. Roles are given by position;
-the tables below name the instructions whose positions mean something else than
-"destination, sources".
+order, the shift of the last one, and whether immediates follow. Roles are given by position; the
+tables below name the instructions whose positions do not mean "destination, sources".
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def _split(
 def _memory_roles(
     name: str, operands: Operands, memory: MemoryAccess, transfers: tuple[int, ...]
 ) -> RegisterRoles:
-    """Base, index, then the registers stored; a user-bank r13 or r14 is none of ours (B9.3.5)."""
+    """Base, index, then the registers stored; a user-bank r13 or r14 is left out (B9.3.5)."""
     address = tuple(r for r in (memory.base, memory.index) if r is not None)
     if memory.access is AccessKind.SWAP:
         return RegisterRoles(transfers[:1], address + transfers[1:])

@@ -1,6 +1,6 @@
-"""The names of operations for the stages after decoding, where more than data flow counts.
+"""Operations by name, for stages after decoding that need more than the data flow.
 
-They test ``Insn.operation``; mnemonics stay here, but for tables of execution times.
+They test ``Insn.operation``; only this module and the tables of execution times use mnemonics.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["Operation", "operation_of"]
 
 
 class Operation(Enum):
-    """One member for each operation that a later stage tells from others."""
+    """One member for each operation that a later stage distinguishes."""
 
     ADD = "add"
     AND = "and"
@@ -31,11 +31,11 @@ class Operation(Enum):
     READ_STATUS = "mrs"
     RETURN_FROM_EXCEPTION = "rfe"
     SET_ENDIANNESS = "setend"
-    STOP = "bkpt, udf"  # where control must not get
+    STOP = "bkpt, udf"  # control must never get here
     STORE_RETURN_STATE = "srs"
     SUBTRACT = "sub"
     SUPERVISOR_CALL = "svc"
-    TEST = "cmn, teq, tst"  # comparisons but cmp
+    TEST = "cmn, teq, tst"  # all comparisons except cmp
     WRITE_STATUS = "msr"
     OTHER = ""
 

@@ -1,7 +1,7 @@
-"""Instructions decoded at address 0, moved to where they stand.
+"""Instructions decoded at address 0 and moved to their own address.
 
-There are few encodings and millions of instructions, so this dominates the time of decoding: named
-tuples are made from tuples directly.
+There are few encodings and millions of instructions, so moving dominates the time of decoding:
+named tuples are made from tuples directly.
 """
 
 from __future__ import annotations

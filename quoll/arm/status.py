@@ -52,26 +52,25 @@ class StatusField(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """The effect of a cps: ``enables`` is None where it leaves the masks, ``mode`` where that
-    stays."""
+    """The effect of a cps. ``enables`` is None if the masks are unchanged, ``mode`` if it is."""
 
     enables: bool | None
-    interrupts: bool  # the mask of interrupts is among those it sets or clears
+    interrupts: bool  # whether the interrupt mask is set or cleared
     mode: int | None
 
 
 def writes_masks(insn: Insn) -> bool:
-    """Whether ``insn`` is of a kind that may unmask interrupts and goes on: cps, msr."""
+    """Whether ``insn`` may unmask interrupts and then continues: cps, msr."""
     return insn.operation in _MASKS
 
 
 def switches_mode(insn: Insn) -> bool:
-    """Whether ``insn`` is of a kind that writes the mode or the registers of another mode."""
+    """Whether ``insn`` may write the mode or the registers of another mode."""
     return insn.operation in _MODE
 
 
 def leaves_mode(insn: Insn) -> bool:
-    """As ``switches_mode``; or code in another mode runs, or the order of bytes changes."""
+    """Whether ``switches_mode``, or code in another mode runs, or the byte order changes."""
     return insn.operation in _STATE
 
 
@@ -88,13 +87,13 @@ def status_mask(raw: bytes, thumb: bool) -> int:
 
 
 def status_written(insn: Insn) -> StatusField:
-    """Fields of the CPSR that ``insn`` writes if it is an msr; none if it is not."""
+    """Fields of the CPSR that ``insn`` writes if it is an msr; else none."""
     written = insn.operation is Operation.WRITE_STATUS
     return StatusField(status_mask(insn.raw, insn.thumb) if written else 0)
 
 
 def fields_written(insn: Insn) -> StatusField:
-    """Fields of the CPSR or an SPSR that ``insn`` writes if it is an msr; none if it is not."""
+    """Fields of the CPSR or an SPSR that ``insn`` writes if it is an msr; else none."""
     if insn.operation is not Operation.WRITE_STATUS or names_banked_register(insn):
         return StatusField.NONE
     return StatusField(insn.encoding >> (8 if insn.thumb else 16) & 15)
@@ -123,9 +122,9 @@ def writes_saved_status(insn: Insn) -> bool:
 
 
 def saves_control(insn: Insn) -> bool | None:
-    """Whether an msr of an SPSR writes mode, masks and instruction set of the present mode's.
+    """Whether an msr of an SPSR writes the mode, masks and instruction set in the current mode's.
 
-    None if it writes that of another mode, with the virtualization extensions (B9.3.10).
+    None if it writes another mode's SPSR, with the virtualization extensions (B9.3.10).
     """
     word = insn.encoding
     if word & 1 << 5 if insn.thumb else not word & 1 << 25 and word & 1 << 9:

@@ -1,8 +1,8 @@
-"""Supervisor calls inside of code that runs already in a privileged mode (A8.8.229, B1.8.10).
+"""Supervisor calls in code that already runs in a privileged mode (A8.8.229, B1.8.10).
 
-Such an ``svc`` requests a service of the kernel's own handler: to run another thread, or in
-another mode. With a stated time it is a call that returns: lr is overwritten if
-the mode is the one that it enters.
+Such an ``svc`` requests a service of the kernel's own handler: to run another thread, or to run in
+another mode. With a stated time it is a call that returns; it overwrites lr if the current mode is
+Supervisor mode.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def is_supervisor_call(insn: Insn) -> bool:
 
 
 def as_call(insn: Insn) -> Insn:
-    """The svc ``insn`` as a call of the handler, which comes back behind it."""
+    """The svc ``insn`` as a call of the handler, which returns to the next instruction."""
     return insn._replace(
         mnemonic="bl",
         flow=ControlFlow.CALL,

@@ -1,9 +1,9 @@
 """Effects of writes to the registers of coprocessor 15: one row a register, for every stage.
 
-``SYSTEM_WRITES`` has the encodings of single registers and of ranges, ``REFUSED_GROUPS`` those of
-groups that no stage models. ``system_write`` finds the row of an instruction; any other register is
-``UNRECOGNISED``, which may do anything. The caches (``cache.maintenance``), the meaning of the
-instruction (``quoll.semantics.system``) and the refusals follow from the effects of a row.
+``SYSTEM_WRITES`` has the encodings of single registers and of ranges, ``REFUSED_GROUPS`` the
+encodings of groups that no stage models. ``system_write`` finds the row of an instruction; any
+other register is ``UNRECOGNISED``, which may do anything. The effects of a row determine the cache
+model (``cache.maintenance``), the semantics (``quoll.semantics.system``) and the refusals.
 
 Sources: ARM Architecture Reference Manual (DDI 0406C), ARM1136JF-S TRM (DDI 0211), Cortex-A8 TRM
 (DDI 0344). Encodings: DDI 0406C, A8.8.98 (MCR) and A8.8.99 (MCRR).
@@ -41,11 +41,11 @@ __all__ = [
 ]
 
 LINE = 64  # bytes of the largest line of a data cache of any core (a power of two)
-DISCARDED = 2 * LINE - 1  # bytes around an address whose place in its line is not known
+DISCARDED = 2 * LINE - 1  # bytes around an address of unknown position in its line
 
 
 class SystemEffect(Enum):
-    """One thing that a write does to the machine beside changing a register."""
+    """One effect of a write on the machine besides changing a register."""
 
     CHANGES_TRANSLATION = "addresses without a fixed translation may name other memory afterwards"
     DROPS_TRANSLATIONS = "translations of every address space may leave the TLBs"
@@ -65,7 +65,7 @@ class SystemEffect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SystemWrite:
-    """A register as it is written. ``refused``: what that may change, if no stage models it."""
+    """A write to a register. ``refused``: the state that it may change, if no stage models it."""
 
     name: str
     source: str  # manual and section
@@ -199,7 +199,7 @@ SYSTEM_WRITES: Mapping[CoprocessorRegister, SystemWrite] = {
 }
 """By register, as mcr writes it."""
 
-# Those not named are refused by one of these: opc1, CRn and CRm, None standing for any CRm.
+# Other registers are refused by one of these: opc1, CRn and CRm; None means any CRm.
 REFUSED_GROUPS: Mapping[tuple[int, int, int | None], SystemWrite] = {
     key: SystemWrite(text, _REGISTERS, refused=text)
     for key, text in (
@@ -244,7 +244,7 @@ UNRECOGNISED = SystemWrite(
 
 
 def system_write(insn: Insn) -> SystemWrite | None:
-    """The row of ``insn``; None if it writes no register of the system.
+    """The row of ``insn``; None if it writes no system register.
 
     Reads, accesses to the coprocessors of debug and VFP, and data accesses (ldc, stc) write none.
     """

@@ -1,7 +1,8 @@
-"""Which encodings are UNPREDICTABLE: the manual gives them no meaning, so no bound covers them.
+"""The encodings that are UNPREDICTABLE: the manual gives them no meaning, so no bound covers them.
 
 Source: ARM Architecture Reference Manual (DDI 0406C), the decode pseudocode of A8.8 and B9.3; for
-the 32-bit Thumb encodings its ``BadReg`` (sp and pc). Each row of ``RULES`` is one statement of it.
+the 32-bit Thumb encodings its ``BadReg`` (sp and pc). Each row of ``RULES`` is one of its
+statements.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ __all__ = ["RULES", "UnpredictableForm", "has_meaning", "unpredictable_form"]
 
 @dataclass(frozen=True, slots=True)
 class UnpredictableForm:
-    """``applies`` says whether an instruction has the form that ``what`` describes."""
+    """``applies`` decides whether an instruction has the form that the field ``what`` names."""
 
     what: str
     section: str
@@ -68,7 +69,7 @@ def _is_long_thumb(insn: Insn) -> bool:
 
 
 def _is_plain(insn: Insn) -> bool:
-    """Computes with general registers only: no access, transfer of control or coprocessor."""
+    """Whether it only computes with general registers: no access, transfer or coprocessor."""
     apart = insn.mnemonic in BRANCHES | STATUS | COPROCESSOR or _is_vector(insn)
     return insn.memory is None and not apart
 
@@ -96,7 +97,7 @@ def _pc_where_arm_has_none(insn: Insn) -> bool:
 
 
 def _fields_that_are_zero(insn: Insn) -> bool:
-    """Register fields of ARM's comparisons and moves that have to be 0 (A5.2.1)."""
+    """Whether register fields of ARM's comparisons and moves that must be 0 are not (A5.2.1)."""
     if insn.thumb or not _is_plain(insn) or insn.encoding >> 26 & 3:
         return False
     word = insn.encoding
@@ -125,7 +126,7 @@ def _vector_transfer(insn: Insn) -> bool:
 
 
 def _stack_pointer_is_allowed(insn: Insn) -> bool:
-    """``add``, ``sub``, ``cmp`` and ``mov`` with sp (A8.8.9, A8.8.225, A8.8.37, A8.8.103)."""
+    """Whether it may name sp: add, sub, cmp, mov (A8.8.9, A8.8.225, A8.8.37, A8.8.103)."""
     if insn.mnemonic not in WITH_SP:
         return False
     first = insn.sources[0] if insn.sources else None
@@ -307,7 +308,7 @@ def _table_branch_register(insn: Insn) -> bool:
 
 
 def _change_of_state(insn: Insn) -> bool:
-    """cps without an effect that is defined (B9.3.2)."""
+    """Whether a cps has no defined effect (B9.3.2)."""
     if insn.mnemonic != "cps":
         return False
     word = insn.encoding

@@ -1,7 +1,8 @@
 """Tables of exception vectors, found by their form where no symbol names them.
 
-Source: ARM Architecture Reference Manual, ARMv7-A, B1.8.1: eight words, each of them an instruction
-that goes to its handler, by ``b`` or ``ldr pc``; the sixth is not used. It is aligned to 32 bytes.
+Source: ARM Architecture Reference Manual, ARMv7-A, B1.8.1: eight words, each an instruction that
+branches to its handler, by ``b`` or ``ldr pc``; the sixth is unused. The table is aligned to 32
+bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ UNUSED = 5
 
 
 def vector_tables(code: bytes, start: int) -> list[int]:
-    """The addresses of all tables in ``code``, which is loaded at ``start``; of ARM code only."""
+    """The addresses of all tables in ARM ``code`` loaded at ``start``."""
     size = VECTORS * WORD
     first = -start % size
     return [

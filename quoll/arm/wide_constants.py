@@ -1,4 +1,4 @@
-"""Constants that code makes: by pairs of movw and movt, and as sums with pc, wherever they stand.
+"""Constants computed by code: movw and movt pairs, and sums with the pc, anywhere in a section.
 
 Encodings in the ARM Architecture Reference Manual: movw and movt, A8.8.102 and A8.8.106, T3, A2 and
 T1, A1; ADR, A8.8.12, T1 to T3, A1, A2; ADD (register) with pc, A8.8.7, T2, A1, after LDR (literal),
@@ -22,12 +22,12 @@ ARM_SUM = re.compile(rb"(?=..[\x80-\x8f].)", re.DOTALL)
 THUMB_ADR = re.compile(rb"(?=.[\xa0-\xa7])", re.DOTALL)
 THUMB_WIDE_ADR = re.compile(rb"(?=[\xaf\x0f][\xf2\xf6].[\x00-\x7f])", re.DOTALL)
 THUMB_SUM = re.compile(rb"(?=[\x78-\x7f\xf8-\xff]\x44)", re.DOTALL)
-BEFORE = 64  # instructions between two that make a constant together
+BEFORE = 64  # most instructions between two that make a constant together
 WORD = 0xFFFFFFFF
 
 
 def wide_constants(code: bytes) -> Iterator[int]:
-    """The constants; ``code`` begins at a multiple of 4."""
+    """The constants in ``code``, which begins at a multiple of 4."""
     for match in ARM_TOP.finditer(code):
         if match.start() % 4 == 0:
             yield from _pairs(code, match.start(), 4, _arm_half)
@@ -64,7 +64,7 @@ def upper_half(insn: Insn) -> int | None:
     return None if half is None else half[2]
 
 
-_Half = tuple[bool, int, int]  # whether it is the upper one, the register, the constant
+_Half = tuple[bool, int, int]  # whether it is the upper half, the register, the constant
 
 
 def _pairs(code: bytes, at: int, step: int, half: Callable[[bytes], _Half | None]) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Control-flow graphs of functions, and who calls whom.
+"""Control-flow graphs of functions, and the call graph.
 
 Takes an image and an entry, the effects of indirect transfers, and the callees that return.
 Gives ``Cfg`` (blocks and typed edges), ``Program`` (all functions), ``CallGraph``.

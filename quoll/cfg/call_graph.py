@@ -1,4 +1,4 @@
-"""Who calls whom, and which functions call themselves in the end."""
+"""The call graph, and the functions that are recursive, directly or not."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class CallGraph:
-    """``calls[f]`` are the calls that f makes, by site; ``recursive`` the recursive components."""
+    """``calls[f]`` are the call sites of f; ``recursive`` are the recursive components."""
 
     calls: Mapping[int, tuple[CallSite, ...]]
     order: tuple[int, ...]  # callees before callers where there is no recursion
-    recursive: tuple[frozenset[int], ...]  # functions that call one another in the end
-    cycles: tuple[tuple[CallSite, ...], ...]  # of each one closed chain of calls, the shortest
+    recursive: tuple[frozenset[int], ...]  # functions that call one another, directly or not
+    cycles: tuple[tuple[CallSite, ...], ...]  # the shortest cycle of calls of each component
 
     def callees(self, function: int) -> tuple[int, ...]:
         """The functions that ``function`` may call, ascending."""
@@ -39,9 +39,9 @@ class CallGraph:
 
 @dataclass(frozen=True, slots=True)
 class Recursion:
-    """Functions that call one another in the end, and a shortest chain of such calls.
+    """Functions that call one another, directly or not, and a shortest cycle of their calls.
 
-    ``bounded``: every chain passes a function of which a depth is given.
+    ``bounded``: every cycle passes a function with a stated or proved depth.
     """
 
     functions: frozenset[int]
@@ -78,7 +78,7 @@ def call_graph(program: Program) -> CallGraph:
 def _shortest_cycle(
     calls: Mapping[int, tuple[CallSite, ...]], members: Set[int], start: int
 ) -> tuple[CallSite, ...]:
-    """A shortest chain of calls inside ``members`` from ``start`` back to it."""
+    """A shortest path of calls inside ``members`` from ``start`` back to it."""
     chains: list[tuple[CallSite, ...]] = [()]
     seen: set[int] = set()
     for chain in chains:
@@ -97,9 +97,9 @@ def refuse_recursion(
     bounded: Set[int] = frozenset(),
     reasons: Mapping[int, str] | None = None,
 ) -> None:
-    """Raise ControlFlowError showing the calls of the first cycle past no ``bounded`` function.
+    """Raise ControlFlowError showing the calls of the first cycle without a ``bounded`` function.
 
-    ``reasons`` say of functions why no depth of them is proved.
+    ``reasons``: by function, why no depth is proved.
     """
     cycles = _past(program, bounded)
     if not cycles:
@@ -128,7 +128,7 @@ def refuse_recursion(
 
 
 def recursions(program: Program) -> list[Recursion]:
-    """All recursion of ``program``."""
+    """All recursive components of ``program``."""
     graph = call_graph(program)
     endless = {
         call.caller for cycle in _past(program, program.guidance.depths.keys()) for call in cycle
@@ -140,7 +140,7 @@ def recursions(program: Program) -> list[Recursion]:
 
 
 def _past(program: Program, bounded: Set[int]) -> tuple[tuple[CallSite, ...], ...]:
-    """Recursion that passes no ``bounded`` function: of each component one chain of calls."""
+    """The shortest cycle of each component that remains without the ``bounded`` functions."""
     return call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
 
 

@@ -1,7 +1,7 @@
 """Control-flow graphs of functions, and programs of them.
 
-``Program`` is the result of extraction: every function reachable from the entries, each a
-``Cfg`` of basic blocks. A call ends its block; so does anything else that writes the pc.
+``Program`` is the result of extraction: every function reachable from the entries, each a ``Cfg``
+of basic blocks. A call, and every other write of the pc, ends its block.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ class EdgeKind(Enum):
     FALLTHROUGH = "fallthrough"  # next in memory: no branch, branch not taken, call not made
     TAKEN = "taken"  # direct branch
     INDIRECT = "indirect"  # resolved jump through a table or computed address
-    ACROSS = "across"  # from a call to where it returns; a supergraph has CALL and RETURN instead,
-    # except for callees that a fact replaces
+    # From a call to its return address. A supergraph has CALL and RETURN instead, except for
+    # callees that a fact replaces.
+    ACROSS = "across"
     CALL = "call"  # supergraph only: call site to callee entry (tail calls too)
-    RETURN = "return"  # supergraph only: callee's returning block to where its call returns
+    RETURN = "return"  # supergraph only: callee's returning block to the return address of its call
 
     __hash__ = object.__hash__  # in C: there are millions of edges
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A basic block: ``insns`` run one after another, the last one may transfer control."""
+    """A basic block: ``insns`` run in sequence; the last one may transfer control."""
 
     index: int  # position in Cfg.blocks
     insns: tuple[Insn, ...]
@@ -49,7 +50,7 @@ class Block:
     exits: bool = False  # a path may end after the last instruction (return to user, end point)
     passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
     comes_back: tuple[int, ...] = ()  # words in lr when it calls, if not the address after it
-    by_values: bool = False  # its targets were found by what calls before it leave alone
+    by_values: bool = False  # its targets follow from the values that earlier calls preserve
 
     @property
     def addr(self) -> int:
@@ -63,17 +64,17 @@ class Block:
 
     @property
     def last(self) -> Insn:
-        """The instruction that decides where control goes."""
+        """The instruction that decides the successor."""
         return self.insns[-1]
 
     @property
     def returned_to(self) -> tuple[int, ...]:
-        """Where calls of the last instruction come back."""
+        """The addresses to which calls of the last instruction return."""
         return tuple(word & ~1 for word in self.comes_back) or (self.end,)
 
 
 class Edge(NamedTuple):
-    """An edge between blocks of one function, by block index. A named tuple, as is ``Insn``."""
+    """An edge between blocks of one function, by block index; a named tuple, like ``Insn``."""
 
     src: int
     dst: int
@@ -82,18 +83,18 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JumpTable:
-    """A resolved indirect jump or call: the places its target was read from, if any."""
+    """A resolved indirect jump or call, with the table it reads, if any."""
 
     addr: int  # of the branch
     table: int | None  # address of the first entry, None for computed targets
-    targets: tuple[int, ...]  # one per entry, in table order; duplicates kept
+    targets: tuple[int, ...]  # one per entry, in table order, duplicates included
 
 
 @dataclass(frozen=True, slots=True)
 class Cfg:
-    """One function: ``blocks[0]`` holds the entry. Blocks are sorted by address after it.
+    """One function: ``blocks[0]`` holds the entry; the others follow in address order.
 
-    ``whole`` is what it was before facts left something out.
+    ``whole`` is the function before facts excluded anything from it.
     """
 
     entry: int
@@ -119,13 +120,14 @@ class Program:
     unresolved: tuple[UnresolvedTransfer, ...] = ()
     assumptions: tuple[Assumption, ...] = field(default=())
     guidance: AppliedGuidance = NO_GUIDANCE
-    left: Mapping[int, CallContract] = field(default_factory=dict)  # to callers, by function
-    modes: Mapping[int, int] = field(default_factory=dict)  # in which functions are called
+    # contract of each function with its callers
+    left: Mapping[int, CallContract] = field(default_factory=dict)
+    modes: Mapping[int, int] = field(default_factory=dict)  # mode in which a function is called
 
     def call_graph(self) -> nx.DiGraph:
         """Functions by entry address; an edge holds the numbers of ``calls`` and ``tail_calls``.
 
-        Networkx is loaded here, as a warm start does not need it.
+        Networkx is imported here, because a warm start does not need it.
         """
         import networkx as nx
 

@@ -1,10 +1,10 @@
 """One function under construction: the code reachable from its entry.
 
 A ``FunctionBuilder`` decodes along direct control flow only. Its owner supplies the effects of
-indirect transfers and the callees that return; each result may uncover more code. Blocks belong
-to every function that reaches them, so functions that share a tail, or fall through into one
-another, each hold a copy and each is complete by itself. Bytes are code if control reaches them,
-regardless of mapping symbols.
+indirect transfers and the callees that return; each result may uncover more code. A block belongs
+to every function that reaches it, so functions with a common tail each hold a copy, and each
+function is complete by itself. Bytes are code if control reaches them, regardless of mapping
+symbols.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["DiscoveryPolicy", "FunctionBuilder", "SupervisorCallEffect", "falls_
 
 
 def falls_through(insn: Insn) -> bool:
-    """Whether the next instruction in memory may follow without the transfer being made."""
+    """Whether the next instruction in memory may follow without a transfer of control."""
     goes_on = insn.flow in (ControlFlow.NEXT, ControlFlow.WAIT)
     return goes_on or insn.conditional or insn.operation is Operation.COMPARE_AND_BRANCH
 
 
 class _Pending(NamedTuple):
-    """An address to explore, and why."""
+    """An address to explore, and the instruction that leads to it."""
 
     addr: int
     thumb: bool
@@ -56,13 +56,14 @@ class SupervisorCallEffect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryPolicy:
-    """How the control flow of one function is followed: by facts, and by what others turned out as.
+    """The rules for following the control flow of one function: facts, and results for others.
 
-    Paths end at ``ends``, after which control may go on all the same where they are ``going_on``;
-    at supervisor calls as ``supervisor`` says; and, if ``self_jumps_end``, at jumps to themselves.
-    A function starts where ``is_function``, and calls of one that is ``returning`` come back; both
-    grow. Functions that are ``replaced`` are passed over. ``inline`` are jumps that are no tail
-    calls. Targets of ``bl`` that are ``fragments`` belong to this function, unless ``apart``.
+    Paths end at ``ends``; where they are also in ``going_on``, control may continue. Paths end at
+    supervisor calls as ``supervisor`` says and, with ``self_jumps_end``, at jumps to themselves.
+    ``is_function`` tells whether a function starts at an address, and calls of a ``returning`` one
+    return; both sets grow. Calls of ``replaced`` functions are not followed. ``inline`` are jumps
+    that are no tail calls. Targets of ``bl`` in ``fragments`` belong to this function, unless they
+    are in ``apart``.
     """
 
     ends: Set[int]
@@ -78,9 +79,9 @@ class DiscoveryPolicy:
 
 
 class FunctionBuilder:
-    """Follows the control flow of ``function``, as its policy says, and writes down what it finds.
+    """Follows the control flow of ``function`` under its policy, and records the result.
 
-    The owner decides what the indirect transfers of the function do.
+    The owner resolves the indirect transfers of the function.
     """
 
     def __init__(self, image: Image, function: GrowingFunction, policy: DiscoveryPolicy) -> None:
@@ -89,22 +90,23 @@ class FunctionBuilder:
         self._window = CodeWindow(image)
         self._new_callees: list[CalleeEntry] = []
         self._new_inlined: list[int] = []
-        self._sets = {function.entry: function.thumb}  # of leaders: whether they are Thumb code
-        self._it: dict[int, tuple[Condition, ...]] = {}  # of instructions in IT blocks
+        self._sets = {function.entry: function.thumb}  # leaders -> whether they are Thumb code
+        # instructions in IT blocks -> conditions left
+        self._it: dict[int, tuple[Condition, ...]] = {}
         self._pending = [_Pending(function.entry, function.thumb, ())]
 
     @property
     def growing(self) -> bool:
-        """Whether something is left to explore."""
+        """Whether unexplored addresses remain."""
         return bool(self._pending)
 
     def take_new_callees(self) -> list[CalleeEntry]:
-        """The callees found since the last time."""
+        """The callees found since the last call of this method."""
         new, self._new_callees = self._new_callees, []
         return new
 
     def take_new_inlined(self) -> list[int]:
-        """The branch targets found since the last time."""
+        """The branch targets found since the last call of this method."""
         new, self._new_inlined = self._new_inlined, []
         return new
 
@@ -116,10 +118,10 @@ class FunctionBuilder:
             self.function.version += 1
 
     def jump(self, insn: int, target: CalleeEntry, kind: EdgeKind) -> None:
-        """Control may pass without a call to ``target``: a tail call if a function starts there.
+        """Add a jump to ``target``: a tail call if a function starts there, else a branch.
 
-        A jump back to the entry is a loop, and a jump that does not leave sp and lr for the callee
-        is no tail call: what it reaches is part of this function.
+        A jump back to the entry is a loop. A jump that does not leave sp and lr for the callee is
+        no tail call: its target is part of this function.
         """
         policy = self._policy
         own = target.entry == self.function.entry or insn in policy.inline
@@ -133,7 +135,7 @@ class FunctionBuilder:
             self.branch(insn, target, kind)
 
     def branch(self, insn: int, target: CalleeEntry, kind: EdgeKind) -> None:
-        """Control may pass inside this function from the instruction ``insn`` to ``target``."""
+        """Add an edge inside this function from the instruction ``insn`` to ``target``."""
         function, edge = self.function, (insn, target.entry, kind)
         known = self._sets.get(target.entry)
         if edge in function.edges and known is target.thumb:
@@ -150,7 +152,7 @@ class FunctionBuilder:
         function.version += 1
 
     def call(self, insn: int, callee: CalleeEntry, *, tail: bool) -> None:
-        """The instruction ``insn`` may call ``callee``, whose return is ours if ``tail``."""
+        """Add a call of ``callee`` at ``insn``; with ``tail`` its return is ours."""
         if callee.entry in self._policy.replaced:
             self._pass_over(insn, callee.entry, tail=tail)
             return
@@ -168,7 +170,7 @@ class FunctionBuilder:
             self._come_back(insn)
 
     def _pass_over(self, insn: int, callee: int, *, tail: bool) -> None:
-        """A call of a function that a fact replaces: it comes back, and that is all."""
+        """Add a call of a function that a fact replaces: it returns, and is not followed."""
         passed = self.function.passes.setdefault(insn, set())
         if callee in passed:
             return
@@ -182,9 +184,9 @@ class FunctionBuilder:
         return target.entry in self._policy.fragments and target.entry not in self._policy.apart
 
     def _is_long_jump(self, insn: Insn, target: CalleeEntry) -> bool:
-        """Whether ``bl`` only jumps, as GCC does in Thumb code to reach beyond 2 KiB.
+        """Whether ``bl`` is only a jump, as GCC uses it in Thumb code to reach beyond 2 KiB.
 
-        It does when the target is inside the function that holds the instruction.
+        It is one if its target is inside the function that holds the instruction.
         """
         if not (insn.thumb and target.thumb) or self._policy.is_function(target.entry):
             return False
@@ -205,7 +207,7 @@ class FunctionBuilder:
             self.continue_after(insn)
 
     def continue_after(self, insn: int) -> None:
-        """Control comes back from the call ``insn``: to where lr says, or after it."""
+        """Follow the return of the call ``insn``: to the addresses in lr, or after it."""
         call = self.function.insns[insn]
         for word in sorted(self.function.linked.get(insn, (call.next | call.thumb,))):
             self.branch(insn, CalleeEntry(word & ~1, bool(word & 1)), EdgeKind.ACROSS)
@@ -226,7 +228,7 @@ class FunctionBuilder:
         return what is None
 
     def _either_set(self, addr: int, *, thumb: bool) -> tuple[int, ...]:
-        """``addr``, if nothing but its being even says that there is ARM code, and not Thumb."""
+        """``addr``, if only its bit 0 suggests ARM code rather than Thumb code."""
         told = thumb or self._image.thumb_at(addr) is not None
         return () if told or not self._image.is_executable(addr) else (addr,)
 
@@ -241,9 +243,9 @@ class FunctionBuilder:
         behind: UnresolvedTransfer | None = None,
         comes_back: bool = False,
     ) -> None:
-        """What happens at the instruction ``insn`` is not known; it is a call if it comes back.
+        """Record that the effect of ``insn`` is unknown; ``comes_back``: it is a call.
 
-        ``values`` are those of the text of ``kind``; ``unclear``: addresses of ARM or Thumb code.
+        ``values`` fill the text of ``kind``; ``unclear``: addresses of ARM or Thumb code.
         """
         if insn not in self.function.unresolved:
             own = self._either_set(self.function.entry, thumb=self.function.thumb)
@@ -267,7 +269,7 @@ class FunctionBuilder:
         writable: WritableSection | None,
         link: int | None = None,
     ) -> None:
-        """What the instruction ``insn`` calls is not known, but where control comes back."""
+        """Record that the callees of ``insn`` are unknown, but that the call returns."""
         self.function.unknown_calls.add(insn)
         self.refuse(insn, kind, values, writable=writable, comes_back=True)
         if link is not None:
@@ -275,19 +277,19 @@ class FunctionBuilder:
         self.continue_after(insn)
 
     def resumes_at(self, insn: int, targets: Iterable[CalleeEntry]) -> None:
-        """The exception return ``insn`` goes on at ``targets``, as a branch does."""
+        """Continue the exception return ``insn`` at ``targets``, as a branch does."""
         self.function.exits.discard(insn)
         for target in targets:
             self.branch(insn, target, EdgeKind.INDIRECT)
         self.function.version += 1
 
     def refuse_exit(self, insn: int) -> None:
-        """Where control goes after the exception return ``insn`` is not known."""
+        """Record that the target of the exception return ``insn`` is unknown."""
         self.function.exits.discard(insn)
         self.refuse(insn, UnresolvedKind.EXCEPTION_RETURN, {"text": self.function.insns[insn].text})
 
     def _run(self, addr: int, thumb: bool, it: tuple[Condition, ...]) -> None:
-        """Decode one instruction after another until control may go elsewhere."""
+        """Decode instructions in sequence until control may go elsewhere."""
         came_from: int | None = None
         insns, exits = self.function.insns, self._policy.ends
         while True:
@@ -322,16 +324,16 @@ class FunctionBuilder:
                 self.function.leaders.add(addr)
 
     def _is_misplaced(self, insn: Insn, it: tuple[Condition, ...]) -> bool:
-        """Refuse ``insn``, before which ``it`` is left of an IT block, where it must not stand."""
+        """Whether ``insn`` must not stand in the rest ``it`` of an IT block; if so, refuse it."""
         wrong = misplaced_in_it_block(insn, left=len(it))
         if wrong is not None:
             self.refuse(insn.addr, UnresolvedKind.MISPLACED_IN_IT_BLOCK, {"problem": wrong})
         return wrong is not None
 
     def _straight(self, came_from: int | None, addr: int) -> tuple[int | None, int]:
-        """Add ARM instructions that were seen elsewhere, up to one that does more than go on.
+        """Add ARM instructions decoded elsewhere, up to one with more effect than falling through.
 
-        Returns the last one and where that is. Most code is such, and passes here quickly.
+        Returns the last one, and the address after it. Most code takes this fast path.
         """
         insns, exits, words = self.function.insns, self._policy.ends, known_words
         code, at = self._window.code, addr - self._window.start
@@ -348,14 +350,14 @@ class FunctionBuilder:
         return came_from, addr
 
     def _meet(self, known: Insn, thumb: bool, it: tuple[Condition, ...]) -> None:
-        """Control reaches an instruction again: it must be the same one."""
+        """Check that control reaches an instruction again with the same decoding."""
         if known.thumb != thumb:
             self._refuse_both_sets(known.addr)
         elif self._it.get(known.addr, ()) != it:
             self.refuse(known.addr, UnresolvedKind.INTO_IT_BLOCK)
 
     def _refuse_both_sets(self, addr: int) -> None:
-        """Bytes that run as ARM and as Thumb code have two graphs: refuse the place."""
+        """Refuse the place: bytes that run as ARM and as Thumb code have two graphs."""
         self.refuse(addr, UnresolvedKind.BOTH_SETS)
 
     def _decode(
@@ -375,7 +377,9 @@ class FunctionBuilder:
         return None
 
     def _exits_here(self, insn: Insn) -> bool:
-        """Record what ``insn`` does; whether the next instruction is not reached from it."""
+        """Record the effect of ``insn``; returns whether the next instruction is unreachable from
+        it.
+        """
         flow = insn.flow
         form = unpredictable_form(insn)
         if form is not None:
@@ -425,11 +429,11 @@ class FunctionBuilder:
         return not falls_through(insn)
 
 
-LONGEST = 4  # bytes of an instruction
+LONGEST = 4  # bytes of the longest instruction
 
 
 class CodeWindow:
-    """``code`` is a whole piece of code of an image, at ``start``: the one last decoded from."""
+    """``code`` is the whole code range of an image at ``start`` that was decoded last."""
 
     def __init__(self, image: Image) -> None:
         self._image = image

@@ -1,4 +1,4 @@
-"""The record that a function is built in."""
+"""The state of a function under construction."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ class CalleeEntry(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class GrowingFunction:
-    """Instructions, edges and callees of a function as far as they are known, by address.
+    """The known instructions, edges and callees of a function, by address.
 
-    They are only added, but for a claimed return, which may be refuted. ``version`` counts changes,
-    so that a decision can be repeated when the code around it has grown.
+    They only grow, except for a claimed return, which may be refuted. ``version`` counts changes,
+    so that a decision can be repeated after the code around it has grown.
     """
 
     entry: int
     thumb: bool
-    linked: dict[int, Set[int]]  # jumps that call, with the words that lr holds then
+    linked: dict[int, Set[int]]  # jumps that call -> words in lr
     leaders: set[int]  # start blocks
     insns: dict[int, Insn] = field(default_factory=dict)
     edges: set[tuple[int, int, EdgeKind]] = field(default_factory=set)  # to leaders
     sites: set[int] = field(default_factory=set)  # indirect transfers
     settled: set[int] = field(default_factory=set)  # sites that need no proof
-    by_values: set[int] = field(default_factory=set)  # sites whose targets values have told
+    by_values: set[int] = field(default_factory=set)  # sites resolved by values
     calls: dict[int, set[int]] = field(default_factory=dict)
     tails: set[int] = field(default_factory=set)
-    callees: dict[CalleeEntry, set[int]] = field(default_factory=dict)  # with the calls
+    callees: dict[CalleeEntry, set[int]] = field(default_factory=dict)  # callee -> its calls
     passes: dict[int, set[int]] = field(default_factory=dict)  # callees that a fact replaces
     returns: set[int] = field(default_factory=set)
     tail_returns: set[int] = field(default_factory=set)  # tail calls whose callee may return
     exits: set[int] = field(default_factory=set)
     unresolved: dict[int, UnresolvedTransfer] = field(default_factory=dict)
-    unknown_calls: set[int] = field(default_factory=set)  # unresolved, but they come back here
+    unknown_calls: set[int] = field(default_factory=set)  # unresolved calls that return here
     keeps_lr: bool = True  # lr is only written by calls and by loads from the stack
     version: int = 0
 
     @property
     def may_return(self) -> bool:
-        """Whether a return was found, or something not understood that may return (rule 3)."""
+        """Whether a return was found, or an unresolved transfer that may return (rule 3)."""
         unknown = self.unresolved.keys() - self.unknown_calls
         return bool(self.returns or self.tail_returns or unknown)
 
@@ -66,7 +66,7 @@ class GrowingFunction:
         return None
 
     def is_called(self, addr: int) -> bool:
-        """Whether a ``bl`` that counts as a jump leads to ``addr``."""
+        """Whether a ``bl`` that counts as a jump targets ``addr``."""
         return any(
             target == addr
             and kind is EdgeKind.TAKEN
@@ -80,7 +80,7 @@ class GrowingFunction:
         return {site for site in self.exits if insns[site].flow is ControlFlow.EXCEPTION_RETURN}
 
     def reached_by_calls(self) -> set[int]:
-        """The instructions that are reached through a ``bl`` that counts as a jump."""
+        """The instructions reached through a ``bl`` that counts as a jump."""
         after: dict[int, list[int]] = {}
         pending: list[int] = []
         for source, target, kind in self.edges:
@@ -100,19 +100,19 @@ class GrowingFunction:
         return reached
 
     def returns_at(self, insn: int) -> None:
-        """The instruction ``insn`` may return to the caller."""
+        """Record that ``insn`` may return to the caller."""
         if insn not in self.returns:
             self.returns.add(insn)
             self.version += 1
 
     def returns_not_at(self, insn: int) -> None:
-        """Values refute the claim by the form of ``insn``."""
+        """Drop the claim that ``insn`` returns: values refute it."""
         if insn in self.returns:
             self.returns.discard(insn)
             self.version += 1
 
     def switches_at(self, insn: int) -> None:
-        """The instruction ``insn`` goes on in another context: a path ends there."""
+        """Record that ``insn`` continues in another context: a path ends there."""
         self.returns.discard(insn)
         self.settled.add(insn)
         self.exits.add(insn)

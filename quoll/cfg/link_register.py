@@ -1,6 +1,6 @@
-"""Where lr holds a return address by convention: untouched since entry, or reloaded from the stack.
+"""Whether lr holds a return address: unchanged since entry, or reloaded from the stack.
 
-This tells ``bx lr`` as a return from ``bx lr`` through a computed address; compilers use lr as a
+This distinguishes a return by ``bx lr`` from ``bx lr`` to a computed address; compilers use lr as a
 scratch register in between.
 """
 
@@ -25,10 +25,10 @@ WORD = 1 << 32
 
 
 def link_before(insn: Insn, before: Callable[[Insn], Insn | None]) -> int | None:
-    """The address that ``adr lr`` leaves before the transfer ``insn``, where that comes back.
+    """The return address that ``adr lr`` sets before the transfer ``insn``, else None.
 
-    ``before`` gives the instruction that always runs just before one. None if lr is set in another
-    way, or where another condition decides.
+    ``before`` gives the instruction that always runs just before another. None if lr is set in
+    another way, or under another condition.
     """
     at: Insn | None = insn
     while at is not None and (at := before(at)) is not None:
@@ -78,13 +78,13 @@ def _run(insns: tuple[Insn, ...], state: bool) -> bool:
 
 
 def is_jump_through(insn: Insn) -> bool:
-    """Whether ``insn`` always goes where a register says that is neither lr nor the pc."""
+    """Whether ``insn`` always jumps to the address in a register other than lr and pc."""
     register = bool(insn.sources) and insn.sources[0] not in (LR, PC)
     return insn.operation is Operation.BRANCH_EXCHANGE and register and not insn.conditional
 
 
 def sets_lr_by_convention(insn: Insn) -> bool:
-    """Calls, ``mov lr, pc`` before one, and loads from the stack."""
+    """Whether ``insn`` sets lr by convention: a call, ``mov lr, pc`` before one, a stack load."""
     if insn.memory is not None:
         return insn.memory.base == SP
     return insn.flow is not ControlFlow.NEXT or insn.sources == (PC,)

@@ -1,8 +1,8 @@
 """The effect of an indirect transfer, by its encoding and the instruction before it.
 
-These are the forms that need no values: a literal, and the return idioms of the ARM procedure
-call standard. A return recognised by its form only is an assumption of the result until values
-confirm it (``quoll.indirect.returns``).
+These forms need no values: a literal, and the return idioms of the ARM procedure call standard. A
+return recognised only by its form is an assumption of the result until values confirm it
+(``quoll.indirect.returns``).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ BY_REGISTER = (Operation.BRANCH_EXCHANGE, Operation.MOVE)
 
 @dataclass(frozen=True, slots=True)
 class TransferEffect:
-    """Where an indirect transfer may go: ``targets``, and back to the caller if ``returns``."""
+    """The possible targets of an indirect transfer, and whether it ``returns`` to the caller."""
 
     targets: tuple[CalleeEntry, ...] = ()
     returns: bool = False
-    table: int | None = None  # address of the first entry the targets were read from
+    table: int | None = None  # address of the first table entry that the targets come from
 
 
 def callee_at(value: int, *, thumb: bool, interworks: bool = True) -> CalleeEntry:
@@ -59,7 +59,7 @@ def by_form(
 ) -> TransferEffect | None:
     """The effect of the indirect transfer ``insn``; ``before`` always runs just before it.
 
-    With ``preserves_lr`` the function computes nothing in lr, so that it is a return address.
+    With ``preserves_lr`` the function computes nothing in lr, so lr is a return address.
     """
     if _is_literal(insn) and insn.transfers == (PC,):
         return _literal(image, insn)
@@ -90,7 +90,7 @@ def _literal_place(insn: Insn) -> int:
 
 
 def literal(image: Image, insn: Insn) -> int | None:
-    """The constant that ``insn`` loads from a literal pool; None if it does something else."""
+    """The constant that ``insn`` loads from a literal pool; None for other instructions."""
     return image.constant(_literal_place(insn), 4) if _is_literal(insn) else None
 
 
@@ -114,7 +114,7 @@ def _is_return(insn: Insn, preserves_lr: bool) -> bool:
 
 
 def _pops_for(before: Insn | None, insn: Insn) -> bool:
-    """``pop {r3}; bx r3``: how Thumb code of ARMv4T returns."""
+    """Whether it is ``pop {r3}; bx r3``, a return in Thumb code of ARMv4T."""
     if before is None or before.memory is None or insn.operation not in BY_REGISTER:
         return False
     memory = before.memory

@@ -1,10 +1,10 @@
 """Code that changes translations, and the memory whose translation it may change (rule 44).
 
-Addresses whose translation the platform fixes name the same memory throughout. All others may name
-other memory behind such an instruction, so nothing is known of their contents in a program that
-executes one, before it or behind it (``Image.retranslated``): a function may be called behind it,
-and a loop come back to it. Code that runs there, and stacks, would be other code and other stacks:
-that is refused.
+Addresses whose translation the platform fixes always name the same memory. All other addresses may
+name other memory after such an instruction. A program that executes one may call any function after
+it, and loop back to before it, so the contents of those addresses are unknown everywhere in the
+program (``Image.retranslated``). Code and stacks at such addresses would be other code and other
+stacks: that is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["refuse_moved", "refuse_moved_code", "translation_changes"]
 
 
 def translation_changes(blocks: Iterable[Block]) -> tuple[Insn, ...]:
-    """The instructions of ``blocks`` behind which addresses may name other memory."""
+    """The instructions of ``blocks`` after which addresses may name other memory."""
     distinct = {id(block): block for block in blocks}
     found = {i.addr: i for b in distinct.values() for i in b.insns if changes_translation(i)}
     return tuple(found[addr] for addr in sorted(found))
@@ -30,7 +30,7 @@ def translation_changes(blocks: Iterable[Block]) -> tuple[Insn, ...]:
 def refuse_moved_code(image: Image, change: Insn, behind: Iterable[Insn]) -> None:
     """Raise ControlFlowError if the translation of code ``behind`` a change is not fixed.
 
-    Nothing is refused where no platform says which translations are.
+    Nothing is refused without a platform that states the fixed translations.
     """
     if not image.memory.regions:
         return

@@ -1,7 +1,7 @@
-"""Transfers of control that extraction does not understand: one table, one row a kind.
+"""Transfers of control that extraction does not resolve: one table, one row per kind.
 
-An ``UnresolvedTransfer`` names its row and gives the values of its text. Which fact would tell
-stands in the row, so that nobody reads a text to find out.
+An ``UnresolvedTransfer`` names its row and gives the values of its text. The row also holds the
+missing fact, so that no caller parses the text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMS = {MissingKind.TARGETS: STATE_TARGETS, MissingKind.RETURNS: RETURNS}  # el
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """``reason`` has values in braces. ``advice`` says what the user can state, after ``lead``."""
+    """``reason`` has values in braces; ``advice``, after ``lead``, names a fact for the user."""
 
     reason: str
     advice: str
@@ -135,7 +135,7 @@ class UnresolvedKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WritableSection:
-    """A section that holds the instruction and that the ELF says is writable: ends included."""
+    """A writable section of the ELF that holds the instruction; first and last address included."""
 
     name: str
     first: int
@@ -150,9 +150,9 @@ class WritableSection:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A fact with all candidates of a call, of which PLACE is the place.
+    """A fact with all candidates of a call, where PLACE stands for its place.
 
-    ``note``: what it leaves out, and what that assumes.
+    ``note``: the candidates that it omits, and the assumption this makes.
     """
 
     fact: str
@@ -172,11 +172,11 @@ class UnresolvedTransfer:
     addr: int
     where: str  # printed place
     kind: UnresolvedKind
-    values: tuple[tuple[str, str], ...] = ()  # of the text of its kind
-    comes_back: bool = False  # it is a call: control goes on behind it
-    set_not_known: tuple[int, ...] = ()  # addresses of code, ARM or Thumb, which nothing tells
+    values: tuple[tuple[str, str], ...] = ()  # values of its kind's text
+    comes_back: bool = False  # it is a call: control continues behind it
+    set_not_known: tuple[int, ...] = ()  # addresses of code whose instruction set is unknown
     writable: WritableSection | None = None
-    behind: UnresolvedTransfer | None = None  # what to resolve first
+    behind: UnresolvedTransfer | None = None  # the transfer to resolve first
     proposal: CandidateFact | None = None
 
     def __post_init__(self) -> None:
@@ -203,7 +203,7 @@ class UnresolvedTransfer:
 
     @property
     def _first(self) -> UnresolvedTransfer:
-        """The transfer to resolve first, which may resolve this, too."""
+        """The transfer to resolve first, which may resolve this one too."""
         found = self
         while found.behind is not None:
             found = found.behind
@@ -211,9 +211,9 @@ class UnresolvedTransfer:
 
     @property
     def missing(self) -> MissingStatement:
-        """The first fact that would tell.
+        """The first fact that would resolve the transfer.
 
-        An analysis can go on as if paths ended here, or as if a call did nothing.
+        Provisionally, an analysis may continue as if paths ended here, or as if a call did nothing.
         """
         if self.proposal is not None:
             why = "; ".join(filter(None, (self.reason, self.proposal.note)))

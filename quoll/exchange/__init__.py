@@ -1,4 +1,4 @@
-"""Flow facts of other analysers: equivalent ones are read as facts, the rest is refused by name.
+"""Flow facts of other analysers: equivalent ones become facts, all others are refused by name.
 
 Takes the text of a file of OTAWA (.ff, .ffx) or of aiT (.ais).
 Gives lines of facts with their places in that file, and the ignored lines.

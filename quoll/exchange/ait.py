@@ -1,11 +1,11 @@
-"""Loop bounds as aiT's annotations have them (AIS, AIS2).
+"""Loop bounds in aiT's annotation languages (AIS, AIS2).
 
     loop "f" + 1 loop max 10 end;       loop 0x8260 max 10;       loop "f.L1" { bound: 0..10; }
 
-With ``end`` the test stands at the end of the loop, and the number counts executions of the
-header. With ``begin`` the header executes once more than the body. Where neither is said, it may be
-either: the header then executes at most once more than the number. A loop that is named by its
-position in a function is read if that function has one loop: the order is not known here.
+With ``end`` the test stands at the end of the loop, and the number counts executions of the header.
+With ``begin`` the header executes once more than the body. Without either, the loop may have either
+form: the header then executes at most once more than the number. A loop named by its position in a
+function is read only if the function has one loop: the order is unknown here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FIRST = "1"
 
 
 def read_ais(text: str, file: str) -> ImportedFacts:
-    """The loop bounds of a file. Raises FactsError for anything else."""
+    """The loop bounds of a file; raises FactsError for any other statement."""
     return ImportedFacts(tuple(_Statement(file, words).fact() for words in statements(text, file)))
 
 
@@ -33,7 +33,7 @@ class _Statement:
         self._file, self._words, self._at = file, words, 0
 
     def fact(self) -> ImportedFact:
-        """The fact that it states."""
+        """The fact that the statement expresses."""
         if self._word() != "loop":
             raise self._refused("only loop bounds are")
         place, only = self._place()
@@ -78,7 +78,7 @@ class _Statement:
         return place, function
 
     def _bound(self) -> int:
-        """Most executions of the header each time that the loop is entered."""
+        """Most executions of the header per entry of the loop."""
         if self._peek() == "{":
             return self._block()
         least, most = 0, None
@@ -91,7 +91,7 @@ class _Statement:
         return self._executions(least, most)
 
     def _block(self) -> int:
-        """``{ bound: 0..10; }``"""
+        """Most executions of the header, from ``{ bound: 0..10; }``."""
         self._at += 1
         for expected in ("bound", ":"):
             if self._word() != expected:

@@ -1,9 +1,9 @@
 """OTAWA's flow facts as text (F4, ``.ff``): ``loop "f" + 0x2c 10 ;``.
 
-The number of a loop bounds its back edges, for each entry of it from outside:
-``sum of back edges <= max * sum of entries`` (ipet_FlowFactConstraintBuilder.cpp, processBB). Its
-header then executes ``max + 1`` times at most. A ``total`` bounds the back edges of a whole run,
-which no fact expresses: with a ``max`` it is ignored.
+The number of a loop bounds its back edges per entry from outside: ``sum of back edges <= max * sum
+of entries`` (ipet_FlowFactConstraintBuilder.cpp, processBB). Its header then executes at most ``max
++ 1`` times. A ``total`` bounds the back edges of a whole run, which no fact expresses: next to a
+``max`` it is ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NOT_READ = "no fact means the same"
 
 
 def read_ff(text: str, file: str) -> ImportedFacts:
-    """The facts of a file. Raises FactsError for a statement that is not understood."""
+    """The facts of a file; raises FactsError for a statement that it does not support."""
     reader = _Reader(file)
     for statement in statements(text, file):
         reader.read(statement)
@@ -44,7 +44,7 @@ class _Reader:
         self.remarks: list[str] = []
 
     def read(self, words: Sequence[ExchangeToken]) -> None:
-        """One statement."""
+        """Read one statement."""
         self._words, self._at = words, 1
         match words[0].text:
             case "loop":
@@ -96,7 +96,7 @@ class _Reader:
         self._fact(f"loop {place} at most {counts['max'] + 1}")
 
     def _place(self) -> str:
-        """An address, a label with an offset, or a file with a line."""
+        """The place: an address, a label with an offset, or a file with a line."""
         word = self._words[self._at] if self._at < len(self._words) else None
         self._at += 1
         if word is not None and not word.quoted and (address := number(word.text)) is not None:

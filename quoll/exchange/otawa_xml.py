@@ -1,9 +1,9 @@
 """OTAWA's flow facts as XML (``.ffx``), read and written.
 
-Numbers mean what they mean in the text format (``quoll.exchange.otawa_text``): ``maxcount`` is a
-bound of back edges. A loop inside of ``function`` holds in invocations of that function only; it is
-read if its label is that function's own, so that it cannot be of another one. Declarations of
-entities are refused: their expansion has no limit.
+Numbers have the meaning of the text format (``quoll.exchange.otawa_text``): ``maxcount`` bounds
+back edges. A loop inside of ``function`` holds in invocations of that function only; it is read if
+its label is that function's own, so that it cannot belong to another one. Entity declarations are
+refused, because their expansion has no limit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["read_ffx", "write_ffx"]
 
 LOCATION = {"address", "label", "offset", "source", "line"}
 COUNTS = {"maxcount", "totalcount", "mincount"}
-# What says nothing more about a loop than how its numbers were found.
+# Attributes that only describe the origin of the numbers.
 OF_A_LOOP = {"loopId", "exact", "executed", "expmaxcount", "exptotalcount"}
 UNKNOWN = ("NOCOMP", "NOCMP", "")
 TARGETS = ("multibranch", "multicall")
@@ -40,11 +40,11 @@ OF_ASCII = (
     "iso-8859-1",
     "latin1",
     "windows-1252",
-)  # the same where it is ASCII
+)  # these agree with UTF-8 on ASCII
 
 
 def read_ffx(data: bytes, file: str) -> ImportedFacts:
-    """The facts of a file. Raises FactsError for what is not XML, or not understood."""
+    """The facts of a file; raises FactsError for text that is not XML, or not supported."""
     reader = _Reader(file)
     reader.read(data)
     return ImportedFacts(tuple(reader.facts), tuple(reader.remarks))
@@ -57,7 +57,7 @@ class _Reader:
         self._branch: tuple[int, str, str] | None = None  # line, element, place
         self._targets: list[str] = []
         self._ascii = False
-        self._parser = expat.ParserCreate(UTF_8)  # whatever the file says
+        self._parser = expat.ParserCreate(UTF_8)  # overrides the encoding declared in the file
         self._parser.XmlDeclHandler = self._declared
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -67,7 +67,7 @@ class _Reader:
         self.remarks: list[str] = []
 
     def read(self, data: bytes) -> None:
-        """All of it."""
+        """Read the whole file."""
         self._ascii = data.isascii()
         try:
             self._parser.Parse(data, True)
@@ -186,7 +186,7 @@ class _Reader:
 
 
 def write_ffx(loops: Iterable[tuple[int, int, str]], about: str) -> str:
-    """A file with loops: address of the header, most executions of it per entry, and a remark."""
+    """A file with loops: header address, most executions of it per entry, and a remark."""
     rows = [
         f'  <loop address="{address:#x}" maxcount="{most - 1}"/>  <!-- {_comment(text)} -->'
         for address, most, text in loops
@@ -196,5 +196,5 @@ def write_ffx(loops: Iterable[tuple[int, int, str]], about: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """``text`` without the end of a comment."""
+    """``text`` without the end mark of a comment."""
     return escape(text, quote=False).replace("--", "- -")

@@ -1,8 +1,7 @@
-"""The facts of a file of another analyser, as text with their lines.
+"""The facts of another analyser's file, as text with their lines.
 
-A loop's number is given to us as a count of something: OTAWA counts back edges, aiT tests of the
-condition or executions of the body. A fact counts executions of the header, each time the loop is
-entered: one more than its back edges.
+OTAWA counts the back edges of a loop; aiT counts tests of the condition or executions of the body.
+A fact counts executions of the header per entry of the loop: one more than its back edges.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FILE = re.compile(r"[^\s:,]+\.[A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class ImportedFact:
-    """``text`` as in a facts file; with ``single_loop`` about the only loop of that function."""
+    """``text`` as in a facts file; ``single_loop``: the function whose only loop it is about."""
 
     line: int
     text: str
@@ -31,14 +30,14 @@ class ImportedFact:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFacts:
-    """The facts, and ignored ones that could only lower a bound."""
+    """The supported facts, and remarks on ignored ones, which could only lower a bound."""
 
     facts: tuple[ImportedFact, ...]
     remarks: tuple[str, ...] = ()
 
 
 def refused(file: str, line: int, what: str, why: str) -> FactsError:
-    """The error for a statement that no fact says the same as."""
+    """The error for a statement without an equivalent fact."""
     return FactsError(
         f"'{what}' is not read: {why}",
         where=f"{file}:{line}",
@@ -48,7 +47,7 @@ def refused(file: str, line: int, what: str, why: str) -> FactsError:
 
 
 def number(text: str) -> int | None:
-    """A number as in C: a leading 0 makes it octal. None if it is none."""
+    """The value of a number as in C, where a leading 0 means octal; None for other text."""
     match = NUMBER.fullmatch(text)
     if match is None or len(text) > 40:
         return None

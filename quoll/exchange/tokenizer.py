@@ -30,7 +30,7 @@ class ExchangeToken:
 
 
 def statements(text: str, file: str) -> Iterator[Sequence[ExchangeToken]]:
-    """Each without its semicolon. Raises FactsError if the last one does not end."""
+    """Each statement without its semicolon; raises FactsError if the last one does not end."""
     found: list[ExchangeToken] = []
     depth, line = 0, 1
     for match in WORDS.finditer(text):

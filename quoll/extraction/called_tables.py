@@ -1,7 +1,6 @@
-"""The callees of calls through tables, as facts state them: vtables of classes, tables of
-functions.
+"""The callees of calls through tables, from facts: vtables of classes, tables of functions.
 
-Of vtables it is the slot that the code before the call reads; any slot where that is not known.
+For a vtable, the code before the call determines the slot; any slot is possible if it is unknown.
 The code is searched again whenever its function has grown: certainty only falls, so targets are
 only added.
 """
@@ -26,9 +25,9 @@ ANY, OF_CLASS = "any vtable", "vtables of "
 
 
 class CalledTables:
-    """The targets that one fact states.
+    """The targets stated by one fact.
 
-    Raises FactsError for a class or a table that is not there, or that holds no function.
+    Raises FactsError for a class or a table that is absent, or that holds no function.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Ends of paths that the code itself contradicts (rule 49).
+"""Path ends that the code itself contradicts (rule 49).
 
 A platform names the exits of kernels by their symbols. A path does not end where a called function
-returns to its caller, whatever the symbol there is called.
+returns to its caller, even if the symbol has the name of an exit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["refuse_returning_exits"]
 def refuse_returning_exits(image: Image, functions: Collection[Cfg], exits: Container[int]) -> None:
     """Raise ControlFlowError where a called function returns at one of ``exits``.
 
-    ``exits`` are the instructions at which the platform says that paths end.
+    ``exits`` are the instructions at which the platform ends paths.
     """
     called = {c for cfg in functions for b in cfg.blocks if not b.tail for c in b.calls}
     for cfg in functions:

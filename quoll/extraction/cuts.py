@@ -1,7 +1,7 @@
 """A program without the branches, blocks, edges and functions that facts exclude.
 
 Each fact that removes something is an assumption of the result, and the removed edges are recorded
-(``quoll.facts.applied``): an execution that takes it refutes the fact (rule 2).
+(``quoll.facts.applied``): an execution along a removed edge refutes the fact (rule 2).
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ Removal = BranchFact | IgnoreFact | IgnoreEdgeFact
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A fact with its place: ``source`` picks the blocks it speaks of, ``target`` where to."""
+    """A fact with its places: ``source`` selects its blocks, ``target`` their successors."""
 
     fact: Removal
-    source: Callable[[int], bool]  # of an instruction's address
+    source: Callable[[int], bool]  # by an instruction's address
     target: Callable[[int], bool]
 
     @property
     def stated(self) -> Assumption:
-        """As it is listed with the assumptions."""
+        """The fact as a listed assumption."""
         return stated(self.fact)
 
 
 def guided(program: Program, image: Image, facts: Facts) -> Program:
-    """``program`` without what facts exclude everywhere, and with what they require noted.
+    """``program`` without the parts that facts exclude everywhere, with required places noted.
 
-    Facts about one function's invocations wait for ``quoll.inlining.context_cuts``. Raises
-    FactsError for a place that does not exist or where there is no such branch. An entry that is
-    ignored is only ignored where it is called.
+    Facts about one function's invocations are applied later (``quoll.inlining.context_cuts``).
+    Raises FactsError for a place that does not exist or has no such branch. An ignored entry is
+    ignored only where it is called.
     """
     cuts = [cut_of(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
@@ -104,7 +104,7 @@ def _scoped(fact: Removal) -> bool:
 
 
 def cut_of(image: Image, fact: Removal) -> Cut:
-    """``fact`` with its place. Raises FactsError for one that does not exist."""
+    """``fact`` with its place; raises FactsError if the place does not exist."""
 
     def covers(text: str) -> Callable[[int], bool]:
         place = find_place(image, text, fact.source)
@@ -127,7 +127,7 @@ def _is_branch(insn: Insn) -> bool:
 
 
 def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: BranchFact, image: Image) -> None:
-    """Raise FactsError where the place is reached but no conditional branch, or several are."""
+    """Raise FactsError where the place is reached but has no conditional branch, or several."""
     blocks = [b for cfg in cfgs for b in cfg.blocks]
     here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
     branches = {b.last.addr for b in here if cut.source(b.last.addr) and _is_branch(b.last)}
@@ -155,7 +155,7 @@ def require_branch(block: Block, cut: Cut, image: Image) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BlockExclusion:
-    """What one block of a function loses: edges, callees, or its returns and ends of paths."""
+    """The part that a block loses: edges, callees, or its returns and path ends."""
 
     block: int
     edge: Edge | None = None
@@ -227,9 +227,9 @@ def _without(cfg: Cfg, losses: list[tuple[_BlockExclusion, RemovedEdge]]) -> Cfg
 def _reachable(
     functions: dict[int, Cfg], entries: tuple[int, ...], unresolved: set[int]
 ) -> dict[int, Cfg]:
-    """The functions that are still called, without blocks that are no longer reached.
+    """The functions that are still called, without unreachable blocks.
 
-    A call whose callees no longer return, or that calls nothing, does not come back.
+    A call returns only if it has a callee that returns.
     """
     while True:
         functions = {e: _trimmed(cfg, functions, unresolved) for e, cfg in functions.items()}
@@ -242,7 +242,7 @@ def _reachable(
 
 
 def _returns(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> bool:
-    """Whether ``cfg`` may still return; what is not understood may (rule 3)."""
+    """Whether ``cfg`` may still return; an unresolved transfer may (rule 3)."""
     return cfg.returns and any(
         b.returns
         or b.last.addr in unresolved
@@ -252,7 +252,7 @@ def _returns(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> bool:
 
 
 def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
-    """``cfg`` without ACROSS edges of calls that do not come back, and what is not reached."""
+    """``cfg`` without ACROSS edges of calls that do not return, and without unreachable blocks."""
     edges = [
         e
         for e in cfg.edges
@@ -274,5 +274,5 @@ def _trimmed(cfg: Cfg, functions: dict[int, Cfg], unresolved: set[int]) -> Cfg:
 
 
 def _returns_to(block: Block, functions: dict[int, Cfg]) -> bool:
-    """Whether control may come back after the call at the end of ``block``."""
+    """Whether control may return after the call at the end of ``block``."""
     return bool(block.passes) or any(functions[c].returns for c in block.calls)

@@ -1,8 +1,8 @@
 """Extraction: from entries to a ``Program``, every function that they may reach.
 
-A call is passed only when its callee may return, and a function may return when something in it
-does: the functions that remain never return, the greatest fixed point of rule 3. Undecided
-transfers are listed in ``Program.unresolved``; nothing is dropped.
+Control passes a call only if its callee may return, and a function may return if a return in it is
+reachable: the other functions never return, which is the greatest fixed point of rule 3.
+``Program.unresolved`` lists all undecided transfers.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ def extract(
 ) -> Program:
     """All code reachable from ``entries``, as functions.
 
-    An entry may carry the Thumb bit; without it the symbols decide. A path ends after the
-    instructions at ``exits``, and control does not go on there. None: nobody says where; then every
-    exception return is taken to end one, which is listed. Where somebody does, one that a call
-    leads to is queried about, as what it restores may go on behind that call. What the facts say is
-    read-only holds what is loaded there. Raises UsageError when an entry
+    An entry may carry the Thumb bit; without it the symbols decide. ``exits``: instructions after
+    which a path ends and control does not continue. None: the exits are unknown; then every
+    exception return is assumed to end a path, and the assumption is listed. If they are known, an
+    exception return that a call leads to is unresolved, because the restored context may continue
+    behind that call. Memory that facts call read-only holds its loaded contents. Raises UsageError
+    when an entry is not code, FactsError when a fact names a place that does not exist.
     is not code, FactsError when a fact names a place that does not exist.
     """
     roots = tuple(entries)
@@ -62,7 +63,7 @@ def extract(
 def _extracted(
     image: Image, entries: Iterable[int], facts: Facts, exits: frozenset[int] | None
 ) -> Program:
-    """The same as long as all translations stay."""
+    """The program if all translations stay unchanged."""
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]
     image = image.holding((fact.low, fact.high) for fact in fixed)
     statements = ExtractionFacts(image, facts)
@@ -80,7 +81,7 @@ def _extracted(
             tuple(dict.fromkeys(root.entry for root in roots)),
             exits or frozenset(),
         )
-        fixpoint.builders.clear()  # they refer back to it
+        fixpoint.builders.clear()  # they refer back to the fixpoint
     given = tuple(stated(fact) for fact in fixed)
     program = replace(program, assumptions=(*given, *program.assumptions))
     return guided(program, image, facts)
@@ -89,7 +90,8 @@ def _extracted(
 def _changes_translations(program: Program, image: Image) -> bool:
     """Whether code of ``program`` changes translations.
 
-    Raises ControlFlowError where the platform does not fix that of the code right behind it.
+    Raises ControlFlowError if the platform does not fix the translation of the code right behind
+    it.
     """
     blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
     changes = translation_changes(blocks)
@@ -103,10 +105,10 @@ def _changes_translations(program: Program, image: Image) -> bool:
 
 @contextmanager
 def _not_collected() -> Iterator[None]:
-    """Cyclic garbage is not looked for: hardly any is made.
+    """Run without cyclic garbage collection, which would take a tenth of the time.
 
-    To look through all that stays, again and again, takes a tenth. It is not looked through at
-    once in the end either: what is new then counts as old.
+    Extraction makes hardly any cyclic garbage. At the end all new objects count as old, so that no
+    collection scans them at once.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -120,7 +122,7 @@ def _not_collected() -> Iterator[None]:
 
 
 def _entry(image: Image, addr: int) -> CalleeEntry:
-    """The function at ``addr``, checked to be code of the instruction set that bit 0 asks for."""
+    """The function at ``addr``, checked to be code of the instruction set that bit 0 selects."""
     thumb = bool(addr & 1) or image.thumb_at(addr) is True
     wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
     addr &= ~1
@@ -142,7 +144,7 @@ def _entry(image: Image, addr: int) -> CalleeEntry:
 
 
 def _no_entry(image: Image, addr: int, thumb: bool) -> str | None:
-    """Why no function can start at ``addr``."""
+    """The reason why no function can start at ``addr``, or None."""
     if not image.is_executable(addr):
         return "the entry is not code"
     kinds = {s.kind for s in image.symbols.at(addr)}
@@ -158,7 +160,7 @@ def _program(
     entries: tuple[int, ...],
     exits: frozenset[int],
 ) -> Program:
-    """What was found, without functions that became part of all their callers."""
+    """The program found, without functions that became part of all their callers."""
     reached = sorted(_reached(fixpoint, entries))
     built = [fixpoint.functions[entry] for entry in reached]
     if image.is_relocatable:
@@ -215,7 +217,7 @@ def _with_candidates(
     functions: Iterable[Cfg],
     unresolved: Mapping[int, UnresolvedTransfer],
 ) -> dict[int, UnresolvedTransfer]:
-    """What is proposed for calls, and for jumps that may leave their function as calls do."""
+    """The transfers with proposals: calls, and jumps that may leave their function as calls do."""
     if statements.restricted_to is not None:
         return {}
     candidates = Candidates(image, statements.vtables, statements.address_taken)
@@ -240,7 +242,7 @@ def _with_candidates(
 
 
 def _going_on(cfg: Cfg) -> Iterator[int]:
-    """The transfers after which control goes on in ``cfg``, jumps by address and calls.
+    """The indirect jumps and calls of ``cfg`` after which control continues in it.
 
     A jump can be dead in one function and alive in another, which may not be part of the result.
     """

@@ -1,5 +1,4 @@
-"""The facts that extraction needs: targets, functions that never return or that a bound replaces,
-and exits of paths.
+"""The facts that extraction needs: targets, never-returning or replaced functions, path exits.
 
 Every statement that is used is an assumption of the result.
 """
@@ -52,7 +51,7 @@ INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
 
 
 class ExtractionFacts:
-    """The facts that extraction uses, with their places found.
+    """The facts that extraction uses, with resolved places.
 
     Raises FactsError when a place does not exist.
     """
@@ -67,7 +66,7 @@ class ExtractionFacts:
             for fact in facts.of(NeverReturnsFact)
             for addr in resolve(image, fact.function, fact.source)
         }
-        self._places: list[tuple[FactPlace, str, Fact]] = []  # where indirect transfers are stated
+        self._places: list[tuple[FactPlace, str, Fact]] = []  # places of stated indirect transfers
         self._targets = AtPlaces(
             image,
             (
@@ -124,21 +123,21 @@ class ExtractionFacts:
 
     @cached_property
     def vtables(self) -> Vtables:
-        """Those of the image."""
+        """The vtables of the image."""
         return Vtables(self._image)
 
     @cached_property
     def address_taken(self) -> AddressTaken:
-        """The functions whose addresses the program has."""
+        """The functions whose addresses the program takes."""
         return AddressTaken(self._image)
 
     @property
     def going_on(self) -> frozenset[int]:
-        """The ends of paths behind which control may go on."""
+        """The path ends behind which control may continue."""
         return frozenset(addr for addr, fact in self.exits.items() if not fact.must)
 
     def _place(self, text: str, fact: Fact) -> FactPlace:
-        """Where ``fact`` states what an indirect transfer does."""
+        """The place of a fact about an indirect transfer."""
         place = find_place(self._image, text, fact.source)
         self._places.append((place, text, fact))
         return place
@@ -148,12 +147,12 @@ class ExtractionFacts:
         return tuple(CalleeEntry(a & ~1, bool(a & 1)) for a in addrs)
 
     def _target(self, text: str, fact: TargetsFact) -> tuple[int, ...]:
-        """Where a target is: perhaps in ROM, if a bound replaces the function there."""
+        """The addresses of a target: possibly in ROM, if a bound replaces the function there."""
         outside = ADDRESS.fullmatch(text) is not None and int(text, 16) & ~1 in self.replaced
         return (int(text, 16),) if outside else resolve_code(self._image, text, fact.source)
 
     def passed(self, entry: int) -> Container[int]:
-        """The functions whose calls are passed over in the function at ``entry``."""
+        """The functions whose calls are not followed in the function at ``entry``."""
         calls = [SUPERVISOR_VECTOR] if self.supervisor_calls is SupervisorCallEffect.CALLS else []
         stated = frozenset([*self.replaced, *self.switching, *calls]) - {entry}
         if self.restricted_to is None:
@@ -164,14 +163,14 @@ class ExtractionFacts:
 
     @property
     def supervisor_calls(self) -> SupervisorCallEffect:
-        """What is stated of every svc."""
+        """The stated effect of every svc."""
         if self.supervisor is None:
             return SupervisorCallEffect.UNKNOWN
         exits = isinstance(self.supervisor, SupervisorCallsFact) and self.supervisor.cycles is None
         return SupervisorCallEffect.EXITS if exits else SupervisorCallEffect.CALLS
 
     def _supervisor_handler(self, facts: Facts) -> int | None:
-        """Where every svc goes, if that is stated."""
+        """The handler that every svc enters, if a fact states it."""
         said = self.supervisor
         if not isinstance(said, SupervisorEntersFact):
             return None
@@ -189,7 +188,7 @@ class ExtractionFacts:
         return handler & ~1
 
     def effect(self, insn: Insn) -> TransferEffect | None:
-        """What is stated about the indirect transfer ``insn``."""
+        """The stated effect of the indirect transfer ``insn``."""
         if self.restricted_to is not None and insn.addr in self.restricted_to.sites:
             return TransferEffect((CalleeEntry(ELSEWHERE, thumb=False),))
         found = self._targets.at(insn.addr)
@@ -207,12 +206,12 @@ class ExtractionFacts:
         return found[1]
 
     def returns(self, insn: Insn) -> Assumption | None:
-        """What is stated about the return ``insn``, that values do not prove to be one."""
+        """The stated fact that ``insn`` returns, which values do not prove."""
         fact = self._returns.get(insn.addr)
         return None if fact is None else stated(fact)
 
     def writable(self, insn: Insn) -> WritableSection | None:
-        """The section of ``insn``, if stores may reach it: literals and tables are not known."""
+        """The section of ``insn``, if stores may reach its literals and tables; else None."""
         section = self._image.section_at(insn.addr)
         if section is None or self._image.constant(insn.addr, insn.size) is not None:
             return None
@@ -244,7 +243,7 @@ class ExtractionFacts:
         ]
 
     def _of_supervisor(self, blocks: Iterable[Block]) -> list[Assumption]:
-        """What is stated of svc, if one is reached."""
+        """The stated fact about svc, if one is reached."""
         if self.supervisor is None:
             return []
         if self.supervisor_calls is SupervisorCallEffect.EXITS:
@@ -254,7 +253,7 @@ class ExtractionFacts:
         return [stated(self.supervisor)] if used else []
 
     def guidance(self, functions: Mapping[int, Cfg]) -> AppliedGuidance:
-        """What stands in for the functions that are replaced, and how deep others may recur."""
+        """The replacements of functions, and the stated depths of recursive ones."""
         return AppliedGuidance(
             replaced=self._others(functions)
             | {
@@ -279,7 +278,7 @@ class ExtractionFacts:
         )
 
     def _others(self, functions: Mapping[int, Cfg]) -> dict[int, FunctionReplacement]:
-        """What stands in for the functions that are not followed."""
+        """The replacements of the functions that a restricted extraction does not follow."""
         if self.restricted_to is None:
             return {}
         blocks = (block for cfg in functions.values() for block in cfg.blocks)
@@ -287,14 +286,14 @@ class ExtractionFacts:
         return {callee: other for block in blocks for callee in block.passes}
 
     def _supervisor_call(self) -> FunctionReplacement:
-        """What stands in for every svc, which comes back."""
+        """The replacement of every svc that returns."""
         said = self.supervisor
         assert said is not None
         cycles = said.cycles if isinstance(said, SupervisorCallsFact) else None
         return FunctionReplacement(cycles, False, stated(said), handler=self._handler)
 
     def check(self, insns: Mapping[int, Insn]) -> None:
-        """A statement about targets that meets reached code meets an indirect transfer there."""
+        """Check that each stated place in reached code is an indirect transfer."""
         for place, text, fact in self._places:
             covered = [insns[addr] for addr in place.among(self._image, insns)]
             if covered and not any(insn.flow in INDIRECT for insn in covered):
@@ -308,7 +307,7 @@ class ExtractionFacts:
 
 @dataclass(frozen=True, slots=True)
 class _OtherFunctions(Container[int]):
-    """The functions ``stated``, and all that have a symbol but those that are ``followed``."""
+    """The functions ``stated``, and all functions with a symbol that are not ``followed``."""
 
     image: Image
     followed: frozenset[int]
@@ -322,7 +321,7 @@ class _OtherFunctions(Container[int]):
 
 
 def _function_address(image: Image, fact: ReplacedFact) -> int:
-    """Where a replaced function is, which may be outside of the image (in ROM)."""
+    """The address of a replaced function, which may be outside of the image (in ROM)."""
     if ADDRESS.fullmatch(fact.function):
-        return int(fact.function, 16) & ~1  # perhaps outside of the image
+        return int(fact.function, 16) & ~1  # possibly outside of the image
     return resolve(image, fact.function, fact.source)[0]

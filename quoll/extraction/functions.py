@@ -23,28 +23,28 @@ LONGEST_HELPER = 16  # instructions of a function that may become part of its ca
 
 @dataclass(slots=True)
 class ResolutionProgress:
-    """What was asked of a function, and answered, since it was started last.
+    """The queries about a function, and their results, since its last start.
 
-    Transfers are known by their addresses. A version is that of the function.
+    Transfers are identified by address; versions are versions of the function.
     """
 
     formed: set[int] = field(default_factory=set)  # transfers whose form was examined
     by_form: set[int] = field(default_factory=set)  # returns and calls to be confirmed
-    queried: int | None = None  # the version at which values, or the quick proof, were asked
+    queried: int | None = None  # version at the last query of values, or of the quick proof
     left: tuple[int, Set[int]] = (-1, frozenset())  # version, transfers left to values then
-    locally_resolved: Set[int] = frozenset()  # transfers that the code before decided, last
-    called: int | None = None  # the version at which calls through tables were examined
-    claimed: bool = False  # whether values are to check what its form claims
-    lost: Insn | None = None  # where its frame is followed to, last
+    locally_resolved: Set[int] = frozenset()  # transfers that the preceding code decided last
+    called: int | None = None  # version at which calls through tables were examined
+    claimed: bool = False  # whether values must check the claims by form
+    lost: Insn | None = None  # last instruction to which its frame is followed
     unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
-    resumed: int | None = None  # the version at which values were asked of exception returns
-    cfg: tuple[tuple[int, bool], Cfg] | None = None  # as last built: version, whether it returns
+    resumed: int | None = None  # version at which values were queried about exception returns
+    cfg: tuple[tuple[int, bool], Cfg] | None = None  # last graph: version, whether it returns
 
     def undecided(self, function: GrowingFunction) -> Set[int]:
-        """The transfers of which neither the form nor the code just before them says enough.
+        """The transfers that neither the form nor the preceding code decides.
 
-        Where that code has said something, it is queried again in the end. What the form claims is
-        left to the quick proof first.
+        Transfers decided by the preceding code are queried again at the end. The quick proof checks
+        claims by form first.
         """
         claims = function.returns & self.by_form
         version, left = self.left
@@ -54,7 +54,7 @@ class ResolutionProgress:
 
 
 class FunctionTable:
-    """The functions under construction, who calls them, and how far each has come."""
+    """The functions under construction, their callers, and the progress of each."""
 
     def __init__(
         self,
@@ -72,21 +72,22 @@ class FunctionTable:
         self._statements = statements
         self._exits, self._going_on = exits, going_on
         self._progress: dict[int, ResolutionProgress] = {}
-        self._callers: dict[CalleeEntry, set[int]] = {}  # functions by what they call
+        self._callers: dict[CalleeEntry, set[int]] = {}  # callee -> calling functions
         self._sharers: dict[int, set[int]] = {}  # branch target -> functions holding it
         self._inline: dict[int, set[int]] = {}  # function -> jumps that are no tail calls
-        self._linked: dict[int, dict[int, frozenset[int]]] = {}  # -> jumps that call, lr by jump
+        # function -> jumps that call, and their words in lr
+        self._linked: dict[int, dict[int, frozenset[int]]] = {}
         self._fragments: set[int] = set()  # targets of bl that are no functions
         self._apart: dict[int, set[int]] = {}  # function -> targets of bl that are functions for it
         self._waiting: OrderedDict[int, None] = OrderedDict()  # to grow, in this order
 
     def start(self, root: CalleeEntry) -> None:
-        """Begin at a function that nobody needs to call."""
+        """Start a function that needs no caller."""
         self.roots.add(root.entry)
         self.require(root)
 
     def require(self, callee: CalleeEntry) -> None:
-        """Make sure that ``callee`` is a function; those that held its code call it instead."""
+        """Make ``callee`` a function; functions that held its code call it instead."""
         known = self.functions.get(callee.entry)
         if known is not None:
             if known.thumb != callee.thumb:
@@ -128,11 +129,11 @@ class FunctionTable:
         return addr in self._named
 
     def _is_fragment(self, function: GrowingFunction, *, own: bool = False) -> bool:
-        """Whether ``function`` could be a part of the functions that call it, and is made one.
+        """Whether ``function`` is made part of the functions that call it.
 
-        Assembly calls pieces of itself that may return for their caller. The helpers of Thumb
-        code that call through a register, or return through a table, depend on their caller.
-        What is the function's ``own`` is explained by its callers only if it is such a helper.
+        Assembly code calls parts of itself that may return for their caller. Thumb helpers that
+        call through a register, or return through a table, depend on their caller. If the function
+        has a symbol, or the transfer is its ``own``, it must be such a helper.
         """
         entry = function.entry
         callers = self._calling(entry)
@@ -151,9 +152,10 @@ class FunctionTable:
         return True
 
     def _sets_apart(self, function: GrowingFunction, insn: Insn) -> bool:
-        """Whether ``insn`` is called to call through a register, and is made a function again.
+        """Whether the part at ``insn``, called to call through a register, is made a function
+        again.
 
-        What it calls is not known, but what follows its call is.
+        Its callees are unknown, but its return addresses are known.
         """
         if not is_jump_through(insn) or not function.is_called(insn.addr):
             return False
@@ -165,23 +167,23 @@ class FunctionTable:
         return any(entry in targets for targets in self._apart.values())
 
     def _stands(self, entry: int) -> bool:
-        """Whether the function can be asked now: it stands for itself, and nothing is pending."""
+        """Whether the function can be queried now: it is not merged, and has nothing pending."""
         alone = entry not in self._fragments or self._is_apart(entry)
         return (alone or self._is_tail_and_called(entry)) and not self.builders[entry].growing
 
     def _is_tail_and_called(self, entry: int) -> bool:
-        """Whether a function that was made part of its callers is called through a register."""
+        """Whether a function merged into its callers is also called through a register."""
         if entry not in self._fragments:
             return False
         calls = (self.functions[caller].calls for caller in self._calling(entry))
         return any(entry in called for sites in calls for called in sites.values())
 
     def _calling(self, entry: int) -> Set[int]:
-        """The functions that call the one at ``entry``, as that is now."""
+        """The functions that call the one at ``entry`` in its current instruction set."""
         return self._callers.get(CalleeEntry(entry, self.functions[entry].thumb), frozenset())
 
     def cfg(self, function: GrowingFunction) -> Cfg:
-        """The function as it is known now."""
+        """The function as known now."""
         returns = function.entry in self.returning
         key = function.version, returns
         progress = self._progress[function.entry]
@@ -192,7 +194,7 @@ class FunctionTable:
 
 
 def function_name(image: Image, entry: int) -> str:
-    """What the function at ``entry`` is called: its symbol, or the nearest one and an offset."""
+    """The name of the function at ``entry``: its symbol, or the nearest one and an offset."""
     found = image.symbol_at(entry)
     if found is None:
         return f"0x{entry:08x}"
@@ -201,9 +203,9 @@ def function_name(image: Image, entry: int) -> str:
 
 
 def built(function: GrowingFunction, name: str, *, returns: bool) -> Cfg:
-    """The function as it is known now. Blocks start at leaders; each is one run of code.
+    """The function as known now. Blocks start at leaders, and each is one run of code.
 
-    Without ``returns`` control ends at its returns: the user said that it never returns.
+    Without ``returns`` control ends at its returns: the user stated that it never returns.
     """
     starts = sorted(function.leaders & function.insns.keys())
     starts.sort(key=lambda addr: addr != function.entry)
@@ -223,7 +225,7 @@ def built(function: GrowingFunction, name: str, *, returns: bool) -> Cfg:
 
 
 def _run_of(function: GrowingFunction, leader: int) -> list[Insn]:
-    """Instructions from the leader on, up to one that ends the block."""
+    """Instructions from the leader on, up to the end of its block."""
     insns, leaders, exits = function.insns, function.leaders, function.exits
     insn = insns[leader]
     run, addr, thumb = [insn], leader, insn.thumb

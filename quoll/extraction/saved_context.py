@@ -1,8 +1,8 @@
 """Detects functions that save a context, to be resumed later.
 
-A routine that leaves for another context has stored its own before: the stack pointer, or the
-return address in other memory than the stack. An exit to user mode stores neither. Where a compiler
-uses lr for something else, it is written first.
+A routine that switches to another context has stored its own before: the stack pointer, or the
+return address outside the stack. An exit to user mode stores neither. If a compiler uses lr as a
+scratch register, the code writes lr first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["saves_context"]
 
 
 def saves_context(insns: Iterable[Insn]) -> bool:
-    """Whether sp is stored, or lr beside the stack before the first instruction that writes it."""
+    """Whether sp is stored, or lr outside the stack before the first instruction that writes it."""
     written = False
     for insn in sorted(insns, key=lambda insn: insn.addr):
         memory = insn.memory

@@ -1,4 +1,4 @@
-"""Branches that facts about registers decide, whoever calls their function.
+"""Branches that facts about registers decide in every calling context.
 
 Code behind such a branch is removed first: dead code needs no targets, no bounds and no depths.
 Values in contexts find more dead edges later (rule 4), but only in a complete graph.
@@ -21,14 +21,14 @@ from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["Decided", "decided"]
 
-Decided = tuple[int, bool, tuple[Assumption, ...]]  # block, always taken, and what says so
+Decided = tuple[int, bool, tuple[Assumption, ...]]  # block, always taken, deciding assumptions
 
 
 def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Decided]]:
-    """By function, the branches that go one way only under facts about registers in it.
+    """By function, the branches that go one way only under facts about its registers.
 
-    A branch that goes one way without them is not among these: no execution of it speaks against
-    a fact. A fact is named where it decides together with those before it.
+    Branches that go one way without facts are omitted: no execution of them refutes a fact. A fact
+    is listed where it decides together with the facts before it.
     """
     pointers = MemoryRegions.of(facts, image).pointers
     found: dict[int, list[Decided]] = {}
@@ -50,9 +50,9 @@ def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Deci
 def _one_way(
     program: Program, cfg: Cfg, image: Image, given: KnownRegisters
 ) -> Iterator[tuple[tuple[int, bool], frozenset[Assumption]]]:
-    """The blocks whose last instruction is reached and goes one way: whether it transfers control.
+    """The reached blocks with a one-way last instruction, and whether it transfers control.
 
-    Nothing of a function with an instruction without semantics.
+    Empty for a function that has an instruction without semantics.
     """
 
     def left(callees: tuple[int, ...]) -> CallContract:

@@ -1,9 +1,9 @@
 """The work list of extraction: functions grow until no-return is a fixed point (rule 3).
 
-Direct flow is followed first. Then values decide the indirect transfers whose form is
-inconclusive. Claims by form are checked only when the graphs are stable, by following the
-frame if that is enough, else by values; each result may uncover more code, and then all this is
-repeated for the functions that grew. Undecided transfers are refused, and listed to the end.
+Direct flow is followed first. Then values decide the indirect transfers whose form is inconclusive.
+Claims by form are checked only when the graphs are stable: by following the frame if that suffices,
+else by values. Each result may uncover more code; then all this is repeated for the functions that
+grew. Undecided transfers are refused, and listed at the end.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from quoll.processes.parallel_map import parallel_map
 
 __all__ = ["CallGraphFixpoint"]
 
-WORTH = 1000  # instructions whose values are worth another process, or one per known function
+WORTH = 1000  # instructions whose values justify another process, or one per known function
 
 
 class CallGraphFixpoint(FunctionTable):
-    """Asks the functions under construction what their transfers do, and uses the results."""
+    """Resolves the transfers of the functions under construction, up to a fixed point."""
 
     def __init__(
         self, image: Image, statements: ExtractionFacts, exits: frozenset[int] | None
@@ -59,8 +59,9 @@ class CallGraphFixpoint(FunctionTable):
         self._confirmer = ReturnConfirmer(image)
         self._local_resolver = LocalResolver(image)
         self._open: set[int] = set()  # functions with transfers that their form does not decide
-        self._hidden: set[int] = set()  # those of them that the code around does not decide either
-        self._unchecked: set[int] = set()  # functions that have changed since values were asked
+        # functions with transfers that the preceding code does not decide either
+        self._hidden: set[int] = set()
+        self._unchecked: set[int] = set()  # functions changed since the last query of values
 
     def run(self) -> None:
         """Grow until nothing changes."""
@@ -82,10 +83,10 @@ class CallGraphFixpoint(FunctionTable):
                 return
 
     def _resume(self) -> bool:
-        """Follow exception returns that values show to go on in this program.
+        """Follow exception returns that values prove to continue in this program.
 
-        Only a function that writes a saved status word, or loads one, may know it. A fact that
-        all exception returns end paths is not overruled: whoever states it is told.
+        Only a function that writes a saved status word, or loads one, may know it. A fact that all
+        exception returns end paths has priority; the report lists it.
         """
         if self._statements.returns_end is not None:
             return False
@@ -113,10 +114,10 @@ class CallGraphFixpoint(FunctionTable):
         return dict(self._confirmer.modes)
 
     def _assumes_mode(self, function: GrowingFunction, doubt: UnresolvedReason) -> bool:
-        """Whether values are queried once more, from the mode in which a function returns.
+        """Whether values are queried again, from the mode in which a function returns.
 
-        Who returns to a caller by an ordinary return is called in the mode that it leaves: an
-        exception handler does not.
+        A function that returns to its caller by an ordinary return is called in the mode of its
+        return; an exception handler is not.
         """
         if doubt.mode is None:
             return False
@@ -126,11 +127,11 @@ class CallGraphFixpoint(FunctionTable):
         return True
 
     def _refuse_exception_returns(self) -> bool:
-        """Refuse exception returns that calls may lead to, if no statement ends the path there.
+        """Refuse exception returns that calls may lead to, unless a statement ends the path there.
 
-        What is restored may be a context of this kernel, so that control may well come back to
-        what follows the call. Where nobody says what ends paths, that is queried only of functions
-        that save a context themselves; the others are listed. Whether there was one.
+        The restored context may belong to this kernel, so that control may return behind the call.
+        If the exits are unknown, only functions that save a context themselves are refused; the
+        others are listed. Returns whether one was refused.
         """
         if self._statements.returns_end is not None:
             return False
@@ -165,10 +166,10 @@ class CallGraphFixpoint(FunctionTable):
     def _examine(
         self, entries: Set[int], *, prove: bool
     ) -> Iterator[tuple[GrowingFunction, TransferResults]]:
-        """What functions say of themselves; those that have changed meanwhile are left out.
+        """The results for the transfers of functions that have not changed meanwhile.
 
-        Transfers that are refused are not requested again: graphs only grow, and more ways to a
-        transfer leave less to know of its target.
+        Refused transfers are not queried again: graphs only grow, and more paths to a transfer
+        leave less known of its target.
         """
         functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
         versions = [function.version for function in functions]
@@ -200,7 +201,7 @@ class CallGraphFixpoint(FunctionTable):
                 self._waiting[function.entry] = None
 
     def _worth(self) -> int:
-        """Instructions that are worth another process, which costs more the more is in memory."""
+        """Instructions that justify another process, whose cost grows with the memory in use."""
         return max(WORTH, len(self.functions))
 
     def _grow(self, builder: FunctionBuilder) -> None:
@@ -224,7 +225,7 @@ class CallGraphFixpoint(FunctionTable):
             self._unchecked.add(function.entry)
 
     def _call_through_tables(self, builder: FunctionBuilder) -> None:
-        """Apply what is stated of calls through tables, by the code before them as it is now."""
+        """Apply facts about calls through tables, given the current code before the calls."""
         function = builder.function
         stated = {
             site: tables
@@ -263,7 +264,7 @@ class CallGraphFixpoint(FunctionTable):
                 self._waiting[caller] = None
 
     def _resolve_by_form(self, builder: FunctionBuilder, insn: Insn) -> None:
-        """Apply what is stated of an indirect transfer, or what its form says."""
+        """Apply the stated effect of an indirect transfer, or the effect of its form."""
         function = builder.function
         progress = self._progress[function.entry]
         progress.formed.add(insn.addr)
@@ -272,7 +273,7 @@ class CallGraphFixpoint(FunctionTable):
         preserves_lr = function.keeps_lr or self._preserves_lr(function, insn)
         effect = stated or by_form(self._image, before, insn, preserves_lr=preserves_lr)
         if effect is not None and effect.returns and function.entry in self._statements.switching:
-            effect = None  # values must tell a return from a switch
+            effect = None  # values must distinguish a return from a switch
         calls = insn.flow is ControlFlow.INDIRECT_CALL or links(before, insn)
         if stated is None and self._statements.through(insn) is not None:
             function.settled.add(insn.addr)
@@ -310,7 +311,7 @@ class CallGraphFixpoint(FunctionTable):
                 builder.jump(insn.addr, target, EdgeKind.INDIRECT)
 
     def _resolve_locally(self, entries: Set[int]) -> None:
-        """Decide open transfers by the code just before them, where that is enough."""
+        """Decide open transfers by the preceding code, where it suffices."""
         for function, found in self._examine(entries, prove=False):
             builder = self.builders[function.entry]
             self._apply_local(builder, found)
@@ -320,10 +321,11 @@ class CallGraphFixpoint(FunctionTable):
             self._waiting[function.entry] = None
 
     def _come_back(self, builder: FunctionBuilder, sites: Set[int]) -> bool:
-        """Go on after calls that values are to decide, if values were asked of the function once.
+        """Continue behind calls that values are to decide, once values were queried of the
+        function.
 
-        Else they are queried again for each call that the one before uncovers. What is called is
-        decided when the function has stopped to grow.
+        Otherwise values would be queried again for each call that an earlier one uncovers. The
+        callees are decided when the function stops growing.
         """
         function = builder.function
         insns = [function.insns[site] for site in sorted(sites)]
@@ -338,7 +340,7 @@ class CallGraphFixpoint(FunctionTable):
         return True
 
     def _apply_local(self, builder: FunctionBuilder, found: TransferResults) -> None:
-        """Use what the code just before the transfers of a function says."""
+        """Use the results of the code just before the transfers of a function."""
         function = builder.function
         self._local_resolver.learn(found.used)
         self.assumptions.update(dict.fromkeys(sorted(found.used.assumptions)))
@@ -352,9 +354,9 @@ class CallGraphFixpoint(FunctionTable):
                 return
 
     def _check(self, entries: Set[int]) -> None:
-        """Check all that was decided of functions, now that nothing grows, callees first.
+        """Check all decisions about functions, callees first, once nothing grows.
 
-        So only functions that call one another in the end are queried again.
+        So only mutually recursive functions are queried again.
         """
         above = closure(sorted(entries), self._calling)
 
@@ -371,7 +373,7 @@ class CallGraphFixpoint(FunctionTable):
             self._check_level(pending.pop(min(pending)))
 
     def _check_level(self, entries: Set[int]) -> None:
-        """Check functions whose callees were; callers that counted on more are unchecked then."""
+        """Check functions whose callees are checked; recheck callers that relied on more."""
         for function, found in self._examine(entries, prove=True):
             entry, progress = function.entry, self._progress[function.entry]
             progress.queried = function.version
@@ -388,7 +390,7 @@ class CallGraphFixpoint(FunctionTable):
                 self._note_left(function, found.frame.left)
 
     def _resolve_by_values(self, entries: Set[int]) -> None:
-        """Decide open transfers by the values of functions, and check what their form claims."""
+        """Decide open transfers by the values of functions, and check the claims of their form."""
         functions = [self.functions[e] for e in sorted(entries) if self._stands(e)]
         versions = [function.version for function in functions]
         cfgs = [self.cfg(function) for function in functions]
@@ -444,9 +446,9 @@ class CallGraphFixpoint(FunctionTable):
     def _corrects_tail_calls(
         self, function: GrowingFunction, endings: Sequence[tuple[Block, TransferValues]]
     ) -> bool:
-        """Whether jumps to functions were misunderstood: calls, or jumps inside the function.
+        """Whether jumps to functions proved to be calls, or jumps inside the function.
 
-        A jump with an address of code in lr is a call that comes back there.
+        A jump with an address of code in lr is a call that returns there.
         """
         inline = self._inline.setdefault(function.entry, set())
         linked = self._linked.setdefault(function.entry, {})
@@ -466,7 +468,7 @@ class CallGraphFixpoint(FunctionTable):
         return found
 
     def _note_left(self, function: GrowingFunction, left: CallContract) -> None:
-        """Callers that counted on more are analysed again."""
+        """Analyse callers again that relied on a stronger contract."""
         if self._confirmer.note(function.entry, left):
             self._unchecked |= self._calling(function.entry)
 
@@ -494,7 +496,7 @@ class CallGraphFixpoint(FunctionTable):
         insn: Insn,
         result: tuple[TransferEffect, bool] | UnresolvedReason,
     ) -> None:
-        """Apply what was found of the transfer ``insn``."""
+        """Apply the result for the transfer ``insn``."""
         function = builder.function
         if isinstance(result, UnresolvedReason):
             self._doubt(builder, insn, result)
@@ -512,8 +514,8 @@ class CallGraphFixpoint(FunctionTable):
     def _overshoots(self, function: GrowingFunction, insn: Insn, effect: TransferEffect) -> bool:
         """Whether a computed jump among many places leaves its function in an unlikely way.
 
-        Following all of them would be sound, but it drowns the one thing that is not known in
-        errors about code that is never reached in this way.
+        Following all targets would be sound, but would bury the real cause in errors about code
+        that is never reached in this way.
         """
         around = [self._image.symbols.function_around(a) for a in (insn.addr, function.entry)]
         extents = [range(s.addr, s.addr + s.size) for s in around if s]
@@ -525,7 +527,7 @@ class CallGraphFixpoint(FunctionTable):
         )
 
     def _doubt(self, builder: FunctionBuilder, insn: Insn, doubt: UnresolvedReason) -> None:
-        """Values do not tell what ``insn`` does."""
+        """Refuse ``insn``, or accept a claim of its form: values do not resolve it."""
         function = builder.function
         progress, stated = self._progress[function.entry], self._statements.returns(insn)
         calls = insn.flow is ControlFlow.INDIRECT_CALL or links(function.before(insn), insn)
@@ -576,7 +578,7 @@ class CallGraphFixpoint(FunctionTable):
             builder.refuse(insn.addr, kind, values, writable=writable)
 
     def _refuse_switch(self, builder: FunctionBuilder, insn: Insn) -> None:
-        """Leaving for another stack is neither a return nor the end of all: calls come back."""
+        """Refuse a switch to another stack, which neither returns nor ends all paths."""
         function = builder.function
         builder.refuse(
             insn.addr,
@@ -586,7 +588,7 @@ class CallGraphFixpoint(FunctionTable):
         )
 
     def _lost(self, progress: ResolutionProgress, insn: Insn) -> str:
-        """Where the frame was followed to, for a message about ``insn``."""
+        """The last place to which the frame was followed, for a message about ``insn``."""
         lost = progress.lost
         if lost is None or lost.addr == insn.addr:
             return ""
@@ -594,11 +596,11 @@ class CallGraphFixpoint(FunctionTable):
         return f"; its frame is not followed beyond {lost.text} at {place}"
 
     def left_by(self, entry: int) -> CallContract:
-        """What the function at ``entry`` leaves to its callers."""
+        """The contract of the function at ``entry`` with its callers."""
         return self._confirmer.contract(entry)
 
     def exits(self, entries: Sequence[int]) -> list[Assumption]:
-        """What is assumed of exception returns, where nobody says what ends paths."""
+        """The assumptions about exception returns, if the exits of paths are unknown."""
         if self._exits_stated or self._statements.returns_end is not None:
             return []
         found = [self.functions[entry] for entry in entries]
@@ -609,7 +611,7 @@ class CallGraphFixpoint(FunctionTable):
         ]
 
     def unproved(self, entry: int) -> list[Assumption]:
-        """What is assumed of the function at ``entry`` because values did not prove it."""
+        """The assumptions about the function at ``entry`` that values did not prove."""
         return list(self._progress[entry].unproved.values())
 
 
@@ -620,15 +622,15 @@ def _prepares_status(insn: Insn) -> bool:
 
 TransferResult = (
     tuple[TransferEffect, bool] | UnresolvedReason
-)  # what a transfer does, and whether it is a call
+)  # the effect of a transfer, and whether it is a call
 
 
 @dataclass(frozen=True, slots=True)
 class TransferResults:
-    """``results``: of each open transfer, None where values of the whole function may tell.
+    """``results``: for each open transfer, None if values of the whole function may decide it.
 
-    ``used`` is what they depend on. ``frame`` is what the quick proof of returns has found; None if
-    it was not requested, or gives up, at the instruction ``lost`` if that is at one.
+    ``used``: the evidence of the results. ``frame``: the result of the quick proof of returns; None
+    if it was not requested, or failed, at the instruction ``lost`` if it failed at one.
     """
 
     results: Mapping[int, TransferResult | None]
@@ -649,11 +651,11 @@ def examined(
     local_resolver: LocalResolver,
     confirmer: ReturnConfirmer,
 ) -> TransferResults:
-    """Answers for the transfers at ``open_sites``; the proof that those at ``returns`` return.
+    """The results for the transfers at ``open_sites``, and the proof that ``returns`` return.
 
-    With ``returns`` None nothing is claimed that could be proved. A result follows from the
-    function's graph and what is believed of its callees; nothing is changed, so that functions can
-    be shared out to the processors, and the results are the same however many there are.
+    With ``returns`` None no proof is tried. A result depends only on the function's graph and the
+    assumed contracts of its callees, and nothing is changed: functions can be distributed over
+    processes, and the results do not depend on their number.
     """
     used = ResolutionEvidence()
     results = local_resolver(cfg, open_sites, used)
