@@ -8,11 +8,11 @@ __all__ = ["fitted"]
 
 COLOUR = re.compile(r"(\x1b\[\d+m)")
 GAP = "…"
-HEAD_SHARE = 3, 4  # the part of the characters that are retained at the beginning: names come first
+HEAD_SHARE = 3, 4  # share of characters retained at the beginning, where names stand
 
 
 def fitted(line: str, columns: int) -> str:
-    """``line`` in at most ``columns`` characters; colours take none."""
+    """``line`` in at most ``columns`` characters, not counting colour codes."""
     runs = COLOUR.split(line)
     length = sum(map(len, runs[::2]))
     if length <= columns or columns < 1:

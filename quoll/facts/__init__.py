@@ -1,7 +1,7 @@
 """Facts files: knowledge of the user that the binary does not contain.
 
 Takes lines of text, one fact a line.
-Gives ``Facts``: a class for each kind, its places, functions and stage.
+Gives ``Facts``: a class per kind of fact, with its places, functions and stage.
 Source: Blackham, Shi, Heiser, EuroSys 2012, section 5.2, for constraints; docs/facts.md.
 Names: read.load, read.parse, fact.FactForm, fact_places.resolve, regions.MemoryRegions.
 """

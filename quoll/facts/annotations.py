@@ -1,9 +1,9 @@
-"""Facts that stand in comments of the source: ``// wcet: loop at most 33``.
+"""Facts in comments of the source: ``// wcet: loop at most 33``.
 
-The files are those of the line table that are there. In a comment ``here`` is the place of the
-fact: the line on which the comment stands, or the next one if it stands alone. A fact about a loop
-is about the loop statement that begins there only: ``LoopStatement`` says which
-lines are of it, and ``loopbounds.places`` finds the loops of the binary that are made of them.
+The files are those in the line table that can be read. In a comment ``here`` is the place of the
+fact: the line of the comment, or the next one if the comment stands alone. A fact about a loop
+concerns only the loop statement that begins there: ``LoopStatement`` holds its lines, and
+``loopbounds.places`` finds the loops of the binary compiled from them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MARK = b"wcet"
 LARGEST = 8 << 20  # bytes of a source file
 LEAD = re.compile(r"^\s*(?:/\*+|//+|\*+(?!/)|@+)?\s*wcet:(?P<fact>.*)")
 MISPLACED = re.compile(r"\bwcet\s*:", re.IGNORECASE)
-# What may be left out because the place is known.
+# Words that may be omitted because the place is known.
 SHORT = (
     (re.compile(r"^loop (?!here\b)"), "loop here "),
     (re.compile(r"^list (?!at\b)"), "list at here "),
@@ -50,7 +50,7 @@ EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """The facts of all comments, and what is to be said of those that are none."""
+    """The facts in all comments, and warnings about comments that are not read."""
 
     facts: tuple[Fact, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Annotations:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A source file: the path that was recorded, the one by which it was read, its structure."""
+    """A source file: its recorded path, the path by which it was read, its structure."""
 
     path: str
     name: str
@@ -68,7 +68,7 @@ class _File:
 
 
 def read_annotations(image: Image, kernel: Path, folder: Path) -> Annotations:
-    """The annotations of the sources of ``kernel``, whose compiler ran in ``folder``.
+    """The annotations in the sources of ``kernel``, whose compiler ran in ``folder``.
 
     Raises FactsError for a comment that begins with ``wcet:`` and is no fact about its place.
     """
@@ -87,7 +87,7 @@ def read_annotations(image: Image, kernel: Path, folder: Path) -> Annotations:
 
 
 def _texts(image: Image, folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The files with code that can be read; that one cannot be is no error."""
+    """The readable files with code; an unreadable file is no error."""
     table = image.lines
     for file in sorted(set(table.files)):
         if file < len(table.paths):
@@ -111,7 +111,7 @@ def _file(path: str, folder: Path, data: bytes) -> _File:
 
 
 def _changed(kernel: Path, files: Sequence[Path]) -> Iterator[str]:
-    """A warning for each file that was written after the ELF: its lines may be others now."""
+    """A warning for each file written after the ELF, whose lines may have moved since."""
     built = kernel.stat().st_mtime
     for file in files:
         if file.stat().st_mtime > built:
@@ -129,7 +129,7 @@ class _Reader:
     files: Sequence[_File]
     facts: list[Fact] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    lines: dict[str, set[int]] = field(default_factory=dict)  # with facts, by name of the file
+    lines: dict[str, set[int]] = field(default_factory=dict)  # name of the file -> lines with facts
 
     def read(self, file: _File) -> None:
         """Add the facts in the comments of ``file``."""
@@ -148,7 +148,7 @@ class _Reader:
                     self._add(file, source, _line(lines, comment.line, last))
 
     def look_elsewhere(self, file: _File, text: bytes) -> None:
-        """Warn of what would be a fact if it began a comment: nothing stated is lost in silence."""
+        """Warn of text that would be a fact at the start of a comment, so that none is lost."""
         for number, line in enumerate(text.decode("utf-8", "replace").split("\n"), start=1):
             if number in self.lines.get(file.name, ()):
                 continue
@@ -189,7 +189,7 @@ class _Reader:
         self.facts.append(found)
 
     def _statement(self, file: _File, source: FactSource, line: int) -> LoopStatement | None:
-        """The loop that begins at a line. Raises FactsError if several do."""
+        """The loop that begins at a line; raises FactsError if several do."""
         if file.text.assembly:
             return LoopStatement(file.path, line, line, assembly=True)
         here = [loop for loop in file.loops if loop.first == line]
@@ -221,7 +221,7 @@ class _Reader:
         )
 
     def _called(self, words: frozenset[str]) -> tuple[tuple[str, int, int], ...]:
-        """The functions whose names are among ``words``, and those that these may call."""
+        """The functions whose names are among ``words``, and the functions that they may call."""
         found: dict[tuple[str, int, int], None] = {}
         functions = [(file.path, f) for file in self.files for f in file.functions]
         called: set[str] = set()
@@ -238,14 +238,14 @@ class _Reader:
 
 
 def _whole(fact: str) -> str:
-    """``fact`` with the words that may be left out."""
+    """``fact`` with the omitted words."""
     for short, whole in SHORT:
         fact = short.sub(whole, fact)
     return fact
 
 
 def _line(lines: Sequence[int], first: int, last: int) -> int | None:
-    """The line with code on which a comment stands, else the next one."""
+    """The code line of a comment: its own line, else the next one."""
     at = bisect_left(lines, first)
     if at < len(lines) and lines[at] == first:
         return first
@@ -254,7 +254,7 @@ def _line(lines: Sequence[int], first: int, last: int) -> int | None:
 
 
 def _shortest(path: str, paths: Sequence[str]) -> str:
-    """The end of ``path`` that no other recorded path has."""
+    """The shortest suffix of ``path`` that no other recorded path has."""
     folders = path.split("/")
     for count in range(1, len(folders) + 1):
         end = "/".join(folders[-count:])

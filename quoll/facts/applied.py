@@ -1,8 +1,7 @@
-"""Edges, places and functions that guidance removed or replaced in a graph, to be refuted by
-executions.
+"""Edges, places and functions that facts removed from a graph, or replaced in it.
 
-Carried by programs and supergraphs, so that an error about a recorded execution names the fact
-that it refutes (rule 2).
+Programs and supergraphs carry them, so that an error about a recorded execution names the fact that
+it refutes (rule 2).
 """
 
 from __future__ import annotations
@@ -59,10 +58,10 @@ GUIDING = (
 
 @dataclass(frozen=True, slots=True)
 class RemovedEdge:
-    """Control does not pass from the instruction at ``source`` to that at ``target``.
+    """Control does not pass from the instruction at ``source`` to the instruction at ``target``.
 
-    None stands for any other end: ``source`` None for an ignored block or function, ``target``
-    None for whatever the instruction does but go on to the next one.
+    None stands for any other end: ``source`` None for an ignored block or function, ``target`` None
+    for every effect of the instruction but falling through.
     """
 
     source: int | None
@@ -70,13 +69,13 @@ class RemovedEdge:
     fact: Assumption
 
     def explains(self, source: int, target: int | None) -> bool:
-        """Whether an execution that goes from ``source`` to ``target`` (None: ends) refutes it."""
+        """Whether an execution from ``source`` to ``target`` (None: ends) refutes the fact."""
         return self.source in (None, source) and self.target in (None, target)
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredPlace:
-    """Every path executes one of ``addresses``, where any of them is in the graph."""
+    """Every path executes one of ``addresses``, if one of them is in the graph."""
 
     addresses: frozenset[int]
     fact: Assumption
@@ -84,14 +83,14 @@ class RequiredPlace:
 
 @dataclass(frozen=True, slots=True)
 class FunctionReplacement:
-    """The function takes at most ``cycles``; ``preserves``: its callers' memory.
+    """The function takes at most ``cycles``; ``preserves``: it preserves its callers' memory.
 
-    It leaves the registers ``preserved`` as they were, and the processor mode if
-    ``preserves_mode``. ``settled``: it was analysed, and the cycles of all its memory accesses are
-    among ``cycles``. ``stores``: known places of its callers' frames that it may store to
-    (``quoll.facts.contract``). ``exits``: instructions in it that end the path, within ``cycles``.
-    These are None of a function that switches contexts, until they are known. ``handler`` is where
-    the function starts, if that is the handler of an exception, which is taken there.
+    It preserves the registers ``preserved``, and with ``preserves_mode`` the processor mode.
+    ``settled``: it was analysed, and ``cycles`` include all its memory accesses. ``stores``: known
+    places of its callers' frames that it may store to (``quoll.facts.contract``). ``exits``:
+    instructions in it that end the path, within ``cycles``. For a function that switches contexts,
+    ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
+    if it is the handler of an exception, which is taken there.
     """
 
     cycles: int | None
@@ -107,9 +106,9 @@ class FunctionReplacement:
 
 @dataclass(frozen=True, slots=True)
 class RecursionDepth:
-    """At most so many activations of a recursive function at a time.
+    """The most simultaneous activations of a recursive function.
 
-    ``facts`` state it; there are none if it is proved, with ``evidence``.
+    ``facts`` state it; if it is proved, ``facts`` is empty and ``evidence`` is the proof.
     """
 
     activations: int
@@ -119,9 +118,10 @@ class RecursionDepth:
 
 @dataclass(frozen=True, slots=True)
 class AppliedGuidance:
-    """All of it; ``replaced``, ``depths`` and functions that ``never`` return by entry address.
+    """All applied facts; ``replaced``, ``depths`` and ``never``-returning functions by entry
+    address.
 
-    ``cut`` are the last instructions of blocks that facts took a way on from, in every context.
+    ``cut`` are the last instructions of blocks that lost a successor to facts, in every context.
     """
 
     removed: tuple[RemovedEdge, ...] = ()
@@ -132,7 +132,7 @@ class AppliedGuidance:
     never: frozenset[int] = frozenset()
 
     def moved(self, sources: Mapping[str, str]) -> AppliedGuidance:
-        """The same with facts where ``sources`` says that the old places are now."""
+        """The same guidance, with the new places of its facts from ``sources``."""
         return AppliedGuidance(
             tuple(replace(r, fact=r.fact.moved(sources)) for r in self.removed),
             tuple(replace(r, fact=r.fact.moved(sources)) for r in self.required),
@@ -153,7 +153,7 @@ NO_GUIDANCE = AppliedGuidance()
 
 
 def unused_guidance(facts: Facts, assumptions: Iterable[Assumption]) -> tuple[Fact, ...]:
-    """The facts that change the graph but are not among the ``assumptions`` of any result."""
+    """The facts that change the graph but are among the ``assumptions`` of no result."""
     listed = {(assumption.name, assumption.source) for assumption in assumptions}
 
     def used(fact: Fact) -> bool:

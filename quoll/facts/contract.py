@@ -1,9 +1,8 @@
-"""The contract of a function with its callers: preserved registers, and the places of its stores.
+"""The contract of a function with its callers: preserved registers, and places of its stores.
 
-A callee may store into the frames of its callers: above sp as it was handed over, or relative to
-an address that a register held. Such stores are known places: they destroy a saved register or a
-return address there (rule 35). Stores elsewhere are not recorded: S1 and F1 (``quoll.assumptions``)
-are about that.
+A callee may store into the frames of its callers: above its entry sp, or relative to an address in
+a register. Such stores are at known places: they destroy a saved register or a return address there
+(rule 35). Stores elsewhere are not recorded: S1 and F1 (``quoll.assumptions``) cover them.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from quoll.arm.insn import SP
 __all__ = ["CALLEE_SAVED", "STANDARD", "UNKNOWN", "ByteSpan", "CallContract", "spans"]
 
 CALLEE_SAVED = frozenset([*range(4, 12), SP])  # procedure call standard, AAPCS 6.1.1
-SPANS = 64  # places told apart, by base
-FAR = 1 << 16  # bytes: what reaches further, as in recursion, reaches everything
+SPANS = 64  # distinct places per base
+FAR = 1 << 16  # bytes: a store that reaches further, as in recursion, may reach everything
 END = 1 << 31
 
 
 class ByteSpan(NamedTuple):
-    """Bytes from ``low`` to before ``high``, counted from what a register held at entry."""
+    """Bytes from ``low`` to before ``high``, relative to a register's entry value."""
 
     base: int
     low: int
     high: int
 
     def moved(self, base: int, offset: int) -> ByteSpan:
-        """The same bytes where the register held what ``base`` holds plus ``offset``."""
+        """The same bytes, where the register holds the entry value of ``base`` plus ``offset``."""
         return ByteSpan(base, self.low + offset, self.high + offset)
 
 
@@ -38,8 +37,8 @@ class ByteSpan(NamedTuple):
 class CallContract:
     """``preserved``: the callee-saved registers that every return preserves.
 
-    ``stores``: bytes of callers' memory that may be stored to, of sp those above it only.
-    ``elsewhere``: whether something is stored that is not known to be in one of them.
+    ``stores``: bytes of callers' memory that may be stored to; relative to sp, only bytes above it.
+    ``elsewhere``: whether a store is not known to be in one of them.
     """
 
     preserved: frozenset[int] = CALLEE_SAVED
@@ -48,7 +47,7 @@ class CallContract:
 
     @staticmethod
     def of_any(contracts: Iterable[CallContract]) -> CallContract:
-        """What can be counted on if one of ``contracts`` holds, which must not be none."""
+        """The common guarantee of ``contracts``, of which there is at least one."""
         different = set(contracts)
         if len(different) == 1:
             return different.pop()
@@ -59,17 +58,19 @@ class CallContract:
         )
 
     def widened(self, before: CallContract) -> CallContract:
-        """The same, but of a base where more is stored than ``before``: all that it can reach."""
+        """The same contract, but with all reachable bytes of each base that has grown since
+        ``before``.
+        """
         grown = {span.base for span in set(self.stores) ^ set(before.stores)}
         return replace(self, stores=spans((*self.stores, *map(_whole, grown))))
 
     def preserving(self, preserved: frozenset[int]) -> CallContract:
-        """The same with other preserved registers."""
+        """The same contract with other preserved registers."""
         return replace(self, preserved=preserved)
 
 
-STANDARD = CallContract()  # what a function leaves that keeps to the procedure call standard
-UNKNOWN = CallContract(elsewhere=True)  # the same of one that is not examined
+STANDARD = CallContract()  # a function that follows the procedure call standard
+UNKNOWN = CallContract(elsewhere=True)  # a function that is not examined
 
 
 def _whole(base: int) -> ByteSpan:
@@ -77,7 +78,7 @@ def _whole(base: int) -> ByteSpan:
 
 
 def spans(found: Iterable[ByteSpan]) -> tuple[ByteSpan, ...]:
-    """``found`` in order, joined where they meet; a finite number of different results."""
+    """``found`` in order, joined where they touch, out of a finite number of possible results."""
     by_base: dict[int, list[ByteSpan]] = {}
     for span in sorted(found):
         low = max(span.low, 0) if span.base == SP else span.low

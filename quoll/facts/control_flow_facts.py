@@ -1,4 +1,4 @@
-"""Facts about where control may go."""
+"""Facts about the targets of transfers of control."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TargetsFact(PlacedFact):
 class CallsThroughFact(Fact):
     """``calls at place, ... go through table, ... or to function, ...``: one fact for many sites.
 
-    ``tables`` are symbols of tables, ``vtables of CLASS`` or ``any vtable``: of vtables the slot
-    that the call reads, of other tables whichever function. ``targets`` are functions, or
+    ``tables`` are symbols of tables, ``vtables of CLASS`` or ``any vtable``. Of a vtable, the call
+    loads the slot that it reads; of another table, any function. ``targets`` are functions, or
     ``any address-taken function``.
     """
 
@@ -82,7 +82,7 @@ class NeverReturnsFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class ReturnsFact(PlacedFact):
-    """``place returns to its caller``: with the registers and the mode that it counts on."""
+    """``place returns to its caller``, with the registers and the mode that it relies on."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.RETURNS
@@ -96,7 +96,7 @@ class ReturnsFact(PlacedFact):
 
 @dataclass(frozen=True, slots=True)
 class SwitchesContextFact(Fact):
-    """``function switches context``: it goes on in another thread, and comes back some day."""
+    """``function switches context``: it continues in another thread, and returns later."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.SWITCHES

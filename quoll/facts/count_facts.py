@@ -1,4 +1,4 @@
-"""Facts about how often places execute: loop bounds and constraints (paper, section 5.2)."""
+"""Facts about execution counts of places: loop bounds and constraints (paper, section 5.2)."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class LoopFact(PlacedFact):
 class LoopParameter(PlacedFact):
     """``loop PLACE at most NAME + plus``: the result is a function of NAME (rule 27).
 
-    With ``total``, ``PLACE executes at most NAME + plus times``, on the whole path: what bounds the
-    loops whose every iteration passes PLACE, however often they are entered.
+    With ``total``, ``PLACE executes at most NAME + plus times`` on the whole path: this bounds the
+    loops whose every iteration passes PLACE, for all their entries together.
     """
 
     stage = FactStage.INTEGER_PROGRAM
@@ -78,9 +78,9 @@ class LoopParameter(PlacedFact):
 
 @dataclass(frozen=True, slots=True)
 class RelatedFact(LimitedFact, CountedFact):
-    """Two places in the invocations of one function; what relates them is one query.
+    """Two places in the invocations of one function; their relation is one query.
 
-    With ``caller``, only in invocations whose call instruction stands in that function; the same
+    With ``caller``, the fact holds only in invocations from a call instruction in that function, as
     for ``AtMostFact``.
     """
 
@@ -95,12 +95,12 @@ class RelatedFact(LimitedFact, CountedFact):
         return self.a, self.b
 
     def relation_subject(self) -> tuple[object, ...]:
-        """The query that each kind answers."""
+        """The subject of each kind of relation."""
         return "pair", frozenset((self.a, self.b)), self.function, self.caller
 
 
 class ConflictFact(RelatedFact):
-    """``a conflicts with b in function``: not both in one invocation."""
+    """``a conflicts with b in function``: at most one of them executes in one invocation."""
 
     __slots__ = ()
     assumption = assumptions.CONFLICT
@@ -113,7 +113,7 @@ class ConflictFact(RelatedFact):
 
 
 class ConsistentFact(RelatedFact):
-    """``a is consistent with b in function``: equally often in one invocation."""
+    """``a is consistent with b in function``: both execute equally often in one invocation."""
 
     __slots__ = ()
     assumption = assumptions.CONSISTENT

@@ -1,7 +1,7 @@
 """A user fact: its source, its subject (two facts about one must agree), and its form.
 
-The kinds of fact stand in the other files of this folder, one file for each stage that takes
-them; ``quoll.facts.read`` lists their forms.
+The other files of this folder hold the kinds of fact, one file for each stage that uses them;
+``quoll.facts.read`` lists their forms.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ __all__ = [
     "scope",
 ]
 
-# What a fact is about, and what it says of it: two facts that answer one query differently
+# The subject of a fact, and its statement: two facts with equal subjects and different statements
 # contradict each other.
 FactSubject = tuple[tuple[object, ...], object]
 
 
 @dataclass(frozen=True, slots=True)
 class FactSource:
-    """Where a fact stands: file, line (from 1), and its text.
+    """The source of a fact: file, line (from 1), and text.
 
-    ``statement``: the loop that it is about, where that is not said by a place.
+    ``statement``: the loop that the fact concerns, if no place names it.
     """
 
     file: str
@@ -73,8 +73,8 @@ class FactStage(Enum):
 class Fact:
     """A line of a facts file. ``str`` gives text that reads back as the same fact.
 
-    A kind of fact is one class, which overrides the defaults. ``assumption`` is the row that a
-    report lists it as.
+    A kind of fact is one class, which overrides the defaults. ``assumption`` is its row in the
+    table of assumptions, as listed in a report.
     """
 
     stage: ClassVar[FactStage]
@@ -83,25 +83,25 @@ class Fact:
     @property
     @abstractmethod
     def assumption(self) -> AssumptionKind:
-        """The row of the table of assumptions that says what checks the fact."""
+        """The row of the table of assumptions that names the check of the fact."""
 
     @abstractmethod
     def fields(self) -> Mapping[str, str | int]:
-        """The values of the fields of that row, as they are printed."""
+        """The printed values of the fields of that row."""
 
     def __str__(self) -> str:
         return self.assumption.statement.format_map(self.fields())
 
     @abstractmethod
     def subject(self) -> FactSubject:
-        """What the fact is about, and its answer; every kind has its own.
+        """The subject of the fact, and its statement; every kind has its own.
 
         A test checks that: ``ABC`` itself has an attribute ``register``, which a dataclass would
         take for the default of the field of that name.
         """
 
     def places(self) -> tuple[str, ...]:
-        """The places whose execution the fact speaks of, as they are written."""
+        """The places whose execution the fact concerns, as written."""
         return ()
 
     def functions(self) -> tuple[str, ...]:
@@ -131,26 +131,26 @@ class LimitedFact(Fact):
 
 
 class CountedFact(Fact):
-    """A fact about how often places execute: rows of the integer program."""
+    """A fact about execution counts: rows of the integer program."""
 
     __slots__ = ()
 
     @property
     def monotone(self) -> bool:
-        """Whether it holds of every part of what it holds of."""
+        """Whether the fact also holds for every part of an execution for which it holds."""
         return True
 
     def broken(self, total: int) -> str:
-        """What is wrong with a count over the whole path; "" if nothing is."""
+        """The violation by a count over the whole path; "" if there is none."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class FactForm:
-    """One way to write a fact.
+    """One syntax of a fact.
 
-    ``opening`` decides whether a line is meant to be of this form, ``pattern`` reads it, ``text``
-    is shown when that fails.
+    ``opening`` decides whether a line is meant to have this form, ``pattern`` reads it, and
+    ``text`` is shown if that fails.
     """
 
     opening: str
@@ -169,12 +169,12 @@ IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))
 
 
 def number(text: str) -> int:
-    """A decimal or 0x hexadecimal number."""
+    """The value of a decimal or 0x hexadecimal number."""
     return int(text, 16) if text[:2] in ("0x", "0X") else int(text)
 
 
 def positive(source: FactSource, text: str, message: str, hint: str) -> int:
-    """The number in ``text``. Raises FactsError if it is zero."""
+    """The number in ``text``; raises FactsError if it is zero."""
     value = number(text)
     if value == 0:
         raise FactsError(message, where=str(source), hint=hint)
@@ -187,5 +187,5 @@ def scope(function: str | None, caller: str | None) -> str:
 
 
 def invocations(function: str, caller: str | None) -> str:
-    """The printed invocations that a constraint speaks of."""
+    """The printed invocations that a constraint concerns."""
     return f"{function} when called from {caller}" if caller else function

@@ -1,9 +1,9 @@
-"""Places as people write them: an address, a symbol, an offset into one, or a source line.
+"""Places in the user's notation: an address, a symbol, an offset into one, or a source line.
 
     0xf0010010    schedule    schedule+0x10    sched.c:41    src/sched.c:41
 
-A place that the binary does not have is an error that offers near ones, never a silent no-op
-(rule 29): after a rebuild a fact must not quietly stop to apply.
+A place that is missing from the binary is an error that offers similar ones, never a silent no-op
+(rule 29): a rebuild must not disable a fact unnoticed.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FactPlace:
-    """``addresses`` are where it starts, ascending; ``line`` is set for a source line.
+    """``addresses``: start addresses of the place, ascending; ``line`` is set for a source line.
 
     A line usually has several ranges of code, and each range holds several instructions.
-    ``statement`` is set for a loop as it is written: all of its lines are the place.
+    ``statement`` is set for a loop statement: all of its lines are the place.
     """
 
     addresses: tuple[int, ...]
@@ -57,18 +57,18 @@ class FactPlace:
 
     @property
     def exact(self) -> bool:
-        """Whether it covers single instructions, those at ``addresses``."""
+        """Whether the place is single instructions, at ``addresses``."""
         return self.line is None and self.statement is None
 
     def among(self, image: Image, addresses: Collection[int]) -> list[int]:
-        """Those of ``addresses`` that it covers."""
+        """The members of ``addresses`` that it covers."""
         if self.exact:
             return [addr for addr in self.addresses if addr in addresses]
         return [addr for addr in addresses if self.covers(image, addr)]
 
 
 class AtPlaces(Generic[T]):
-    """Facts about places, by the address of an instruction; single ones count first."""
+    """Facts about places, by instruction address; facts about single instructions take priority."""
 
     def __init__(self, image: Image, stated: Iterable[tuple[FactPlace, T]]) -> None:
         self._image = image
@@ -81,7 +81,7 @@ class AtPlaces(Generic[T]):
                 self._exact.setdefault(addr, what)
 
     def at(self, addr: int) -> T | None:
-        """The fact about the instruction at ``addr``."""
+        """The fact about the instruction at ``addr``, or None."""
         if addr in self._exact:
             return self._exact[addr]
         others = (what for place, what in self._others if place.covers(self._image, addr))
@@ -93,8 +93,8 @@ def resolve(
 ) -> tuple[int, ...]:
     """The addresses that ``text`` denotes: one, or the start of each range of a line.
 
-    ``source`` is the fact that names the place. Raises FactsError with near alternatives, of which
-    ``names`` may be some.
+    ``source`` is the fact that names the place. Raises FactsError with similar names, some of them
+    from ``names``.
     """
     return find_place(image, text, source, names).addresses
 
@@ -102,7 +102,7 @@ def resolve(
 def resolve_code(
     image: Image, text: str, source: FactSource | None = None, names: Iterable[str] = ()
 ) -> tuple[int, ...]:
-    """As ``resolve``, with bit 0 set for Thumb code: where the text is odd, or symbols say so."""
+    """As ``resolve``, with bit 0 set for Thumb code: for an odd address, or by symbols."""
     odd = ADDRESS.fullmatch(text.strip()) is not None and int(text, 16) & 1 == 1
     found = resolve(image, text, source, names)
     return tuple(addr | (odd or image.thumb_at(addr) is True) for addr in found)
@@ -111,9 +111,9 @@ def resolve_code(
 def find_place(
     image: Image, text: str, source: FactSource | None = None, names: Iterable[str] = ()
 ) -> FactPlace:
-    """As ``resolve``, remembering that a place is a line.
+    """As ``resolve``, but a ``FactPlace``, which distinguishes a line from an address.
 
-    An odd address in the text is the Thumb instruction at the even one.
+    An odd address in the text means the Thumb instruction at the even address.
     """
     where = str(source) if source else None
     text = text.strip()
@@ -136,7 +136,7 @@ def find_place(
 
 
 def _statement(image: Image, statement: LoopStatement) -> FactPlace:
-    """All code of the lines of a loop; there may be none left of it."""
+    """All code of the lines of a loop; possibly none after compilation."""
     lines = image.lines.lines_with_code(statement.path)
     own = (line for line in lines if statement.first <= line <= statement.last)
     starts = (a for line in own for a in image.lines.addresses(statement.path, line))
@@ -160,7 +160,7 @@ def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
 
 
 def _within(image: Image, name: str, addr: int, text: str, where: str | None) -> int:
-    """``addr`` if it is inside the symbol: an offset that runs out of it is a mistake."""
+    """``addr`` if it is inside the symbol; raises FactsError for an offset beyond it."""
     symbol = image.symbol(name)
     if symbol and symbol.size and addr >= symbol.addr + symbol.size:
         raise FactsError(

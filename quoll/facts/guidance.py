@@ -23,7 +23,7 @@ from quoll.facts.fact import (
     scope,
 )
 
-ELSEWHERE = 0x4  # no function is there: the vector of undefined instructions
+ELSEWHERE = 0x4  # an address without a function: the vector of undefined instructions
 
 __all__ = [
     "ELSEWHERE",
@@ -45,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BranchFact(PlacedFact, LimitedFact):
-    """``branch at place is always taken`` (or ``never taken``), perhaps only in a function."""
+    """``branch at place is always taken`` (or ``never taken``), optionally only in one function."""
 
     stage = FactStage.INLINING
     assumption = assumptions.BRANCH
@@ -98,7 +98,7 @@ class IgnoreEdgeFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RequireFact(PlacedFact, CountedFact):
-    """``require place``: only paths on which the place executes at least once."""
+    """``require place``: the place executes at least once on every considered path."""
 
     stage = FactStage.INLINING
     assumption = assumptions.REQUIRE
@@ -119,9 +119,9 @@ class RequireFact(PlacedFact, CountedFact):
 
 @dataclass(frozen=True, slots=True)
 class PathEndFact(PlacedFact):
-    """``path must end at place`` or ``path may end at place``: after the instruction there.
+    """``path must end at place`` or ``path may end at place``, after the instruction there.
 
-    ``must``: control never goes on. Else a path that ends there is one of several.
+    ``must``: control never continues. Otherwise some paths end there and others continue.
     """
 
     stage = FactStage.EXTRACTION
@@ -152,7 +152,7 @@ class ReturnsEndFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SelfJumpsEndFact(Fact):
-    """``path must end at every jump to itself``: only an interrupt gets out of it."""
+    """``path must end at every jump to itself``: only an interrupt leaves it."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.PATH_EXITS
@@ -166,7 +166,7 @@ class SelfJumpsEndFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorCallsFact(Fact):
-    """What ``svc`` does in code of the kernel: the path ends, or it takes ``cycles``."""
+    """The effect of ``svc`` in kernel code: the path ends, or it takes ``cycles``."""
 
     stage = FactStage.EXTRACTION
 
@@ -188,7 +188,7 @@ class SupervisorCallsFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SupervisorEntersFact(Fact):
-    """``every supervisor call enters function``: the handler of the kernel, and comes back."""
+    """``every supervisor call enters function``: the kernel's handler, which returns."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.SUPERVISOR_ENTERS
@@ -204,7 +204,7 @@ class SupervisorEntersFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class PathStartFact(PlacedFact):
-    """``path starts at place``: with the block there, on the way from the entry."""
+    """``path starts at place``: with the block there, on a path from the entry."""
 
     stage = FactStage.VALUES
     assumption = assumptions.PATH_STARTS
@@ -220,7 +220,7 @@ class PathStartFact(PlacedFact):
 class ReplacedFact(Fact):
     """``function f takes at most n cycles``: from its first instruction to its return.
 
-    The body is not examined. ``preserves``: no store of it is seen by its callers.
+    The body is not examined. ``preserves``: its callers see none of its stores.
     """
 
     stage = FactStage.EXTRACTION
@@ -240,10 +240,10 @@ class ReplacedFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RestrictedInlining(Fact):
-    """Calls of functions other than those at ``entries`` are passed over: no line says that.
+    """Calls of functions other than those at ``entries`` are not followed.
 
-    So are the calls at ``sites``, whose targets are not known: ``ELSEWHERE`` stands for these. A
-    command states it, which sees to it that no result contains such a call.
+    Nor are the calls at ``sites``, whose targets are unknown and represented by ``ELSEWHERE``. No
+    facts file states this: a command does, and ensures that no result contains such a call.
     """
 
     stage = FactStage.EXTRACTION
@@ -261,7 +261,7 @@ class RestrictedInlining(Fact):
 
 @dataclass(frozen=True, slots=True)
 class RecursionFact(Fact):
-    """``recursion of f at most n``: so many activations of the function at a time."""
+    """``recursion of f at most n``: the most simultaneous activations of the function."""
 
     stage = FactStage.INLINING
     assumption = assumptions.RECURSION

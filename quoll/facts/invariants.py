@@ -1,4 +1,4 @@
-"""Facts about data that the binary does not bound: ranges of a register at a place."""
+"""Facts about data that the binary does not bound: the range of a register, a list's length."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class RegisterAtMostFact(PlacedFact):
 
 @dataclass(frozen=True, slots=True)
 class ListAtMostFact(PlacedFact):
-    """``list at PLACE has at most N elements``: the one that the loop there walks.
+    """``list at PLACE has at most N elements``: the list that the loop there walks.
 
-    It holds whenever the loop is entered: of the element that the loop then finds and those that
-    its own loads of links lead to, there are at most N before a link is 0.
+    It holds at every entry of the loop: starting from the loop's first element and following its
+    own loads of links, there are at most N elements before a link is 0.
     """
 
     stage = FactStage.LOOP_BOUNDS
@@ -64,7 +64,7 @@ class ListAtMostFact(PlacedFact):
 
 
 def at_most(source: FactSource, register: str, place: str, most: int) -> RegisterAtMostFact:
-    """The fact, refused for what is no register or no word."""
+    """The fact; raises FactsError for an invalid register or number."""
     if register not in REGISTERS:
         raise FactsError(f"there is no register {register}", where=str(source))
     if most >= 1 << 32:

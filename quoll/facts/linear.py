@@ -36,9 +36,9 @@ SUMMAND = re.compile(
 class LinearFact(LimitedFact, CountedFact):
     """``2*count(a) - count(b) <= n in function``: ``sum(factor * count) relation number``.
 
-    Counts are those within one invocation of ``function``, or of the whole path. One that is cut
-    short by an end of the path is bound only if ``monotone``: what may still come, or came before,
-    could otherwise make up for it.
+    Counts are counts within one invocation of ``function``, or on the whole path. An invocation cut
+    short by an end of the path is bound only if the fact is ``monotone``: otherwise its missing
+    part could restore the relation.
     """
 
     stage = FactStage.INTEGER_PROGRAM

@@ -61,7 +61,7 @@ class RegionFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class InitialContentsFact(PlacedFact):
-    """``region NAME holds its initial contents at ENTRY``: nothing has stored into it before."""
+    """``region NAME holds its initial contents at ENTRY``: no store has hit it before."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.INITIAL
@@ -77,10 +77,10 @@ class InitialContentsFact(PlacedFact):
 
 @dataclass(frozen=True, slots=True)
 class PointsIntoFact(PlacedFact):
-    """``register rN at PLACE points into NAME``, perhaps ``aligned`` to a power of two bytes.
+    """``register rN at PLACE points into NAME``, optionally ``aligned`` to a power of two bytes.
 
     It holds whenever the instruction at the place is about to execute. ``register`` is None for
-    ``access at PLACE points into NAME``: the address of the first byte it accesses.
+    ``access at PLACE points into NAME``: the address of the first accessed byte.
     """
 
     stage = FactStage.VALUES
@@ -101,10 +101,10 @@ class PointsIntoFact(PlacedFact):
 
 @dataclass(frozen=True, slots=True)
 class UnknownPointsIntoFact(Fact):
-    """``accesses of unknown address point into NAME``: all bytes of each of them.
+    """``accesses of unknown address point into NAME``, with all their bytes.
 
-    Unknown is an address if what values find possible spans more than half of what the region
-    does. It is not computed from a stack pointer, nor is the pc the base.
+    An address is unknown if its possible values span more than half of the region's size, it is not
+    computed from a stack pointer, and its base is not the pc.
     """
 
     stage = FactStage.VALUES
@@ -139,7 +139,7 @@ def region(
 def points(
     source: FactSource, register: str, place: str, name: str, aligned: int
 ) -> PointsIntoFact:
-    """A pointer fact, refused for what is no register ("": an access) or no power of two."""
+    """A pointer fact; raises FactsError for an invalid register ("": an access) or alignment."""
     if register and register not in REGISTERS:
         raise FactsError(f"there is no register {register}", where=str(source))
     if aligned < 1 or aligned & (aligned - 1):

@@ -11,22 +11,23 @@ from quoll.spelling import nearest
 __all__ = ["forms_meant", "meant"]
 
 LONGEST = 300  # characters of a line; each word is tried in every form
-ALIKE = 3  # words that are tried in the place of one
-SOME, FEW = 2, 4  # words that a line and a form have in common; forms that are shown for that
+ALIKE = 3  # replacement candidates per word
+SOME, FEW = 2, 4  # least common words of a line and a form; most forms shown for that
 WORD = re.compile(r"(?<![\w.$+:])[A-Za-z_]+(?![\w.$+:])")
 LITERAL = re.compile(r"\b[a-z-]{2,}\b")
 
 
 def meant(line: str, forms: Sequence[FactForm]) -> str | None:
-    """The fact that ``line`` becomes when one of its words is spelt as a form has it."""
+    """The fact that results from correcting one word of ``line``, or None."""
     if len(line) > LONGEST:
         return None
     return next((found for found in _respelt(line, forms) if _is_fact(found, forms)), None)
 
 
 def forms_meant(line: str, forms: Sequence[FactForm]) -> list[FactForm]:
-    """The forms that begin with the first word of ``line``, or with one that is written alike; if
-    there are none, the few that have most words in common with it, two at least.
+    """The forms whose first word is similar to the first word of ``line``.
+
+    If there are none, the few forms with the most words in common with it, two at least.
     """
     first = line.split(maxsplit=1)[0]
     openings = {form.text: form.text.split()[0] for form in forms}
@@ -43,7 +44,7 @@ def _with_most_words(words: Set[str], forms: Sequence[FactForm]) -> list[FactFor
 
 
 def _respelt(line: str, forms: Sequence[FactForm]) -> Iterator[str]:
-    """``line`` with one word in its place that forms have, the nearest words first."""
+    """``line`` with one word replaced by a word of the forms, most similar words first."""
     known = sorted({word for form in forms for word in LITERAL.findall(form.text)})
     for word in WORD.finditer(line):
         for other in nearest(word[0], known, ALIKE):
@@ -51,6 +52,6 @@ def _respelt(line: str, forms: Sequence[FactForm]) -> Iterator[str]:
 
 
 def _is_fact(line: str, forms: Sequence[FactForm]) -> bool:
-    """Whether the first form whose opening matches reads it."""
+    """Whether the first form whose opening matches accepts it."""
     form = next((form for form in forms if re.match(form.opening, line)), None)
     return form is not None and re.fullmatch(form.pattern, line) is not None

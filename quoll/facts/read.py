@@ -2,12 +2,12 @@
 
 One fact per line; ``#`` starts a comment. docs/facts.md lists the forms.
 
-``parse`` only reads; ``quoll.facts.fact_places`` turns a place into addresses, and each stage takes
-the facts that are its own. Every fact that is used is an assumption of the result.
+``parse`` only reads; ``quoll.facts.fact_places`` resolves places to addresses, and each stage
+selects its own facts. Every fact that is used is an assumption of the result.
 
-A fact may be repeated word for word. Two facts that give different numbers or targets for the
-same place, or that make two places conflict and be consistent in the same function, contradict
-each other: one of them is out of date, and only the user knows which.
+A fact may be repeated word for word. Two facts contradict each other if they give different numbers
+or targets for one place, or make two places both conflict and be consistent in one function: one of
+them is out of date, and only the user knows which.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from quoll.source.loop_statement import SingleLoop
 
 __all__ = ["FORMS", "Facts", "load", "parse", "read_fact", "uncontradicted"]
 
-# Tried in this order; the first whose opening matches is the one that was meant.
+# Tried in this order; the first form whose opening matches is the intended one.
 FORMS: tuple[FactForm, ...] = (
     *linear.FORMS,
     *guidance.FORMS,
@@ -66,8 +66,8 @@ class Facts:
 def load(paths: Iterable[Path | str]) -> Facts:
     """Read facts files as one list, contradictions between files included.
 
-    Files that end in ``.ff``, ``.ffx`` or ``.ais`` are those of other analysers. Raises FactsError
-    if a file cannot be read or a line is not a fact.
+    Files that end in ``.ff``, ``.ffx`` or ``.ais`` come from other analysers. Raises FactsError if
+    a file cannot be read or a line is not a fact.
     """
     facts: list[Fact] = []
     remarks: list[str] = []
@@ -90,7 +90,7 @@ def load(paths: Iterable[Path | str]) -> Facts:
 
 
 def _exchanged(data: bytes, text: str, path: str) -> ImportedFacts | None:
-    """The facts of a file of another analyser; None if it is none."""
+    """The facts of another analyser's file; None for a facts file of our own."""
     match Path(path).suffix:
         case ".ff":
             return read_ff(text, path)
@@ -104,7 +104,7 @@ def _exchanged(data: bytes, text: str, path: str) -> ImportedFacts | None:
 def parse(text: str, file: str) -> Facts:
     """The facts in ``text``; ``file`` is its name in messages.
 
-    Raises FactsError naming the line and what was expected, or both lines of a contradiction.
+    Raises FactsError naming the line and the expected form, or both lines of a contradiction.
     """
     return uncontradicted(read_lines(text, file))
 
@@ -112,7 +112,7 @@ def parse(text: str, file: str) -> Facts:
 def read_lines(text: str, file: str) -> list[Fact]:
     """A fact for each line that is not blank or comment, and each place that it names.
 
-    Whatever some program takes for an end of a line is one, so that no comment hides a fact.
+    Every Unicode line separator ends a line, so that no comment hides a fact.
     """
     facts: list[Fact] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -123,7 +123,7 @@ def read_lines(text: str, file: str) -> list[Fact]:
 
 
 def apart(text: str) -> list[str]:
-    """A line about several places that one invariant bounds, as a line for each of them."""
+    """A line for each place of an invariant that is stated for several places."""
     match = SEVERAL.fullmatch(text)
     if match is None:
         return [text]
@@ -132,7 +132,7 @@ def apart(text: str) -> list[str]:
 
 
 def read_fact(source: FactSource) -> Fact:
-    """Match one line against the forms; the first words decide which form was meant."""
+    """The fact in one line; its first words select the form."""
     for form in FORMS:
         if re.match(form.opening, source.text):
             match = re.fullmatch(form.pattern, source.text)
@@ -144,7 +144,7 @@ def read_fact(source: FactSource) -> Fact:
 
 
 def _refusal(source: FactSource, opened: FactForm | None) -> FactsError:
-    """The error for a line that is no fact, or that is ``opened`` as one and goes on otherwise."""
+    """The error for a line that is no fact, or that only begins as the form ``opened``."""
     fact = meant(source.text, FORMS)
     likely = [opened] if opened else [] if fact else forms_meant(source.text, FORMS)
     hints = [f"did you mean '{fact}'?"] if fact else []
@@ -161,7 +161,7 @@ def _refusal(source: FactSource, opened: FactForm | None) -> FactsError:
 
 
 def _refuse_large_numbers(source: FactSource) -> None:
-    """Raise FactsError for a number that no word of the machine and no count could be."""
+    """Raise FactsError for a number beyond every machine word and every count."""
     for digits in NUMBERS.finditer(source.text):
         text = (digits[1] or digits[2]).lstrip("0")
         if len(text) > 19 or (text and int(text, 16 if digits[1] else 10) > LARGEST_NUMBER):

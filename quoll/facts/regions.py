@@ -1,7 +1,7 @@
 """Facts about memory: named regions, and registers that point into them at places.
 
-regions = Regions.of(facts, image)
-regions.pointers[0xf0010d44]     what is known of registers when that instruction executes
+regions = MemoryRegions.of(facts, image)
+regions.pointers[0xf0010d44]     bounds of registers when that instruction executes
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["NO_REGIONS", "MemoryRegions", "PointerBounds"]
 
 @dataclass(frozen=True, slots=True)
 class PointerBounds:
-    """A fact about a register (None: about an address); ``known`` are the words it may be."""
+    """A fact about a register (None: an address); ``known`` holds its possible words."""
 
     register: int | None
     known: ValueSet
@@ -38,10 +38,10 @@ class PointerBounds:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRegions:
-    """The regions by name, the pointers by the address of an instruction.
+    """The regions by name, the pointers by instruction address.
 
-    ``unknown`` is about every access of which nothing is known. ``initial``: what is said of the
-    contents of regions, by the address of the entry.
+    ``unknown`` concerns every access of unknown address. ``initial``: facts about the contents of
+    regions, by the address of the entry.
     """
 
     regions: Mapping[str, RegionFact] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class MemoryRegions:
 
     @staticmethod
     def of(facts: Facts, image: Image) -> MemoryRegions:
-        """Raises FactsError for a region that no fact describes, and a place that is not there."""
+        """The regions; raises FactsError for an undescribed region, or a missing place."""
         regions = {fact.name: fact for fact in facts.of(RegionFact)}
         pointers: dict[int, tuple[PointerBounds, ...]] = {}
         for fact in facts.of(PointsIntoFact):
@@ -83,7 +83,7 @@ class MemoryRegions:
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """Every fact, as it is listed in reports."""
+        """Every fact, as listed in reports."""
         facts = (
             *self.regions.values(),
             *(p.fact for at in self.pointers.values() for p in at),
@@ -93,7 +93,7 @@ class MemoryRegions:
 
     @property
     def elsewhere(self) -> tuple[int, int] | None:
-        """First and last byte of where accesses of unknown address go."""
+        """First and last byte of the region that accesses of unknown address stay in."""
         if self.unknown is None:
             return None
         region = self.regions[self.unknown.region]

@@ -11,7 +11,7 @@ N = TypeVar("N", bound=Hashable)
 
 
 def closure(starts: Iterable[N], following: Callable[[N], Iterable[N]]) -> set[N]:
-    """``starts``, and all that ``following`` leads to from them."""
+    """``starts``, and all nodes reachable from them along ``following``."""
     reached: set[N] = set()
     pending = list(starts)
     while pending:

@@ -1,4 +1,4 @@
-"""Strongly connected components: nodes that lead to each other.
+"""Strongly connected components: sets of nodes that reach each other.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1(2), 1972.
 """
@@ -11,10 +11,10 @@ __all__ = ["components"]
 
 
 def components(roots: Iterable[int], successors: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """The components of what ``roots`` lead to, each after those that it leads to.
+    """The components reachable from ``roots``, each after the components that it reaches.
 
-    Each lists first the node where the search entered it, which takes roots and successors in
-    their order. Without recursion, as graphs are deep.
+    Each lists first the node where the search entered it; the search takes roots and successors in
+    the given order, without recursion, because graphs are deep.
     """
     index: dict[int, int] = {}
     low: dict[int, int] = {}

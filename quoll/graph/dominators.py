@@ -1,6 +1,6 @@
 """Dominators of a flow graph given as successor lists over 0..n-1.
 
-For supergraphs too, which have up to millions of nodes. Source: Cooper, Harvey and Kennedy, "A
+Supergraphs have up to millions of nodes. Source: Cooper, Harvey and Kennedy, "A
 Simple, Fast Dominance Algorithm" (2001).
 """
 
@@ -48,7 +48,7 @@ def reverse_postorder(successors: Sequence[Sequence[int]], root: int) -> list[in
 
 
 def dominators(successors: Sequence[Sequence[int]], root: int) -> Dominators:
-    """Immediate dominators of everything reached from ``root``."""
+    """Immediate dominators of all nodes reachable from ``root``."""
     order = reverse_postorder(successors, root)
     number = [UNREACHED] * len(successors)
     for i, node in enumerate(order):
@@ -89,7 +89,7 @@ def _iterate(before: list[list[int]]) -> list[int]:
 
 
 def _meet(idom: list[int], a: int, b: int) -> int:
-    """The nearest common ancestor in the tree so far."""
+    """The nearest common ancestor in the current tree."""
     while a != b:
         while a > b:
             a = idom[a]

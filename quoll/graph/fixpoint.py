@@ -19,7 +19,7 @@ __all__ = ["AbstractDomain", "AscendingIteration", "Fixpoint", "count_in_edges",
 S = TypeVar("S")
 
 JOINS_BEFORE_WIDENING = 2
-VISITS = 10_000  # of one node; only a domain whose widening does not end can need more
+VISITS = 10_000  # of one node; only a domain without terminating widening needs more
 
 
 class AbstractDomain(Protocol[S]):
@@ -32,9 +32,9 @@ class AbstractDomain(Protocol[S]):
         """
 
     def join(self, node: int, a: S, b: S) -> S:
-        """A state that covers both at the start of ``node``; ``a`` is the one already there.
+        """A state that covers both at the start of ``node``; ``a`` is the state already there.
 
-        Whatever comes to ``node`` along a backward edge passes here, if need be joined with itself.
+        Every state that arrives along a backward edge is joined, if need be with itself.
         """
 
     def widen(self, node: int, old: S, new: S) -> S:
@@ -49,7 +49,7 @@ class Fixpoint(Generic[S]):
     """``states[n]`` holds whenever control is at the start of ``n``; None: never reached.
 
     ``dead`` are the edges that no execution takes: their source is not reached, or the transfer
-    from its state is infeasible. ``late`` are those of them that were taken while ascending.
+    from its state is infeasible. ``late`` are the dead edges that were taken while ascending.
     """
 
     states: tuple[S | None, ...]
@@ -77,10 +77,10 @@ def solve(graph: FlowGraph, order: WeakOrder, domain: AbstractDomain[S], entry: 
 
 
 class AscendingIteration(Generic[S]):
-    """The ascending iteration, which can go on from further starts once it is finished.
+    """The ascending iteration, which can continue from further starts after it has finished.
 
-    ``in_edges``: what ``count_in_edges`` says of the graph, if that is known. ``likely``: states of
-    which some are expected to come again; one that says the same as what was found replaces it.
+    ``in_edges``: the result of ``count_in_edges``, if known. ``likely``: states expected to recur;
+    a state equal to its likely one is replaced by that object.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class AscendingIteration(Generic[S]):
         self.taken: set[int] = set()
 
     def run(self, starts: Mapping[int, S]) -> None:
-        """Iterate until nothing changes when control may also start at the nodes ``starts``.
+        """Iterate until nothing changes, when control may also start at the nodes ``starts``.
 
-        What holds there then is given with each; a node is given once.
+        Each node is given once, with the state that holds there.
         """
         graph, position, nodes = self.graph, self.order.position, self.order.nodes
         for node, start in starts.items():
@@ -134,7 +134,7 @@ class AscendingIteration(Generic[S]):
                     heappush(queue, position[target])
 
     def result(self) -> Fixpoint[S]:
-        """The states, checked along every edge. Raises WcetError as ``solve`` does."""
+        """The states, checked along every edge; raises WcetError as ``solve`` does."""
         dead, uncovered = _check(self.graph, self.domain, self.starts, self.states)
         if uncovered is not None:
             raise WcetError(
@@ -144,7 +144,7 @@ class AscendingIteration(Generic[S]):
         return Fixpoint(tuple(self.states), dead, sum(self.visited), False)
 
     def _recognised(self, node: int) -> S:
-        """The state of ``node``: the likely one if it says the same."""
+        """The state of ``node``, as the likely object if both are equal."""
         state = self.states[node]
         assert state is not None
         likely = None if self.likely is None else self.likely[node]
@@ -156,7 +156,7 @@ class AscendingIteration(Generic[S]):
         return state
 
     def _arrive(self, node: int, out: S, backwards: bool) -> bool:
-        """Add ``out`` to the state of ``node``; False if it was covered already."""
+        """Join ``out`` into the state of ``node``; returns False if it was covered already."""
         old = self.states[node]
         if old is None:
             self.states[node] = self.domain.join(node, out, out) if backwards else out
@@ -176,7 +176,7 @@ class AscendingIteration(Generic[S]):
 
 
 def count_in_edges(graph: FlowGraph, order: WeakOrder) -> list[int]:
-    """For each node, how many edges lead to it from nodes that are reached."""
+    """For each node, the number of edges to it from reached nodes."""
     count = [0] * len(graph.successors)
     for node in order.nodes:
         for edge in graph.successors[node]:
@@ -193,9 +193,8 @@ def _narrow(
 ) -> list[S | None]:
     """One descending pass: every state recomputed from its predecessors, without widening.
 
-    Where that says nothing more the state stays the same object, which domains recognise. So it
-    does, and is not recomputed, where the ascent came once and no predecessor says more now: it
-    covers what they say now, and was made of no more than that.
+    A state that cannot narrow stays the same object, which domains recognise. If the ascent visited
+    a node once and no predecessor has narrowed, its state cannot narrow and is not recomputed.
     """
     wide, position = ascent.states, order.position
     states: list[S | None] = [None] * len(graph.successors)

@@ -1,4 +1,4 @@
-"""The order in which a graph is worked through from its ends, nodes of one level at a time."""
+"""The order for processing a graph from its leaves, the nodes of one level at a time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ N = TypeVar("N", bound=Hashable)
 
 
 def levels(nodes: Iterable[N], following: Callable[[N], Iterable[N]]) -> dict[N, int]:
-    """The longest way from each node to an end, of ``nodes`` and all that they lead to.
+    """The longest path from each node to a leaf, for ``nodes`` and all nodes they reach.
 
-    Edges that close a cycle in a depth-first search are left out. So what a node leads to is of a
-    lower level; in a cycle all edges but those that close it lead down.
+    Edges that close a cycle in a depth-first search are left out, so the successors of a node have
+    a lower level along all other edges.
     """
     found: dict[N, int] = {}
     for start in nodes:

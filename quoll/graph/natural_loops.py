@@ -65,7 +65,7 @@ def _body(predecessors: dict[int, list[int]], header: int, tails: list[int]) -> 
 def _nest(
     headers: list[int], bodies: dict[int, set[int]], tails: dict[int, list[int]]
 ) -> tuple[NaturalLoop, ...]:
-    """A header comes after those of enclosing loops, so the last owner of it is the innermost."""
+    """The nested loops; a header comes after enclosing headers, so its last owner is innermost."""
     owner: dict[int, int] = {}
     loops = []
     for index, header in enumerate(headers):

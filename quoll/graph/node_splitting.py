@@ -2,10 +2,10 @@
 
 A strongly connected region that can be entered at several nodes keeps one of them, h, as its
 header. The nodes that the other entries reach inside the region before h are copied, and control
-from outside enters the copies, which lead on to h. The same is then done inside the rest without
-h, and inside the copies. Every walk of the result is a walk of the original graph and the other
-way round (compare Janssen and Corporaal, "Making Graphs Reducible with Controlled Node
-Splitting", 1997, which chooses among splits with more care).
+from outside enters the copies, which lead to h. The same is then done inside the rest without h,
+and inside the copies. The result and the original graph have the same walks (compare Janssen and
+Corporaal, "Making Graphs Reducible with Controlled Node Splitting", 1997, which chooses among
+splits with more care).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["SplitGraph", "TooManyCopies", "split_nodes"]
 
 
 class TooManyCopies(Exception):
-    """Splitting would exceed the limit; ``region`` are original nodes of an irreducible region."""
+    """Splitting would exceed the limit; ``region`` holds the original nodes of the region."""
 
     def __init__(self, region: list[int]) -> None:
         super().__init__(f"irreducible region of {len(region)} nodes")
@@ -79,8 +79,7 @@ class _Splitter:
                 work.append(region - {header})
 
     def _components(self, nodes: set[int]) -> list[set[int]]:
-        """The strongly connected components of the subgraph on ``nodes``, each after its
-        successors."""
+        """The strongly connected components of ``nodes``, each after its successors."""
 
         def inside(node: int) -> Iterator[int]:
             return (after for after in self.successors[node] if after in nodes)
@@ -88,7 +87,7 @@ class _Splitter:
         return list(map(set, components(sorted(nodes), inside)))
 
     def _choose(self, region: set[int], heads: set[int]) -> int:
-        """The root if control starts here; else what needs the fewest copies, lowest of equals."""
+        """The root if control starts here; else the node with the fewest copies, lowest first."""
         if self._root in heads or len(heads) == 1:
             return self._root if self._root in heads else min(heads)
         return min(sorted(heads), key=lambda h: len(self._reached(region - {h}, heads - {h})))
@@ -97,8 +96,7 @@ class _Splitter:
         return closure(start, lambda node: (n for n in self.successors[node] if n in inside))
 
     def _copy(self, region: set[int], header: int, heads: set[int]) -> set[int]:
-        """Copy the nodes that ``heads`` reach before ``header``; control from outside enters the
-        copies."""
+        """Copy the nodes that ``heads`` reach before ``header``; control enters the copies."""
         originals = sorted(self._reached(region - {header}, heads))
         if len(self.successors) + len(originals) > self._most:
             raise TooManyCopies(sorted({self.origin[n] for n in region}))

@@ -1,4 +1,4 @@
-"""Weak topological order: the order in which a fixed point is computed, and where it widens.
+"""Weak topological order: the iteration order of a fixed point, and its widening points.
 
 Source: Bourdoncle, "Efficient chaotic iteration strategies with widenings", FMPA 1993. Computed
 here by decomposing strongly connected components from the outside in, without recursion.
@@ -41,13 +41,13 @@ class WeakOrder:
         return self.end[node] >= 0
 
     def restricted(self, retained: Sequence[int]) -> WeakOrder:
-        """The order of a graph of the nodes ``retained``, numbered as they are listed.
+        """The order of the subgraph of the nodes ``retained``, numbered as listed.
 
-        Every cycle of it is one of the whole graph, so that what holds of orders still does.
+        Every cycle of it is a cycle of the whole graph, so the properties of the order still hold.
         """
         number = {old: new for new, old in enumerate(retained)}
         nodes = tuple(number[old] for old in self.nodes if old in number)
-        before = [0]  # per position of the whole order, how many kept nodes come before it
+        before = [0]  # per position of the whole order, the number of retained nodes before it
         for old in self.nodes:
             before.append(before[-1] + (old in number))
         position = [-1] * len(retained)
@@ -58,7 +58,7 @@ class WeakOrder:
 
     @staticmethod
     def of(graph: FlowGraph) -> WeakOrder:
-        """The weak topological order of what ``graph.entry`` reaches."""
+        """The weak topological order of the nodes reachable from ``graph.entry``."""
         return _Decomposition(graph).run()
 
 
@@ -68,7 +68,7 @@ class _Decomposition:
     def __init__(self, graph: FlowGraph) -> None:
         self.graph = graph
         count = len(graph.successors)
-        self.region = [0] * count  # the component being split that a node belongs to
+        self.region = [0] * count  # node -> the component being split that contains it
         self.position = [-1] * count
         self.end = [-1] * count
         self.nodes: list[int] = []

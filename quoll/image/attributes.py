@@ -1,6 +1,6 @@
-"""Build attributes of an ELF: the processor its maker had in mind.
+"""Build attributes of an ELF: its intended processor.
 
-pyelftools has a reader of them too, which does not end at a subsection of length 0.
+The reader in pyelftools does not terminate at a subsection of length 0.
 
 Source: Addenda to, and Errata in, the ABI for the Arm Architecture, sections 3.2 and 3.3.
 """
@@ -17,7 +17,7 @@ __all__ = ["BuildAttributes", "parse_attributes"]
 TAG_FILE, TAG_CPU_RAW_NAME, TAG_CPU_NAME, TAG_CPU_ARCH, TAG_COMPATIBILITY = 1, 4, 5, 6, 32
 TAG_PROFILE, TAG_MULTIPROCESSING, TAG_DIVISION = 7, 42, 44
 OLD_TAG_MULTIPROCESSING = 70
-PROFILES = {ord(letter): letter for letter in "ARM"}  # "S": A or R; 0: before there were profiles
+PROFILES = {ord(letter): letter for letter in "ARM"}  # "S": A or R; 0: before profiles existed
 DIVIDES_IN_A = 2
 MICROCONTROLLER = re.compile(r"(v?\d+\S*-M\b.*|cortex-m\d.*|star-mc\d|sc[03]00)", re.IGNORECASE)
 ARCHITECTURES = {
@@ -29,7 +29,7 @@ ARCHITECTURES = {
 
 @dataclass(frozen=True, slots=True)
 class BuildAttributes:
-    """File-scope attributes; None where the file does not say (or says it unreadably)."""
+    """File-scope attributes; None where the file does not state one (or states it unreadably)."""
 
     cpu: str | None = None  # Tag_CPU_name, such as "ARM1136JF-S"
     arch: str | None = None  # Tag_CPU_arch, such as "v6"
@@ -41,8 +41,7 @@ class BuildAttributes:
 
     @property
     def microcontroller(self) -> str | None:
-        """The evidence that the file is for the M profile, or None: profile, architecture, or
-        name."""
+        """The evidence (profile, architecture or name) that it is for the M profile, or None."""
         if self.profile == "M":
             return "Tag_CPU_arch_profile is M"
         for tag, value in (("Tag_CPU_arch", self.arch), ("Tag_CPU_name", self.cpu)):
@@ -52,7 +51,7 @@ class BuildAttributes:
 
 
 def parse_attributes(data: bytes) -> BuildAttributes:
-    """Read an ``.ARM.attributes`` section. Damage ends the reading; what came before stands."""
+    """Read an ``.ARM.attributes`` section; damage ends the reading, and earlier values stand."""
     tags: dict[int, int | str] = {}
     try:
         stream = ByteStream(data)

@@ -1,4 +1,4 @@
-"""Little-endian fields read one after another from bytes of which nothing is trusted."""
+"""Little-endian fields read in sequence from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ LONGEST_LEB = 10  # bytes of a 64-bit LEB128
 
 
 class EndOfBytes(Exception):
-    """A field reaches beyond the bytes there are."""
+    """A field reaches beyond the available bytes."""
 
 
 class ByteStream:
-    """A position in ``data``. Every read checks its length before it takes memory."""
+    """A position in ``data``; every read checks its length before it takes memory."""
 
     __slots__ = ("data", "pos")
 
@@ -86,7 +86,7 @@ class ByteStream:
         return value - (1 << bits) if value >> (bits - 1) else value
 
     def text(self) -> str:
-        """A string ended by a zero byte, UTF-8 where it is, ``printable``."""
+        """A string up to a zero byte, as UTF-8 where valid, made ``printable``."""
         end = self.data.find(b"\0", self.pos)
         if end < 0:
             raise EndOfBytes(f"unended string at 0x{self.pos:x}")

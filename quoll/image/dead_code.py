@@ -1,10 +1,9 @@
-"""Distinguishes line sequences of functions that the linker discarded from sequences of loaded
-code.
+"""Distinguishes line sequences of discarded functions from line sequences of loaded code.
 
-A linker resolves debug entries of discarded code to a *tombstone*: GNU ld and LLD to
-address 0 in ``.debug_line``, LLD on demand to the highest address or the one below. There may be
-code at 0, such as vectors. So a sequence that starts at 0 is used only if nothing contradicts it:
-other sequences, sizes of symbols, and the name of the function that its unit has there.
+A linker resolves debug entries of discarded code to a *tombstone*: GNU ld and LLD to address 0 in
+``.debug_line``, LLD on demand to the highest address or the one below. Code may stand at 0 too,
+such as vectors. So a sequence that starts at 0 is used only if nothing contradicts it: other
+sequences, sizes of symbols, or the name of the function that its unit has there.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ from quoll.image.symbols import Symbol, SymbolTable
 __all__ = ["HIGHEST_TOMBSTONE", "LineSequence", "live_sequences"]
 
 TOMBSTONE = 0
-HIGHEST_TOMBSTONE = 0xFFFFFFFE  # and the address behind it
+HIGHEST_TOMBSTONE = 0xFFFFFFFE  # and the address after it
 
 
 @dataclass(slots=True)
 class LineSequence:
-    """Rows of one contiguous part of code; the last row is its end."""
+    """Rows of one contiguous range of code; the last row is its end."""
 
     addrs: array[int]
     files: array[int]
     lines: array[int]
-    program: int  # where the line program of its unit starts in .debug_line
+    program: int  # offset of its unit's line program in .debug_line
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after it."""
         return self.addrs[-1]
 
 
 def live_sequences(
     sequences: list[LineSequence], symbols: SymbolTable, debug: DebugSections
 ) -> list[LineSequence]:
-    """Those of ``sequences``, all of which start in code, that may be of code that was linked."""
+    """The members of ``sequences`` that may describe linked code; all of them start in code."""
     doubtful = [s for s in sequences if s.addrs[0] == TOMBSTONE and s.end > TOMBSTONE]
     if not doubtful:
         return sequences
@@ -54,7 +53,7 @@ def live_sequences(
             break
         extents.append(symbol)
     if symbols.mapping(TOMBSTONE, TOMBSTONE) == "d":
-        return others  # what is there is data
+        return others  # there is data
     fitting = [s for s in doubtful if (s.end <= nearest or not others) and _fits(s.end, extents)]
     sizes = frozenset((s.program, s.end) for s in doubtful)
     names = [s.name for s in extents if s.addr == TOMBSTONE]
@@ -75,10 +74,11 @@ def _named(
     debug: DebugSections,
     sizes: frozenset[tuple[int, int]],
 ) -> list[LineSequence]:
-    """The sequences of functions that have one of ``names``, else those that may have any.
+    """The sequences of functions with one of ``names``, else the sequences of unknown functions.
 
-    Compilers append a suffix to the symbol of a part or variant, ``f.constprop.0``. ``sizes``: of
-    the sequences of each unit. A function with the size of one belongs to that one.
+    Compilers append a suffix to the symbol of a partial or specialised function, ``f.constprop.0``.
+    ``sizes``: program and size of each sequence. A function whose size equals a sequence of its
+    unit belongs to that sequence.
     """
     if not sequences:
         return []

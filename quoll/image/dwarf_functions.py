@@ -1,7 +1,7 @@
 """Functions in ``.debug_info``: name, address, and size (DWARF 5 standard, sections 3.3 and 7.5).
 
 Only units of a given line table are read, one entry after another. DWARF 2 to 5. It is queried only
-where code and lines of discarded functions both start at address 0 (``quoll.image.dead_code``).
+if code and lines of discarded functions both start at address 0 (``quoll.image.dead_code``).
 pyelftools takes three times as long for the same entries (0.17 s instead of 0.05 s for the 37 units
 of the shipped kernel), and reports damaged sections by exceptions of any class.
 """
@@ -44,16 +44,16 @@ ADDR, STRING, BLOCK, SDATA, STRP, REF_ADDR = 0x01, 0x08, 0x09, 0x0D, 0x0E, 0x10
 INDIRECT, EXPRLOC, LINE_STRP, IMPLICIT = 0x16, 0x18, 0x1F, 0x21
 STRX, ADDRX = (0x1A, 0x25, 0x26, 0x27, 0x28), (0x1B, 0x29, 0x2A, 0x2B, 0x2C)
 UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
-DEEPEST = 8  # declarations that an entry refers to, one after another
+DEEPEST = 8  # longest chain of referenced declarations
 
-Value = tuple[int, int | str]  # form, and what it says
+Value = tuple[int, int | str]  # form, and content
 Attributes = Mapping[int, Value]
 Abbreviation = tuple[int, bool, tuple[tuple[int, int, int], ...]]  # tag, children, attributes
 
 
 @dataclass(frozen=True, slots=True)
 class DebugFunction:
-    """A function by all of its names, and the bytes from its address on."""
+    """A function with all of its names, and its range of bytes."""
 
     names: frozenset[str]
     addr: int
@@ -64,7 +64,7 @@ class DebugFunction:
 class _Unit:
     """The parameters of the forms of a unit."""
 
-    start: int  # of its header in .debug_info
+    start: int  # offset of its header in .debug_info
     version: int
     offset_size: int
     address_size: int
@@ -76,7 +76,7 @@ def functions_of_units(
 ) -> dict[int, tuple[DebugFunction, ...]]:
     """The functions of the units whose line programs start at ``programs`` in ``.debug_line``.
 
-    A unit that does not follow the standard, or has no entries, is left out.
+    Units without entries, and units that violate the standard, are left out.
     """
     found: dict[int, tuple[DebugFunction, ...]] = {}
     stream = ByteStream(debug.info)
@@ -91,7 +91,7 @@ def functions_of_units(
             _read_unit(debug, unit, start, offset_size, programs, found)
             stream.skip_to(end)
     except EndOfBytes:
-        pass  # what was read before holds
+        pass  # entries read before stay valid
     return found
 
 
@@ -211,7 +211,7 @@ def _functions(
 def _names(
     debug: DebugSections, unit: _Unit, attributes: Attributes, entries: Mapping[int, Attributes]
 ) -> Iterator[str]:
-    """Those of the entry, and of the declarations that it completes."""
+    """The names in the entry, and in the declarations that it completes."""
     for _ in range(DEEPEST):
         for name in (NAME, LINKAGE_NAME, MIPS_LINKAGE_NAME):
             text = _text(debug, unit, attributes[name]) if name in attributes else None
@@ -248,7 +248,7 @@ def _text(debug: DebugSections, unit: _Unit, value: Value) -> str | None:
 
 
 def _indexed(section: bytes, unit: _Unit, base: int, size: int, index: int) -> int | None:
-    """Entry ``index`` of a table that the unit says the start of (7.26, 7.27)."""
+    """Entry ``index`` of a table whose start the unit states (7.26, 7.27)."""
     start = unit.root.get(base, (0, 0))[1]
     if not isinstance(start, int) or start < 0 or index < 0:
         return None

@@ -1,4 +1,4 @@
-"""The DWARF line table: which source line an address was compiled from, and back.
+"""The DWARF line table: from addresses to source lines, and back.
 
 Decodes ``.debug_line`` of DWARF 2 to 5 (DWARF 5 standard, section 6.2) without reading any other
 unit, in one pass over the bytes, because kernels have millions of rows. Of several rows at one
@@ -36,7 +36,7 @@ FORM_STRP, FORM_UDATA, FORM_DATA16, FORM_LINE_STRP = 0x0E, 0x0F, 0x1E, 0x1F
 
 
 class BadLineTable(Exception):
-    """A unit that does not follow the standard."""
+    """A unit that violates the standard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SourceLine:
 class LineTable:
     """Ranges of addresses: range ``i`` runs from ``starts[i]`` to ``starts[i + 1]``.
 
-    ``problem`` says why a part of the table could not be read, "" if all of it was.
+    ``problem`` is the reason why part of the table is unreadable, "" if all of it was read.
     """
 
     starts: array[int]
@@ -115,7 +115,7 @@ class LineProgramHeader:
 def decode_lines(
     debug: DebugSections, is_code: Callable[[int], bool], symbols: SymbolTable
 ) -> LineTable:
-    """All line programs in ``debug``, without those of functions that the linker discarded.
+    """All line programs in ``debug``, except for functions that the linker discarded.
 
     A damaged unit ends the decoding and is named in ``problem``.
     """
@@ -168,7 +168,10 @@ def _unit(
 
 
 def _names_v4(stream: ByteStream) -> list[str]:
-    """File 0 does not exist; directory 0 is the compilation directory, which is not recorded."""
+    """The file names before DWARF 5, with a placeholder for file 0, which does not exist.
+
+    Directory 0 is the compilation directory, which is not recorded.
+    """
     directories = [""]
     while text := stream.text():
         directories.append(text)
@@ -238,7 +241,7 @@ def _run(
 ) -> None:
     """Execute the program of ``unit`` (DWARF 5, 6.2.5), appending finished sequences.
 
-    A kernel has ten million opcodes, so that the frequent ones are read without ``stream``.
+    A kernel has ten million opcodes, so the frequent ones are read without ``stream``.
     """
     addr, file, line = 0, 1, 1
     rows = LineSequence(array("I"), array("I"), array("I"), program)
@@ -302,7 +305,7 @@ def _special_opcodes(
 
 
 def _ended(rows: LineSequence, addr: int) -> LineSequence:
-    """``rows`` with the one that ends them, at ``addr``. Raises BadLineTable if they descend."""
+    """``rows`` with an end row at ``addr``; raises BadLineTable if the addresses descend."""
     rows.addrs.append(addr)
     rows.files.append(NO_FILE)
     rows.lines.append(0)
@@ -312,12 +315,12 @@ def _ended(rows: LineSequence, addr: int) -> LineSequence:
 
 
 def _same(a: LineSequence, b: LineSequence) -> bool:
-    """Whether two units have the same rows: a function of a header that was linked once."""
+    """Whether two units have the same rows: a header's function that was linked once."""
     return (a.addrs, a.files, a.lines) == (b.addrs, b.files, b.lines)
 
 
 def _table(sequences: list[LineSequence], paths: tuple[str, ...], problem: str) -> LineTable:
-    """Merge sequences by address. Where two overlap that differ, neither is believed."""
+    """Merge sequences by address; of two that overlap and differ, neither is used."""
     starts, files, lines = array("I"), array("I"), array("I")
     ordered = sorted(sequences, key=lambda s: (s.addrs[0], s.addrs[-1]))
     ordered = [s for s in ordered if s.addrs[0] < s.addrs[-1]]

@@ -1,4 +1,4 @@
-"""Tables of dynamic relocations, as PT_DYNAMIC names them: a loader needs no section headers.
+"""Tables of dynamic relocations, from PT_DYNAMIC: a loader needs no section headers.
 
 Source: System V ABI, chapter 5, "Dynamic Section"; generic ABI, "Relative relocation table" (RELR).
 """
@@ -12,7 +12,7 @@ __all__ = ["BadDynamicSection", "RelocationTable", "relocation_tables"]
 
 REL, RELA, RELR = "Elf_Rel", "Elf_Rela", "Elf_Relr"
 ROW_BYTES = {REL: 8, RELA: 12, RELR: 4}
-# What is read of each kind: the address of the table, its size, the size of a row.
+# The fields of each kind: address of the table, its size, size of a row.
 TABLES = (
     ("DT_REL", "DT_RELSZ", "DT_RELENT", REL),
     ("DT_RELA", "DT_RELASZ", "DT_RELAENT", RELA),
@@ -20,12 +20,12 @@ TABLES = (
     ("DT_ANDROID_RELR", "DT_ANDROID_RELRSZ", "DT_ANDROID_RELRENT", RELR),
 )
 CALLS, CALLS_SIZE, CALLS_KIND = "DT_JMPREL", "DT_PLTRELSZ", "DT_PLTREL"
-KINDS = {17: REL, 7: RELA}  # what DT_PLTREL may say: DT_REL, DT_RELA
-PACKED = ("DT_ANDROID_REL", "DT_ANDROID_RELA")  # in a format of their own
+KINDS = {17: REL, 7: RELA}  # possible values of DT_PLTREL: DT_REL, DT_RELA
+PACKED = ("DT_ANDROID_REL", "DT_ANDROID_RELA")  # in their own format
 
 
 class BadDynamicSection(Exception):
-    """Entries that contradict the standard, or name relocations in a form that is not read."""
+    """Entries that contradict the standard, or name relocations in an unsupported form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class RelocationTable:
 
 
 def relocation_tables(entries: Iterable[tuple[str, int]]) -> tuple[RelocationTable, ...]:
-    """The tables that ``entries``, tags and values up to DT_NULL, name. Raises BadDynamicSection.
+    """The tables named by ``entries``, tags and values up to DT_NULL.
 
-    Tags without a name are not those of relocations.
+    Raises BadDynamicSection. Tags without a name do not concern relocations.
     """
     values: dict[str, int] = {}
     for tag, value in entries:

@@ -1,4 +1,4 @@
-"""An ELF executable as its tables say: pyelftools reads the rows, nothing they say is trusted.
+"""An ELF executable from its tables: pyelftools reads the rows, and every field is checked.
 
 Source: System V ABI, chapters 4 and 5; ELF for the Arm Architecture (AAELF32). Only the data that
 the analysis needs are read: loadable segments, sections that are loaded, symbols, the line table
@@ -43,8 +43,8 @@ SECTION_WRITE, SECTION_ALLOC, SECTION_EXEC = 1, 2, 4  # sh_flags
 SECTION_TLS, SECTION_COMPRESSED = 0x400, 0x800
 STORED = ("SHT_PROGBITS", "SHT_ARM_EXIDX")
 RELOCATIONS = {"SHT_REL": "Elf_Rel", "SHT_RELA": "Elf_Rela"}
-RELATIVE = 23  # R_ARM_RELATIVE: with REL, what is stored holds at the address of the link
-EXTENDED = 0xFFFF  # PN_XNUM, SHN_XINDEX: the number stands in section header 0
+RELATIVE = 23  # R_ARM_RELATIVE: with REL, the stored word holds at the link address
+EXTENDED = 0xFFFF  # PN_XNUM, SHN_XINDEX: section header 0 holds the number
 RESERVED_SECTIONS = 0xFF00  # SHN_LORESERVE: indices from here on name no section
 DEBUG = ".debug_"
 LINE_SECTIONS = ("line", "line_str", "str")  # in the order of DebugSections
@@ -53,7 +53,7 @@ LONGEST_NAME = 4096
 MOST_ROWS = 1_000_000  # of any table: pyelftools reads one in 15 us
 LARGEST_FILE, LARGEST_DEBUG = 1 << 30, 1 << 28  # bytes
 
-Row = Any  # a container of pyelftools: its fields by their names in the ABI
+Row = Any  # a container of pyelftools: fields by their ABI names
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,10 @@ class LoadSegment:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section that is loaded.
+    """A loaded section.
 
-    ``stored`` is False for .bss and its like, and for tables of the loader, which programs lay
-    their own variables over once they are used up.
+    ``stored`` is False for .bss and similar, and for tables of the loader, whose memory programs
+    reuse for their own variables.
     """
 
     name: str
@@ -98,22 +98,23 @@ class RawSymbol:
 
 @dataclass(frozen=True, slots=True)
 class OverlayRange:
-    """Addresses for which the file has several contents, each at its own place in memory.
+    """Addresses with several contents in the file, each at its own place in memory.
 
-    What runs is one of them, which code copies or maps there. The file does not say which.
+    Code copies or maps one of them there at run time; the file does not determine which.
     """
 
     start: int
-    end: int  # the first address behind it
-    sections: tuple[str, ...]  # names of those that lie there
+    end: int  # the first address after it
+    sections: tuple[str, ...]  # names of the sections there
 
 
 @dataclass(frozen=True, slots=True)
 class ElfFile:
     """Segments and sections ascend by address and do not overlap among themselves.
 
-    Nothing is loaded in ``overlays``. ``unsettled``: addresses of words that a dynamic relocation
-    changes before the program runs; not those that hold what is stored at the address of the link.
+    No segment is loaded in ``overlays``. ``unsettled``: addresses of words that a dynamic
+    relocation changes before the program runs, except words that keep their value at the link
+    address.
     """
 
     entry: int
@@ -128,7 +129,7 @@ class ElfFile:
 
 @dataclass(frozen=True, slots=True)
 class _SectionHeader:
-    """The used fields of a row: far smaller than the row of pyelftools."""
+    """The used fields of a row, far smaller than the row of pyelftools."""
 
     name: int
     kind: str
@@ -229,7 +230,7 @@ class _Reader:
         return header
 
     def _table(self, layout: str, offset: int, count: int, size: int, what: str) -> Iterator[Row]:
-        """``count`` rows at ``offset``, which the file says to have ``size`` bytes each."""
+        """``count`` rows at ``offset``, of ``size`` bytes each according to the file."""
         wanted = getattr(self._layouts, layout).sizeof()
         if count and size != wanted:
             raise InputError(f"{self._path}: {what} of {size} bytes each, not {wanted}")
@@ -239,7 +240,7 @@ class _Reader:
         return self._rows(layout, self._data[offset:end] if count else b"", what)
 
     def _rows(self, layout: str, content: bytes, what: str) -> Iterator[Row]:
-        """The rows of a table, one after another; a rest that is no whole row is left out."""
+        """The rows of a table in order; an incomplete last row is left out."""
         row = getattr(self._layouts, layout)
         count = len(content) // row.sizeof()
         if count > MOST_ROWS:
@@ -250,9 +251,9 @@ class _Reader:
     def _segments(
         self, rows: Iterable[Row]
     ) -> tuple[tuple[LoadSegment, ...], tuple[tuple[int, int], ...]]:
-        """The segments at addresses that no other one has, and the other addresses.
+        """The segments at addresses that only one segment has, and the other addresses.
 
-        Raises InputError where two overlap in memory, too.
+        Raises InputError where two overlap in memory too.
         """
         path, segments, stored = self._path, [], 0
         for row in rows:
@@ -375,7 +376,7 @@ class _Reader:
                 ) from fault
             for table in tables:
                 content = self._loaded(rows, table.addr, table.size)
-                if table.layout != "Elf_Relr":  # all of them relative, with what is stored
+                if table.layout != "Elf_Relr":  # all of them relative to the stored word
                     found.update(self._relocated(table.layout, content))
         return frozenset(found)
 
@@ -402,9 +403,9 @@ class _Reader:
     def _debug(
         self, headers: list[_SectionHeader], names: bytes, *, entries: bool
     ) -> DebugSections:
-        """Debug sections that lie outside the file or do not decompress count as absent.
+        """Debug sections; those outside the file or not decompressible count as absent.
 
-        ``entries``: with those that tell whose lines are at address 0.
+        ``entries``: also the sections that identify functions at address 0.
         """
         wanted = LINE_SECTIONS + (ENTRY_SECTIONS if entries else ())
         found: dict[str, bytes] = {}
@@ -440,14 +441,14 @@ def _together(segments: list[LoadSegment]) -> list[list[LoadSegment]]:
 
 
 def _name(names: bytes, offset: int) -> str:
-    """The string at ``offset`` of a string table; names longer than any compiler's are cut."""
+    """The string at ``offset`` of a string table; overlong names are cut."""
     end = names.find(b"\0", offset, offset + LONGEST_NAME)
     text = names[offset : end if end >= 0 else offset + LONGEST_NAME].decode("utf-8", "replace")
     return printable(text)
 
 
 def _inflate(raw: bytes) -> bytes:
-    """Undo SHF_COMPRESSED with ELFCOMPRESS_ZLIB; the size in the header is not believed."""
+    """Undo SHF_COMPRESSED with ELFCOMPRESS_ZLIB, without trusting the size in the header."""
     if len(raw) < 12 or int.from_bytes(raw[:4], "little") != 1:
         return b""
     try:

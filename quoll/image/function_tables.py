@@ -1,8 +1,8 @@
-"""Where addresses of functions stand in a program: tables, and code that takes addresses.
+"""The places of function addresses in a program: tables, and code that takes addresses.
 
-A table is an object of the symbol table that holds the address of a function when the program has
-been loaded, in memory that may be written or not. Vtables are not among them. Function addresses
-elsewhere, as in literal pools and packed structures, are taken by code.
+A table is an object of the symbol table that holds the address of a function after loading, in
+read-only or writable memory. Vtables are excluded. Code takes the function addresses elsewhere, as
+in literal pools and packed structures.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class FunctionTables:
-    """``tables`` by address, each with its functions; ``taken``: what stands elsewhere.
+    """``tables`` by address, each with its functions; ``taken``: addresses outside of tables.
 
-    Bit 0 is set of Thumb functions.
+    Thumb functions have bit 0 set.
     """
 
     tables: tuple[tuple[Symbol, tuple[int, ...]], ...]
@@ -32,7 +32,7 @@ class FunctionTables:
 
 
 def function_tables(image: Image) -> FunctionTables:
-    """All of them."""
+    """The tables and the addresses elsewhere, of the whole image."""
     tables: dict[Symbol, dict[int, None]] = {}
     taken: dict[int, None] = {}
     for addr, word in _pointers(image):
@@ -47,7 +47,7 @@ def function_tables(image: Image) -> FunctionTables:
 
 
 def functions_in(image: Image, low: int, high: int) -> tuple[int, ...]:
-    """The functions whose addresses stand from ``low`` to before ``high``, each once."""
+    """The functions whose addresses lie from ``low`` to before ``high``, each once."""
     content = image.read(low, high - low) or b""
     starts = range(-low % WORD, len(content) - WORD + 1, WORD)
     words = (int.from_bytes(content[i : i + WORD], "little") for i in starts)
@@ -65,7 +65,7 @@ def _pointers(image: Image) -> Iterator[tuple[int, int]]:
 
 
 def _packed(image: Image) -> Iterator[int]:
-    """The addresses of functions that stand at other addresses than multiples of 4."""
+    """The addresses of functions that are stored unaligned."""
     starts = _starts(image)
     for segment in image.segments:
         aligned = -segment.addr % WORD

@@ -1,4 +1,4 @@
-"""An ELF file (plus raw memory) as the analyses see it: bytes, symbols, code and source lines.
+"""An ELF file (plus raw memory) for the analyses: bytes, symbols, code and source lines.
 
     image = Image.load("kernel.elf")
     image.read(0xF0010000, 4)        bytes, or None where nothing is loaded
@@ -33,18 +33,18 @@ from quoll.results.cache_key import key_of
 __all__ = ["Image", "RawMemory", "SourceLine", "Symbol"]
 
 NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherever they stood"}}
-# What is not in the identity of an image, as it follows from ``sha256`` alone.
+# Attributes outside the identity of an image, because ``sha256`` determines them.
 LATEST = 7  # version of the architecture
 DERIVED = frozenset((
     "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_future",
     "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
 ))  # fmt: skip
-LONG = 1 << 20  # bytes of a line table that are worth another process
+LONG = 1 << 20  # bytes of a line table that justify another process
 
 
 @dataclass(frozen=True, slots=True)
 class RawMemory:
-    """Bytes dumped from a running system: they replace what the ELF has at ``addr``."""
+    """Bytes dumped from a running system: they replace the ELF's bytes at ``addr``."""
 
     addr: int
     path: str
@@ -58,8 +58,8 @@ class Image:
     def __init__(
         self, elf: ElfFile, sha256: str, raw: tuple[tuple[RawMemory, bytes], ...] = ()
     ) -> None:
-        self.sha256 = sha256  # of the file; of the file, all dumps and more symbols, if any
-        self.entry = elf.entry  # bit 0 set where it is Thumb code
+        self.sha256 = sha256  # of the file, with all dumps and added symbols, if any
+        self.entry = elf.entry  # bit 0 set for Thumb code
         self.symbols: SymbolTable = symbol_table(elf.symbols)
         self.attributes: BuildAttributes = parse_attributes(elf.attributes)
         self.segments: tuple[LoadSegment, ...] = _overlay(elf.segments, raw)
@@ -70,7 +70,7 @@ class Image:
         self._overlays = elf.overlays
         self._code: dict[int, bytes] = {}  # by start
         self._dumped = tuple((r.addr, r.addr + len(data)) for r, data in raw)
-        self._listed: frozenset[int] = frozenset()  # addresses of names without instruction set
+        self._listed: frozenset[int] = frozenset()  # addresses of names without an instruction set
         self.memory: MemoryMap = NO_MAP
         self.version = LATEST
         self._fixed: tuple[Span, ...] = ()
@@ -84,9 +84,9 @@ class Image:
     def load(
         cls, path: str | Path, raw: tuple[RawMemory, ...] = (), symbols: tuple[RawSymbol, ...] = ()
     ) -> Image:
-        """Read the ELF at ``path``; it gets ``symbols`` beside its own.
+        """Read the ELF at ``path``, with ``symbols`` added to its own.
 
-        Raises InputError naming the file and what is wrong.
+        Raises InputError naming the file and the defect.
         """
         data = _file_bytes(path)
         digest = hashlib.sha256(data).hexdigest()
@@ -122,7 +122,7 @@ class Image:
         return decode_lines(self._debug, self.is_executable, self.symbols)
 
     def begin_lines(self) -> None:
-        """Decode a long line table in another process while something else is done here."""
+        """Decode a long line table in another process, in parallel with this one."""
         waits = len(self._debug.line) >= LONG and self._future is None
         if waits and "lines" not in self.__dict__:
             self._future = submit(self._decoded_lines)
@@ -133,7 +133,7 @@ class Image:
             _ = self.lines
 
     def read(self, addr: int, count: int) -> bytes | None:
-        """``count`` bytes at ``addr`` as they are when the image has been loaded."""
+        """``count`` bytes at ``addr`` as they are after loading; None outside of loaded memory."""
         chunks: list[bytes] = []
         while count > 0:
             segment = self.segment_at(addr)
@@ -147,21 +147,21 @@ class Image:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def holding(self, spans: Iterable[Span]) -> Image:
-        """This image, where no store changes what is loaded in ``spans``."""
+        """This image, assuming that no store changes the loaded contents of ``spans``."""
         fixed = copy.copy(self)
         fixed._fixed = (*self._fixed, *spans)
         return fixed
 
     def changing(self, spans: Iterable[Span]) -> Image:
-        """This image, where stores change what is loaded in ``spans``, whatever sections say."""
+        """This image, assuming that stores change ``spans``, even in read-only sections."""
         changed = copy.copy(self)
         changed._changing = self._changing | frozenset(spans)
         return changed
 
     def starting_with(self, spans: Iterable[Span]) -> Image:
-        """This image on paths at whose start ``spans`` hold what is loaded.
+        """This image on paths at whose start ``spans`` have their loaded contents.
 
-        No store changes that until ``changing`` says so: whoever calls this looks at the stores.
+        ``changing`` must name the spans that stores change: the caller examines the stores.
         """
         started = copy.copy(self)
         started._as_loaded = tuple(spans)
@@ -170,8 +170,8 @@ class Image:
     def retranslated(self) -> Image:
         """This image in a program that changes translations (rule 44).
 
-        Nothing is known of memory whose translation the platform does not fix. Itself if all that
-        is loaded is fixed, or no platform says what is.
+        The contents of memory without a fixed translation are unknown. Returns ``self`` if all
+        loaded memory is fixed, or if no platform states fixed translations.
         """
         if self._retranslated or not self.memory.regions:
             return self
@@ -182,16 +182,16 @@ class Image:
         return changed
 
     def is_constant_range(self, addr: int, count: int) -> bool:
-        """Whether these bytes are the same memory wherever a path uses them."""
+        """Whether these bytes name the same memory on every path."""
         return not self._retranslated or self.memory.fixes((addr, addr + count - 1))
 
     @property
     def as_loaded(self) -> tuple[Span, ...]:
-        """Where paths begin with what is loaded."""
+        """The spans with their loaded contents when paths start."""
         return self._as_loaded
 
     def at_start(self, addr: int, count: int) -> int | None:
-        """Little-endian value of ``count`` bytes when a path starts; None if it is not known."""
+        """Little-endian value of ``count`` bytes when a path starts; None if unknown."""
         if not all(self._starts(addr + i) for i in range(count)):
             return None
         return self._settled(addr, count)
@@ -202,9 +202,9 @@ class Image:
         )
 
     def loaded_in_place(self) -> tuple[Span, ...]:
-        """The writable memory that a loader fills where the code finds it; all, if none is.
+        """The writable memory that a loader fills at its run-time address; all memory, if none is.
 
-        Not the segments that are loaded elsewhere, from where start-up code copies them.
+        Segments that are loaded elsewhere, for start-up code to copy, are excluded.
         """
 
         def in_place(segment: LoadSegment) -> bool:
@@ -222,7 +222,7 @@ class Image:
         return tuple((low, high) for low, high in chunks if low <= high)
 
     def mapped(self, memory: MemoryMap, version: int = LATEST) -> Image:
-        """This image, in the memory that a platform describes, on a core of that version."""
+        """This image in the memory of a platform, on a core of that architecture version."""
         changed = copy.copy(self)
         changed.memory, changed.version = memory, version
         return changed
@@ -245,7 +245,9 @@ class Image:
         return tuple(sorted((low, high) for low, high in chunks if low <= high))
 
     def overwritten(self, span: Span) -> tuple[Span, ...]:
-        """Where a store to ``span`` hits what ``constant`` takes for unchanged, by any name."""
+        """The bytes that ``constant`` treats as unchanged and a store to ``span`` hits, by any
+        alias.
+        """
         return tuple(
             (low, high)
             for low, high in self.memory.physical_aliases(*span)
@@ -253,11 +255,11 @@ class Image:
         )
 
     def is_constant(self, span: Span) -> bool:
-        """Whether ``constant`` takes every byte of ``span`` for unchanged."""
+        """Whether ``constant`` treats every byte of ``span`` as unchanged."""
         return all(self._constant_at(addr) for addr in range(span[0], span[1] + 1))
 
     def home(self, addr: int, size: int) -> int:
-        """The name of a word that stands for all of them: one in a section, if there is one."""
+        """The canonical alias of a word: an address in a section, if there is one."""
         names = self.memory.names(addr, size)
         if len(names) == 1:
             return addr
@@ -305,7 +307,7 @@ class Image:
         return not segment.writable
 
     def segment_at(self, addr: int) -> LoadSegment | None:
-        """The segment that loads the byte at ``addr``."""
+        """The segment that loads the byte at ``addr``, or None."""
         at = bisect_right(self._segment_addrs, addr) - 1
         if at < 0 or addr - self.segments[at].addr >= self.segments[at].size:
             return None
@@ -350,14 +352,14 @@ class Image:
         return start, self._code[start]
 
     def physical(self, addr: int) -> int | None:
-        """The physical address at which the byte at ``addr`` is loaded."""
+        """The physical load address of the byte at ``addr``, or None."""
         segment = self.segment_at(addr)
         return None if segment is None else segment.physical + addr - segment.addr
 
     def symbol(self, name: str) -> Symbol | None:
         """The symbol of that name; a global one before local ones.
 
-        Raises InputError when several local symbols share the name.
+        Raises InputError if several local symbols have the name.
         """
         candidates = self._candidates(name)
         if len({(s.addr, s.thumb) for s in candidates}) > 1:
@@ -366,7 +368,7 @@ class Image:
         return candidates[-1] if candidates else None
 
     def only_symbol(self, name: str) -> Symbol | None:
-        """As ``symbol``, but None when several local symbols share the name."""
+        """As ``symbol``, but None if several local symbols have the name."""
         candidates = self._candidates(name)
         return candidates[-1] if len({(s.addr, s.thumb) for s in candidates}) == 1 else None
 
@@ -375,7 +377,7 @@ class Image:
         return [s for s in named if not s.local] or list(named)
 
     def _with_file(self, symbol: Symbol) -> str:
-        """Where ``symbol`` is, and the file it is from if any table says that."""
+        """The place of ``symbol``, with its source file if a table names it."""
         place = self.place(symbol.addr)
         known = symbol.file and self.line(symbol.addr) is None
         return f"{place} of {symbol.file}" if known else place
@@ -386,7 +388,7 @@ class Image:
         return None if symbol is None else (symbol, addr - symbol.addr)
 
     def _floor(self, addr: int) -> int:
-        """Below this address symbols do not speak of ``addr``."""
+        """The lowest address from which a symbol may extend to ``addr``."""
         area = self.section_at(addr) or self.segment_at(addr)
         return area.addr if area else addr
 
@@ -395,12 +397,12 @@ class Image:
         return self.lines.line(addr)
 
     def addresses_of_line(self, file: str, line: int) -> tuple[int, ...]:
-        """Where code of ``line`` starts, in every recorded file that is or ends in ``file``."""
+        """Start addresses of the code of ``line``, in every recorded file that matches ``file``."""
         paths = self.lines.paths_named(file)
         return tuple(sorted({a for p in paths for a in self.lines.addresses(p, line)}))
 
     def place(self, addr: int) -> str:
-        """``addr`` for people: ``0xf0010010 <schedule+0x10> sched.c:41``."""
+        """``addr`` as printed: ``0xf0010010 <schedule+0x10> sched.c:41``."""
         text = f"0x{addr:08x}"
         if found := self.symbol_at(addr):
             symbol, offset = found
@@ -411,7 +413,7 @@ class Image:
     def thumb_at(self, addr: int) -> bool | None:
         """Instruction set at ``addr`` by mapping symbols, else by the symbol there, else None.
 
-        An odd entry of the ELF says so, too, where there is no symbol.
+        An odd ELF entry counts too, where there is no symbol.
         """
         kind = self.symbols.mapping(addr, self._floor(addr))
         if kind in ("a", "t"):
@@ -422,7 +424,7 @@ class Image:
         return functions.pop() if len(functions) == 1 else None
 
     def contradiction(self, addr: int, *, thumb: bool) -> str | None:
-        """The evidence that code at ``addr`` is of another instruction set, if any."""
+        """The evidence that code at ``addr`` has another instruction set, or None."""
         here = "ARM" if thumb else "Thumb"
         kind = self.symbols.mapping(addr, self._floor(addr))
         if kind in ("a", "t"):
@@ -434,11 +436,11 @@ class Image:
         return None
 
     def is_marked_data(self, addr: int) -> bool:
-        """Whether mapping symbols say that ``addr`` is data; control flow may know better."""
+        """Whether mapping symbols mark ``addr`` as data; control flow may contradict them."""
         return self.symbols.mapping(addr, self._floor(addr)) == "d"
 
     def is_function(self, word: int) -> bool:
-        """Whether a symbol says that code starts at ``word``, whose bit 0 is set for Thumb code."""
+        """Whether a function symbol starts at ``word``, whose bit 0 is set for Thumb code."""
         addr, thumb = word & ~1, bool(word & 1)
         if not self.is_executable(addr):
             return False
@@ -460,7 +462,7 @@ def _file_bytes(path: str | Path) -> bytes:
 def _overlay(
     segments: tuple[LoadSegment, ...], raw: tuple[tuple[RawMemory, bytes], ...]
 ) -> tuple[LoadSegment, ...]:
-    """``segments`` with each dump cut out of them and put in its place, later dumps on top."""
+    """``segments`` with each dump replacing its addresses, later dumps on top."""
     segments_now = list(segments)
     for dump, data in raw:
         low, high = dump.addr, dump.addr + len(data)
@@ -476,7 +478,7 @@ def _overlay(
 
 
 def _cut(segment: LoadSegment, low: int, high: int) -> LoadSegment | None:
-    """The part of ``segment`` between two addresses."""
+    """The subrange of ``segment`` between two addresses."""
     start = max(segment.addr, low)
     end = min(segment.addr + segment.size, high)
     if start >= end:

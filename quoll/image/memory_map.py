@@ -1,13 +1,13 @@
 """The memory map: physical addresses and memory types of virtual addresses.
 
-memory.images(0x80001000, 0x80001003)   every name of a word: there may be several (rule 34)
-memory.meets(a, b)                      whether two ranges share a byte
-memory.assumes_apart(a, b)              whether it is only assumed that they share none (S3)
+    memory.images(0x80001000, 0x80001003)   every alias of a word: there may be several (rule 34)
+    memory.meets(a, b)                      whether two ranges share a byte
+    memory.assumes_apart(a, b)              whether only S3 says that they share none
 
-The names of a word follow from regions with a physical address that no address-space switch
-changes. Addresses elsewhere may mean anything: neither a hit nor the absence of an access to the
-caches is ever concluded from them, and that none of them is another name of a word is assumption
-S3. It is not needed for addresses that differ within a page: whatever is mapped is mapped by pages.
+The aliases of a word follow from regions with a physical address that no address-space switch
+changes. Other addresses may mean any memory: the analysis concludes neither a hit nor the absence
+of a cache access from them, and assumption S3 says that none of them is an alias of a word. Ranges
+that differ within a page need no S3, because memory is mapped by pages.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ CACHEABILITY = {
 class MemoryRegion:
     """Virtual addresses ``low`` to ``high``, both included, of one memory type.
 
-    ``physical`` is the address that ``low`` translates to, where the platform fixes it.
-    ``fixed`` says that no address-space switch changes the translation.
+    ``physical`` is the address that ``low`` translates to, if the platform fixes it. ``fixed``: no
+    address-space switch changes the translation.
     """
 
     name: str
@@ -102,7 +102,7 @@ class MemoryRegion:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalMirror:
-    """Physical addresses ``low`` to ``high``, both included, are the memory from ``of`` on."""
+    """Physical addresses ``low`` to ``high``, both included, mirror the memory from ``of`` on."""
 
     low: int
     high: int
@@ -111,7 +111,7 @@ class PhysicalMirror:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMap:
-    """Disjoint regions in ascending order, and physical memory that answers at two addresses."""
+    """Disjoint regions in ascending order, and physical memory that has a second address."""
 
     regions: tuple[MemoryRegion, ...]
     mirrors: tuple[PhysicalMirror, ...] = ()
@@ -129,7 +129,7 @@ class MemoryMap:
         object.__setattr__(self, "_aliased", aliased)
 
     def _ranges(self, region: MemoryRegion) -> list[tuple[int, int, int]]:
-        """The region as (virtual address, physical address, bytes), mirrors taken back."""
+        """The region as (virtual address, physical address, bytes), with mirrors resolved."""
         if region.physical is None or not region.fixed:
             return []
         shift = region.low - region.physical
@@ -145,7 +145,7 @@ class MemoryMap:
         return found
 
     def physical_aliases(self, low: int, high: int) -> tuple[Span, ...]:
-        """The ranges that name the bytes ``low`` to ``high``, or some of them; itself first."""
+        """The ranges that alias ``low`` to ``high``, or part of it; the range itself first."""
         if not self._aliased:
             return ((low, high),)
         others = (
@@ -156,14 +156,14 @@ class MemoryMap:
         return ((low, high), *others)
 
     def names(self, addr: int, size: int) -> tuple[int, ...]:
-        """The addresses at which the whole of ``size`` bytes at ``addr`` is found; itself first."""
+        """The addresses of all aliases of the ``size`` bytes at ``addr``; itself first."""
         if not self._aliased:
             return (addr,)
         found = self.physical_aliases(addr, addr + size - 1)
         return tuple(low for low, high in found if high - low == size - 1)
 
     def tells(self, span: Span) -> bool:
-        """Whether it is known which physical bytes a range names, and stays so."""
+        """Whether the physical bytes of a range are known, and stay the same."""
         at = span[0]
         while at <= span[1]:
             region = self.region(at)
@@ -177,11 +177,11 @@ class MemoryMap:
         return any(low <= b[1] and b[0] <= high for low, high in self.physical_aliases(*a))
 
     def assumes_apart(self, a: Span, b: Span) -> bool:
-        """Whether nothing but S3 says that two ranges, which do not meet, are different memory."""
+        """Whether only S3 says that two ranges, which do not meet, are different memory."""
         return same_in_page(a, b) and not (self.tells(a) and self.tells(b))
 
     def meets_at(self, distance: Span, size: int, stored: int) -> bool:
-        """Whether the map may make one memory of words whose addresses are not known.
+        """Whether the map may alias words whose addresses are unknown.
 
         ``size`` bytes lie at a ``distance``, first and last, from ``stored`` bytes.
         """
@@ -190,14 +190,14 @@ class MemoryMap:
         return any((shift - first) % WORDS <= last - first for shift in shifts)
 
     def region(self, addr: int) -> MemoryRegion | None:
-        """The region that ``addr`` lies in."""
+        """The region that contains ``addr``, or None."""
         at = bisect_right(self.regions, addr, key=lambda r: r.low) - 1
         if at < 0 or addr > self.regions[at].high:
             return None
         return self.regions[at]
 
     def cacheability(self, low: int, high: int) -> Cacheability:
-        """Of an access whose bytes all lie in ``low`` to ``high``, both included."""
+        """The cacheability of an access whose bytes lie in ``low`` to ``high``, both included."""
         kinds: set[Cacheability] = set()
         at = low
         while at <= high:
@@ -209,12 +209,12 @@ class MemoryMap:
         return kinds.pop() if len(kinds) == 1 else Cacheability.MAYBE
 
     def fixed(self, addr: int) -> bool:
-        """Whether ``addr`` keeps its translation when the address space is switched."""
+        """Whether ``addr`` keeps its translation across address-space switches."""
         region = self.region(addr)
         return region is not None and region.fixed
 
     def fixes(self, span: Span) -> bool:
-        """Whether all of a range keeps its translation when the address space is switched."""
+        """Whether all of a range keeps its translation across address-space switches."""
         at = span[0]
         while at <= span[1]:
             region = self.region(at)
@@ -224,23 +224,23 @@ class MemoryMap:
         return True
 
     def physical(self, addr: int) -> int | None:
-        """The physical address, where the platform fixes it."""
+        """The physical address of ``addr``, if the platform fixes it, else None."""
         region = self.region(addr)
         if region is None or region.physical is None:
             return None
         return addr - region.low + region.physical
 
     def with_facts(self, facts: Iterable[NamedRegion]) -> MemoryMap:
-        """The map with what facts say of addresses that it leaves open.
+        """The map, extended by facts about addresses that it does not describe.
 
-        Raises FactsError for a fact that contradicts it. Their translation may change, unless the
-        fact says "and fixed": then a switch of address spaces drops none of their lines, as with
-        ``MemoryRegion.fixed``. No fact says which physical words they name, so S3 is still needed
-        of them, and they are in any set of a cache that is indexed by physical addresses. A
-        read-only region says nothing of caches.
+        Raises FactsError for a fact that contradicts it. The translation of these addresses may
+        change, unless the fact says "and fixed": then an address-space switch drops none of their
+        lines, as with ``MemoryRegion.fixed``. No fact states their physical addresses, so they
+        still need S3, and they may be in any set of a physically indexed cache. A read-only region
+        says nothing about caches.
         """
         regions = list(self.regions)
-        for fact in sorted(facts, key=lambda fact: not fact.fixed):  # the first one is taken
+        for fact in sorted(facts, key=lambda fact: not fact.fixed):  # the first one counts
             if fact.kind == "read-only":
                 continue
             kind, at = RegionKind(fact.kind), fact.low
@@ -262,12 +262,12 @@ class MemoryMap:
 
 
 def same_in_page(a: Span, b: Span) -> bool:
-    """Whether two ranges may be one memory as far as their places in pages go."""
+    """Whether two ranges may be the same memory, given their page offsets."""
     return (b[0] - a[0]) % GRANULE <= a[1] - a[0] or (a[0] - b[0]) % GRANULE <= b[1] - b[0]
 
 
 def words_in_page(span: Span) -> Iterable[int]:
-    """The words of a page that a range may be in, whichever page it is."""
+    """The words of a page that a range may overlap, at unknown page."""
     first, last = span[0] // 4, span[1] // 4
     return {word % (GRANULE // 4) for word in range(first, min(last + 1, first + GRANULE // 4))}
 

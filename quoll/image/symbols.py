@@ -22,7 +22,7 @@ KINDS = {
     "STT_NOTYPE": "notype", "STT_OBJECT": "object", "STT_FUNC": "func",
     "STT_LOOS": "func",  # STT_GNU_IFUNC
 }  # fmt: skip
-FARTHEST = 64  # symbols examined below an address for one that covers it
+FARTHEST = 64  # symbols below an address that are examined for one that covers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Symbol:
     kind: str  # func, object or notype
     thumb: bool
     local: bool
-    file: str = ""  # of a local one: the source file it is from, by the symbol table
+    file: str = ""  # source file of a local symbol, from the symbol table
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class MappingSymbol:
 
 @dataclass(frozen=True, slots=True)
 class SymbolTable:
-    """``symbols`` ascend by address; of several at one address the best name stands last."""
+    """``symbols`` ascend by address; among those at one address the best name is last."""
 
     symbols: tuple[Symbol, ...]
     mappings: tuple[MappingSymbol, ...]
@@ -57,11 +57,11 @@ class SymbolTable:
     _names: dict[str, tuple[Symbol, ...]] = field(repr=False)
 
     def named(self, name: str) -> tuple[Symbol, ...]:
-        """All symbols of that name: files may each have a local one."""
+        """All symbols of that name: each file may have a local one."""
         return self._names.get(name, ())
 
     def names(self) -> Iterable[str]:
-        """Every name."""
+        """All names."""
         return self._names.keys()
 
     def at(self, addr: int) -> tuple[Symbol, ...]:
@@ -149,9 +149,9 @@ LARGEST_LIST = 64 << 20  # bytes
 def read_names(path: Path) -> tuple[RawSymbol, ...]:
     """The symbols in a list of lines ``ADDRESS [SIZE] TYPE NAME [MODULE]``.
 
-    ``nm`` prints such lines; ``System.map`` and ``/proc/kallsyms`` have them, too. They do not say
-    which functions are Thumb code, unless the lowest bit of their addresses is set. Raises
-    InputError naming the file, and the line that is no symbol.
+    ``nm``, ``System.map`` and ``/proc/kallsyms`` have such lines. A function counts as Thumb code
+    only if the lowest bit of its address is set. Raises InputError naming the file, and the line
+    that is no symbol.
     """
     try:
         text = read_input(path, LARGEST_LIST).decode("utf-8")

@@ -1,11 +1,11 @@
-"""Vtables of C++ and the class hierarchy that their type information spells out.
+"""Vtables of C++, and the class hierarchy in their type information.
 
 Source: Itanium C++ ABI, 2.5 (vtables), 2.9.5 (type information), 5.1 (names); the ARM C++ ABI
 changes neither layout. A vtable object ``_ZTV`` holds one table for the class and one for each of
-its bases that has a place of its own: offsets, the distance to the whole object, the address of the
-class's type information (0 with ``-fno-rtti``), then one function for each virtual one. An object
-points behind these two words. ``_ZTC`` objects hold the tables that it points to while its bases
-are constructed.
+its bases at its own offset: offsets, the distance to the whole object, the address of the class's
+type information (0 with ``-fno-rtti``), then one function for each virtual one. An object points
+behind these two words. ``_ZTC`` objects hold the tables for objects whose bases are under
+construction.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Vtables", "is_vtable"]
 
 WORD = 4
 TYPE, SINGLE, SEVERAL = 8, 12, 16  # bytes of type information without bases, with one, with more
-MISSING = ("__cxa_pure_virtual", "__cxa_deleted_virtual")  # to call one is an error
+MISSING = ("__cxa_pure_virtual", "__cxa_deleted_virtual")  # their call is an error
 CLASS = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 TYPE_NAME = re.compile(r"_ZT[IV](\w+)")
 
@@ -35,9 +35,9 @@ def is_vtable(symbol: Symbol) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Functions of one vtable from where objects point to, up to the next table; 0 for others.
+    """Functions of one vtable from its address point up to the next table; 0 for other words.
 
-    ``kind`` is the address of the type information of its class, 0 without.
+    ``kind`` is the address of the class's type information, 0 without it.
     """
 
     kind: int
@@ -45,7 +45,7 @@ class _Table:
 
 
 class Vtables:
-    """All vtables of an image, as they are loaded."""
+    """All vtables of an image, with their loaded contents."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
@@ -61,9 +61,9 @@ class Vtables:
         return bool(self._tables)
 
     def named(self, name: str) -> frozenset[int]:
-        """The type information of the classes that ``name`` means, and of all below them.
+        """The type information of the class ``name``, and of all its derived classes.
 
-        It is a name as in the source, or a symbol of the class. Empty without type information.
+        ``name`` is a source name or a symbol of the class. Empty without type information.
         """
         symbol = TYPE_NAME.fullmatch(name)
         mangled = symbol[1] if symbol else _mangled(name)
@@ -71,14 +71,15 @@ class Vtables:
         return frozenset(closure(roots, lambda addr: self._derived.get(addr, ())))
 
     def classes(self) -> tuple[str, ...]:
-        """The names of the classes that have type information, as ``named`` takes them."""
+        """The names of the classes with type information, in the form that ``named`` accepts."""
         return tuple(_written(s.name.removeprefix("_ZTI")) for s in self._types.values())
 
     def functions(self, kinds: Set[int] | None, slot: int | None) -> tuple[int, ...]:
-        """The functions of vtables of ``kinds``, or all, at offset ``slot`` from the address point.
+        """The functions of vtables of ``kinds`` (None: all) at offset ``slot`` from the address
+        point.
 
-        With ``slot`` None, whatever they hold. Tables whose class is not known may be of any. Bit 0
-        is set of Thumb functions.
+        ``slot`` None: at any offset. Tables of an unknown class may belong to any class. Thumb
+        functions have bit 0 set.
         """
         found: dict[int, None] = {}
         for table in self._tables:
@@ -93,12 +94,12 @@ class Vtables:
         return tuple(found)
 
     def _calls(self, word: int) -> bool:
-        """Whether ``word`` is a function, but not one that stands for one that is missing."""
+        """Whether ``word`` is a function, other than a placeholder for a missing one."""
         named = {symbol.name for symbol in self._image.symbols.at(word & ~1)}
         return self._image.is_function(word) and named.isdisjoint(MISSING)
 
     def _bases(self, symbol: Symbol) -> Iterator[int]:
-        """The type information of the bases of a class, by its own."""
+        """The type information of the bases of a class, from the class's own."""
         words = self._words(symbol)
         if symbol.size == SINGLE:
             yield from (w for w in words[2:3] if w in self._types)
@@ -106,7 +107,7 @@ class Vtables:
             yield from (w for w in words[4::2] if w in self._types)
 
     def _tables_in(self, symbol: Symbol) -> Iterator[_Table]:
-        """The tables of one object. Without type information they begin where functions do."""
+        """The tables of one object; without type information they begin where functions begin."""
         words = self._words(symbol)
         known = [i for i, word in enumerate(words) if i and word in self._types]
         called = [self._image.is_function(word) for word in words]
@@ -130,7 +131,7 @@ def _mangled(name: str) -> str:
 
 
 def _written(mangled: str) -> str:
-    """A mangled name as it is written; its symbol where that is not plain."""
+    """A mangled name in source form; its symbol if it is not a plain name."""
     rest, components = mangled, []
     if nested := re.fullmatch(r"N(\d.*)E", mangled):
         rest = nested[1]

@@ -1,7 +1,7 @@
 """The address-taken functions of a program: possible targets of any call through a pointer.
 
-An address stands in the image, in a table or elsewhere, or code makes it: by a pair of movw and
-movt, or as a sum with pc. Addresses computed otherwise, or from outside of the image, are unknown.
+An address is stored in the image, in a table or elsewhere, or computed by code: by a pair of movw
+and movt, or as a sum with pc. Addresses computed otherwise, or outside of the image, are unknown.
 The functions of vtables are separate: only virtual calls load them.
 """
 
@@ -15,23 +15,23 @@ from quoll.image.image import Image
 
 __all__ = ["ANY_TAKEN", "AddressTaken"]
 
-ANY_TAKEN = "any address-taken function"  # as a fact writes it
+ANY_TAKEN = "any address-taken function"  # in a fact
 
 
 class AddressTaken:
-    """Those of one image; bit 0 is set of Thumb functions."""
+    """The address-taken functions of one image; Thumb functions have bit 0 set."""
 
     def __init__(self, image: Image) -> None:
         self._image = image
 
     @cached_property
     def tables(self) -> FunctionTables:
-        """Where addresses stand."""
+        """The tables that hold addresses of functions."""
         return function_tables(self._image)
 
     @cached_property
     def by_code(self) -> tuple[int, ...]:
-        """Those that stand outside of all tables, or that code makes."""
+        """The functions whose addresses are stored outside of all tables, or computed by code."""
         image, made = self._image, dict.fromkeys(self.tables.taken)
         for segment in image.segments:
             if not segment.executable:
@@ -47,6 +47,6 @@ class AddressTaken:
 
     @property
     def functions(self) -> tuple[int, ...]:
-        """All of them."""
+        """All address-taken functions."""
         in_tables = (word for _, words in self.tables.tables for word in words)
         return tuple(dict.fromkeys((*in_tables, *self.by_code)))

@@ -1,7 +1,7 @@
-"""Which instructions before an indirect transfer its target may depend on.
+"""The instructions before an indirect transfer on which its target may depend.
 
-Registers and flags are followed. A dependence on memory starts at the load if memory is unknown
-anyway; else every earlier store is relevant to a load.
+Registers and flags are followed. If memory is unknown, a dependence on memory starts at the load;
+else every earlier store is relevant to a load.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["BackwardSlice"]
 
 
 class BackwardSlice:
-    """Going backwards: registers and flags, as far as the transfer depends on them."""
+    """The registers and flags on which the transfer depends, going backwards."""
 
     def __init__(self, transfer: Insn, *, memory: bool) -> None:
         self._memory = memory
@@ -22,13 +22,13 @@ class BackwardSlice:
         self._flags = transfer.conditional
 
     def branch(self, insn: Insn) -> None:
-        """The way leads through the branch ``insn``, whose condition says something."""
+        """Pass the branch ``insn``, whose condition may restrict the target."""
         self._flags |= insn.conditional
         if insn.operation is Operation.COMPARE_AND_BRANCH:
             self._registers |= insn.reads
 
     def includes(self, insn: Insn) -> bool:
-        """Whether the transfer may depend on what ``insn`` does; then on what it needs, too."""
+        """Whether the transfer may depend on ``insn``; if so, add the inputs of ``insn``."""
         if self._memory and self._loads and _stores(insn):
             self._registers |= insn.reads - {PC}
             return True

@@ -1,9 +1,9 @@
 """Resolves indirect transfers by values alone: return, call or jump, and the targets.
 
-A write of the pc is a return if the word written is lr as it was at entry. It is a call if lr
-then holds the address of the next instruction. Where the word is not one constant, some index
-selects it (``quoll.indirect.tables``): the index is a symbol with few values at some place before,
-on which the written word depends.
+A write of the pc is a return if the written word is the entry value of lr. It is a call if lr then
+holds the address of the next instruction. If the word is not one constant, an index may select it
+(``quoll.indirect.tables``): the index is a symbol with few values at some earlier place, on which
+the written word depends.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["TransferResolution", "UnknownTarget", "resolve"]
 
-CHAIN = 6  # blocks before the one that transfers, among which the index may be bounded
-WORK = 10_000  # instructions interpreted for one transfer; a jump by a table takes a few dozen
+CHAIN = 6  # blocks before the transferring one in which the index may be bounded
+WORK = 10_000  # most instructions interpreted per transfer; a table jump takes a few dozen
 RETURN_ADDRESS = entry_symbol(LR) << 32
 
 
 @dataclass(frozen=True, slots=True)
 class TransferResolution:
-    """``kind`` is "return", "jump" or "call". Targets have bit 0 set if they are Thumb code.
+    """``kind`` is "return", "jump" or "call". Thumb targets have bit 0 set.
 
-    ``targets`` are one per table entry, in table order, without those that cannot be selected;
-    duplicates are retained. ``table`` is the address of the first entry, None for computed targets.
+    ``targets``: one per selectable table entry, in table order, with duplicates. ``table`` is the
+    address of the first entry, None for computed targets.
     """
 
     kind: str
@@ -53,13 +53,13 @@ class TransferResolution:
 
 @dataclass(frozen=True, slots=True)
 class UnknownTarget:
-    """Why a transfer is not resolved.
+    """The reason why a transfer is not resolved.
 
-    ``reached`` is False if it is never made: the code around it, as far as it is known, excludes
-    that. Once all else is resolved it needs no targets. ``bounded``: the function itself says
-    that the target is one of so many words. ``loaded``: the target is a word of which nothing is
-    known, so it is no register of the caller's. ``stored``: the
-    word was stored there: by a call perhaps, or it is a number or another register at entry.
+    ``reached`` is False if the explored code excludes the transfer: once all else is resolved it
+    needs no targets. ``bounded``: the function itself limits the target to a number of words.
+    ``loaded``: the target is an unknown loaded word, so it is no register of the caller's.
+    ``stored``: the word was stored there, possibly by a call, or it is a number or another register
+    at entry.
     """
 
     reason: str
@@ -94,9 +94,9 @@ def resolve(values: LocalValues, block: int) -> TransferResolution | UnknownTarg
 
 
 def _paths(values: LocalValues, block: int) -> Iterator[TransferPath]:
-    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+    """Paths that end with the transfer, shortest first, from each start that may matter.
 
-    One starts with each block, too, as conditions on the way there may say what an index is.
+    One starts with each block too, because conditions on the way may restrict an index.
     """
     blocks, graph = values.cfg.blocks, values.graph
     transfer = blocks[block].last
@@ -132,7 +132,7 @@ def _paths(values: LocalValues, block: int) -> Iterator[TransferPath]:
 def _path_block(
     values: LocalValues, block: int, insns: tuple[Insn, ...], after: EdgeKind | None
 ) -> PathBlock:
-    # symbols of the piece must not be those that an earlier part of the block has made
+    # symbols of the sub-path must differ from symbols of earlier instructions of the block
     site = values.order.position[block] + len(values.order.nodes) * len(insns)
     return PathBlock(insns, site, after)
 

@@ -1,12 +1,11 @@
 """Candidates of an unresolved indirect call, as a fact to be confirmed.
 
-A proposal holds every function that the analysis cannot exclude (rule 50): each function whose
-address the program has, in tables or by code, and, if the call may be a virtual one, those of
-vtables. That it may be one adds their functions and replaces no others. Where a target seems to be
-loaded from a table of known place, that is no reason to leave others out: compilers fold indices
-into addresses, so that the place may be that of a table beside it. A note names smaller
-alternatives if more is known of the call, and the functions left out, with the assumption. A
-proposal is no part of any result until a user states it.
+A proposal holds every function that the analysis cannot exclude (rule 50): each address-taken
+function in tables or code and, if the call may be virtual, the functions of vtables. A possibly
+virtual call adds vtable functions and excludes no others. A load from a table at a known place
+excludes none either: compilers fold indices into addresses, so the place may belong to a
+neighbouring table. A note names smaller alternatives if more is known about the call, and the
+functions left out, with the assumption. A proposal is no part of any result until a user states it.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from quoll.indirect.load_origins import LoadOrigin, LoadRoot, may_be_virtual, or
 
 __all__ = ["Candidates"]
 
-MOST_NAMED = 256  # tables and functions of a proposal; of more it names none
+MOST_NAMED = 256  # most tables and functions in a proposal; it names none beyond that
 LARGEST_TABLE = 1 << 16  # bytes without a symbol
-NEAR = 8  # functions of a section that are named
+NEAR = 8  # most functions of a section that are named
 VIRTUAL = "if it is a virtual call, 'through any vtable' is enough"
 NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
@@ -66,7 +65,7 @@ class Candidates:
         return frozenset(symbol for symbol, _ in self._taken.tables.tables)
 
     def _near(self, way: LoadOrigin) -> str:
-        """A smaller alternative if the target is loaded from near a known place only; else ""."""
+        """A smaller alternative if the target is loaded only from near a known place; else ""."""
         if way.levels != 1 or way.root is not LoadRoot.CONSTANT:
             return ""
         addr = (way.constant + (way.offsets[1] or 0)) & 0xFFFFFFFF
@@ -107,7 +106,7 @@ class Candidates:
         return CandidateFact(fact, len(through) + len(to), "; ".join(notes))
 
     def _name(self, addr: int, name: str) -> str:
-        """A symbol that is no other's name, else the address."""
+        """A unique symbol, else the address."""
         named = {(s.addr, s.kind) for s in self._image.symbols.named(name)}
         plain = name.replace(".", "_").replace("$", "_").isidentifier()
         return name if plain and len(named) == 1 else f"{addr:#x}"
@@ -120,7 +119,7 @@ class Candidates:
 
 
 def _may_be_spilled(origin: LoadOrigin) -> bool:
-    """Whether the target, or where it is loaded from, may have been a word of a vtable before."""
+    """Whether the target, or its load address, may have been a vtable word before."""
     return origin.root is LoadRoot.UNKNOWN or (
         origin.root is LoadRoot.STACK and origin.levels in (1, 2)
     )

@@ -1,9 +1,9 @@
 """Computed jumps whose index is a difference of leading zeros, as in libgcc's division.
 
 The target depends on the magnitudes of two compared words, and only the comparison keeps the
-difference in its range. So the state at the start of a path is split into
-cases, each word in 0, 1, 2 to 3, 4 to 7, and so on: all cases together are the state. In each the
-leading zeros are one number; the comparison excludes the cases in which its outcome is another.
+difference in its range. So the state at the start of a path is split into cases, each word in 0, 1,
+2 to 3, 4 to 7, and so on; the cases together cover the state. In each case the number of leading
+zeros is constant; the comparison excludes the cases with another outcome.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def by_magnitude(interpreter: PathInterpreter, path: TransferPath) -> TargetSele
 
 
 def _operands(path: TransferPath) -> tuple[int, ...]:
-    """Symbols at the start of ``path`` of registers whose leading zeros it counts.
+    """Symbols, at the start of ``path``, of the registers whose leading zeros it counts.
 
-    They may be any words: to split what is known of them already would lose that.
+    Only unrestricted words are split: a split would lose known restrictions.
     """
     insns = (insn for block in path.blocks for insn in block.insns)
     registers = {i.sources[0] for i in insns if i.operation is Operation.COUNT_LEADING_ZEROS}

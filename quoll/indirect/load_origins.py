@@ -1,9 +1,9 @@
 """Origins of the target of an indirect call: the words of memory through which it is loaded.
 
-The definitions of the target are followed back through copies, additions and loads, on every way.
-A *level* is a load: the target of a virtual call is the word at an offset (level 1) from where the
-first word of an object points (level 2). Loads from the stack do not count as levels, as they only
-restore spilled words.
+The definitions of the target are followed back through copies, additions and loads, on every path.
+A *level* is a load: the target of a virtual call is the word at an offset (level 1) from the
+address in the first word of an object (level 2). Loads from the stack do not count as levels, as
+they only restore spilled words.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from quoll.image.image import Image
 
 __all__ = ["LoadOrigin", "LoadRoot", "may_be_virtual", "origins", "slot_read"]
 
-LEVELS = 3  # loads that are followed
-WORK = 400  # definitions that are analysed
+LEVELS = 3  # most loads that are followed
+WORK = 400  # most definitions that are analysed
 
 
 class LoadRoot(Enum):
@@ -32,15 +32,18 @@ class LoadRoot(Enum):
 
     CONSTANT = "constant"
     STACK = "stack"
-    WORD = "word"  # a register at entry, the result of a call
+    WORD = "word"  # a register at entry, or the result of a call
     LOADED = "loaded"  # beyond the loads that are followed
-    UNKNOWN = "unknown"  # something that is not followed
+    UNKNOWN = "unknown"  # a value that is not followed
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOrigin:
-    """One way in which the target comes about: what was added, the target's own first, then by
-    level; None where that is not one number. ``constant`` is that of the root."""
+    """One origin of the target.
+
+    ``offsets``: constants added to the target and, per level, to the address; None if not constant.
+    ``constant`` is the root's value.
+    """
 
     offsets: tuple[int | None, ...]
     root: LoadRoot
@@ -48,17 +51,17 @@ class LoadOrigin:
 
     @property
     def levels(self) -> int:
-        """How many loads there are."""
+        """The number of loads."""
         return len(self.offsets) - 1
 
 
 def origins(
     cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image, *, across: bool
 ) -> frozenset[LoadOrigin] | None:
-    """All ways in which the target of the transfer that ends ``block`` comes about.
+    """All origins of the target of the transfer that ends ``block``.
 
-    ``into`` are the edges into each block. What is not the base of an object is followed across
-    calls only with ``across``. None if there are too many.
+    ``into`` are the edges into each block. ``across``: also follow values across calls that are not
+    bases of objects. None if there are too many.
     """
     return _OriginSearch(cfg, into, image, across=across).of_transfer(block)
 
@@ -66,9 +69,9 @@ def origins(
 def slot_read(
     cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
 ) -> int | None:
-    """The one offset from where a word of an object points at which the target is loaded.
+    """The only vtable offset at which the target is loaded.
 
-    None if that is not known: then any slot may be read.
+    None if it is not unique: then any slot may be read.
     """
     found = origins(cfg, into, block, image, across=False)
     if not found:
@@ -80,9 +83,10 @@ def slot_read(
 def may_be_virtual(
     cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
 ) -> bool:
-    """Whether the object whose word leads to the target may be the first argument, too.
+    """Whether the object whose word leads to the target may also be the first argument.
 
-    It is that of every virtual call; the second one if the first says where a result is returned.
+    A virtual call passes its object as first argument, or as second if the first one is the address
+    of a returned structure.
     """
     ways = origins(cfg, into, block, image, across=True)
     if ways is None:
@@ -104,7 +108,7 @@ def may_be_virtual(
 
 
 def _may_equal(a: LoadOrigin, b: LoadOrigin) -> bool:
-    """Whether two words may be one, as far as is followed."""
+    """Whether two words may be equal, as far as their origins are followed."""
     if not {a.root, b.root}.isdisjoint((LoadRoot.STACK, LoadRoot.UNKNOWN)):
         return True
     if any(x != y and None not in (x, y) for x, y in zip(a.offsets, b.offsets, strict=False)):
@@ -122,7 +126,7 @@ def _slot(origin: LoadOrigin) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What a register holds before the instruction at ``position`` of ``block``."""
+    """The value of a register before the instruction at ``position`` of ``block``."""
 
     block: Block
     position: int
@@ -131,7 +135,7 @@ class _Query:
     left: EdgeKind | None = None
 
     def plus(self, change: int | None) -> tuple[int | None, ...]:
-        """The offsets, with ``change`` added on the way to the last level."""
+        """The offsets, with ``change`` added at the last level."""
         *others, last = self.offsets
         return (*others, None if last is None or change is None else last + change)
 
@@ -203,7 +207,7 @@ class _OriginSearch:
         offset = query.offsets[-1]
         if offset in seen or None in seen:
             return
-        if seen:  # round a loop, a pointer moves on
+        if seen:  # in a loop, a pointer advances
             offset = None
         seen.add(offset)
         end = len(source.insns)
@@ -211,14 +215,14 @@ class _OriginSearch:
         self._pending.append(_Query(source, end, query.register, offsets, edge.kind))
 
     def _defined(self, query: _Query, index: int, insn: Insn) -> None:
-        """``insn`` writes the register."""
+        """Follow a register that ``insn`` writes."""
         if insn.memory is not None:
             constant = literal(self._image, insn)
             if constant is not None:
                 self._root(query, LoadRoot.CONSTANT, constant)
             elif query.register in insn.transfers:
                 self._load(query, index, insn)
-            else:  # a base that is written back
+            else:  # a base with write-back
                 plain = insn.operation is Operation.LOAD_WORD and insn.memory.index is None
                 change = insn.memory.displacement if plain else None
                 self._follow(query, index, query.register, change)
@@ -258,7 +262,7 @@ class _OriginSearch:
         self._root(query, LoadRoot.UNKNOWN)
 
     def _load(self, query: _Query, index: int, insn: Insn) -> None:
-        """The register is loaded: query its address next."""
+        """Follow the address of a loaded register."""
         memory = insn.memory
         assert memory is not None
         single = insn.operation is Operation.LOAD_WORD and memory.base is not None
@@ -289,7 +293,7 @@ def _copies(insn: Insn) -> bool:
 
 
 def _same_condition(block: Block, index: int, query: _Query) -> bool:
-    """Whether the instruction at ``index`` is executed wherever the one asking is."""
+    """Whether the instruction at ``index`` executes whenever the querying one does."""
     here = block.insns[index]
     if query.position >= len(block.insns):
         return False

@@ -1,11 +1,11 @@
-"""Indirect transfers that the code just before them decides, whatever the rest of a function does.
+"""Indirect transfers that the preceding code decides, independent of the rest of a function.
 
-The last instructions on the one way to a transfer are interpreted from an unknown state. The
+The last instructions on the only path to a transfer are interpreted from an unknown state. The
 result holds in every execution, so no fixed point over the whole function is needed. Most jump
 tables are found in this way: the comparison with the size of the table stands next to the jump.
 
-Where not even a fixed point could tell the target, because it comes from memory that is written
-or through a call (``quoll.indirect.reaching_definitions``), that is said at once.
+If even a fixed point cannot determine the target, because it comes from writable memory or through
+a call (``quoll.indirect.reaching_definitions``), the result says so at once.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from quoll.indirect.tables import (
 
 __all__ = ["LocalResolver", "ResolutionEvidence"]
 
-CHAIN = 6  # blocks before the one that transfers
-WAYS = 32  # to one transfer
-STARTS = 24  # places from which the code is interpreted
-SMALL = 32  # instructions of a function
+CHAIN = 6  # most blocks before the transferring one
+WAYS = 32  # most paths to one transfer
+STARTS = 24  # most places from which the code is interpreted
+SMALL = 32  # most instructions of a small function
 ANYTHING, COMPUTED = -1, -2  # positions of symbols made before a path starts
 
-# An effect, whether it is a call, and the named assumptions that this depends on
+# An effect, whether it is a call, and the named assumptions of this result
 _Interpreted = tuple[TransferEffect, bool, frozenset[Assumption]] | None
 
 
 @dataclass(frozen=True, slots=True)
 class ResolutionEvidence:
-    """What results depend on: named assumptions (rule 1), and code that was interpreted."""
+    """The dependences of results: named assumptions (rule 1), and the interpreted code."""
 
     assumptions: set[Assumption] = field(default_factory=set)
     interpreted: dict[Hashable, _Interpreted] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class ResolutionEvidence:
 
 @dataclass(frozen=True, slots=True)
 class _BlockChain:
-    """The one way to a transfer: its block first, each with the edge on which it is left."""
+    """The only path to a transfer: its block first, each with the edge that leaves it."""
 
     blocks: tuple[tuple[Block, EdgeKind | None], ...]
 
@@ -85,7 +85,7 @@ class _BlockChain:
         return _BlockChain(tuple(found))
 
     def ways(self, cfg: Cfg, into: Mapping[int, Sequence[Edge]]) -> list[_BlockChain]:
-        """This chain after each of the edges that meet at its start; none if one is not known."""
+        """This chain after each edge that enters its start; empty if one edge is unknown."""
         block = self.blocks[-1][0]
         entering = into.get(block.index, ())
         known = block.index != 0 and all(edge.kind is not EdgeKind.ACROSS for edge in entering)
@@ -98,7 +98,7 @@ class _BlockChain:
 
     @property
     def key(self) -> Hashable:
-        """Equal for equal code."""
+        """A key that is equal for equal code."""
         return tuple((block.addr, len(block.insns), edge) for block, edge in self.blocks)
 
 
@@ -111,20 +111,20 @@ class LocalResolver:
         self._known: dict[Hashable, _Interpreted] = {}
 
     def learn(self, used: ResolutionEvidence) -> None:
-        """Keep what was found where nothing else is retained: in another process."""
+        """Cache results that another process found."""
         self._known.update(used.interpreted)
 
     def __call__(
         self, cfg: Cfg, sites: Set[int], used: ResolutionEvidence
     ) -> dict[int, tuple[TransferEffect, bool] | UnresolvedReason | None]:
-        """For each of the indirect transfers at ``sites`` its effect, and whether it is a call.
+        """The effect of each indirect transfer at ``sites``, and whether it is a call.
 
-        A Doubt if that cannot be known; None if the values of the whole function may tell.
-        ``used`` collects what the results depend on.
+        An ``UnresolvedReason`` if it cannot be known; None if the values of the whole function may
+        decide it. ``used`` collects the dependences of the results.
         """
         if not sites:
             return {}
-        # values of a small function cost little, and may show that the transfer is never made
+        # values of a small function cost little, and may prove that the transfer is never made
         small = sum(len(block.insns) for block in cfg.blocks) <= SMALL
         into: dict[int, list[Edge]] = {}
         for edge in cfg.edges:
@@ -144,7 +144,7 @@ class LocalResolver:
         *,
         small: bool,
     ) -> tuple[TransferEffect, bool] | UnresolvedReason | None:
-        """Most calls are made through what a caller handed over, and that is quickly seen."""
+        """The result for one transfer; targets from the caller, the usual case, are found first."""
         origin = opaque_origin(cfg, into, block, self._image)
         if origin is not None and (not small or self._is_hopeless(cfg, into, block, origin)):
             return UnresolvedReason(str(origin))
@@ -154,9 +154,9 @@ class LocalResolver:
     def _is_hopeless(
         self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, origin: OpaqueOrigin
     ) -> bool:
-        """Whether the values of a small function would not show more than ``origin`` either.
+        """Whether the values of a small function would add nothing to ``origin``.
 
-        What they say of a jump may make a function without a symbol a part of its callers.
+        For a jump they may make a function without a symbol part of its callers.
         """
         if is_call(block) and origin.kind is not OriginKind.WRITABLE_WORD:
             return True
@@ -166,7 +166,7 @@ class LocalResolver:
     def _constant(
         self, cfg: Cfg, chain: _BlockChain, used: ResolutionEvidence
     ) -> tuple[TransferEffect, bool] | None:
-        """The result by the code before the transfer, for any earlier code."""
+        """The result from the code before the transfer, valid for any earlier code."""
         key = chain.key
         if key not in self._known:
             self._known[key] = self._interpreted(chain)
@@ -186,7 +186,7 @@ class LocalResolver:
         chain: _BlockChain,
         used: ResolutionEvidence,
     ) -> tuple[TransferEffect, bool] | None:
-        """The targets of a jump on all ways to it, as where a helper serves several tables."""
+        """The targets of a jump over all paths to it, as where a helper serves several tables."""
         results = [self._constant(cfg, way, used) for way in chain.ways(cfg, into)]
         effects = [result[0] for result in results if result is not None and not result[1]]
         if not effects or len(effects) < len(results):
@@ -220,7 +220,7 @@ class LocalResolver:
                 break
         else:
             best = _by_magnitude(interpreter, paths) or best
-        if best is None or environment.stacks:  # pointers into a stack switched to are not known
+        if best is None or environment.stacks:  # pointers into a switched stack are unknown
             return None
         choice, calls = best
         targets = tuple(callee_at(target, thumb=last.thumb) for target in choice.targets)
@@ -230,7 +230,7 @@ class LocalResolver:
 def _by_magnitude(
     interpreter: PathInterpreter, paths: Sequence[tuple[TransferPath, bool]]
 ) -> tuple[TargetSelection, bool] | None:
-    """The longest path knows most of the words that were compared."""
+    """The result for the longest path, which knows most of the compared words."""
     for path, calls in reversed(paths):
         found = by_magnitude(interpreter, path)
         if found is not None:
@@ -254,9 +254,9 @@ def _links_elsewhere(cfg: Cfg, transfer: Block, image: Image) -> bool:
 
 
 def _paths(chain: _BlockChain, interpreter: PathInterpreter) -> Iterator[TransferPath]:
-    """Paths that end with the transfer, the shortest first: each starts where it would differ.
+    """Paths that end with the transfer, shortest first, from each start that may matter.
 
-    A masked index has few values right after the masking, for which a path starts there, too.
+    A masked index has few values right after the masking, so a path starts there too.
     """
     transfer = chain.blocks[0][0].last
     needed = BackwardSlice(transfer, memory=False)
@@ -290,10 +290,10 @@ def _path_block(insns: tuple[Insn, ...], position: int, after: EdgeKind | None) 
 
 
 def _anything(environment: AnalysisEnvironment) -> AbstractState:
-    """Nothing is known.
+    """The unknown state.
 
-    Not even sp is an address of the stack here, so that no word of it is remembered: any of the
-    other registers may point to it, which S1 says of no pointer (rule 1).
+    Not even sp is a stack address here, so no stack word is recorded: other registers may point to
+    it, which S1 excludes for no pointer (rule 1).
     """
     symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
     return AbstractState(
@@ -316,10 +316,10 @@ STATES = {cond: sum(1 << s for s in range(16) if _holds(cond, s)) for cond in Co
 
 
 def on_the_way(insns: tuple[Insn, ...], edge: EdgeKind) -> tuple[Insn, ...]:
-    """``insns``, a block or the end of one, without what is not executed before ``edge``.
+    """``insns``, a block or the end of one, without instructions skipped before ``edge``.
 
-    The states of the flags with which control can get there are traced back from the branch. An
-    instruction whose condition holds in none of them is skipped whenever the branch goes this way.
+    The flag states in which the branch goes this way are traced backwards. An instruction whose
+    condition holds in none of them is skipped.
     """
     last = insns[-1]
     if last.flow not in BRANCHES or edge not in (EdgeKind.TAKEN, EdgeKind.FALLTHROUGH):

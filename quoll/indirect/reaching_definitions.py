@@ -1,9 +1,8 @@
-"""Where the target of an indirect transfer comes from, along the definitions of registers.
+"""The origin of an indirect transfer's target, along the definitions of registers.
 
-This only saves the value analysis: values do not know a target that is loaded from writable
-memory, returned by a call, or passed by the caller, either. Nor do they know a pointer that lay on
-the stack during another call: values
-keep only saved registers and return addresses there.
+This only saves the value analysis: values do not know a target that is loaded from writable memory,
+returned by a call, or passed by the caller either. Nor do they know a pointer that lay on the stack
+during another call: values preserve only saved registers and return addresses there.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ STACK = -1  # in place of a register
 
 
 class OriginKind(Enum):
-    """Where a word comes from of which nothing can be known; the text has its place in braces."""
+    """The kind of an unknown word's origin; the text has its place in braces."""
 
     ENTRY = "the target depends on {} as it was when the function was entered"
     CALL = "the target comes from the call at {}"
@@ -37,7 +36,7 @@ class OriginKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueOrigin:
-    """Why a target cannot be known: it comes from the register, call or word at ``place``."""
+    """The reason why a target is unknown: its register, call or word at ``place``."""
 
     kind: OriginKind
     place: str
@@ -49,7 +48,8 @@ class OpaqueOrigin:
 def opaque_origin(
     cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block, image: Image
 ) -> OpaqueOrigin | None:
-    """Why the target of the transfer ending ``block`` cannot be known; None if it may be.
+    """The reason why the target of the transfer ending ``block`` is unknown; None if it may be
+    known.
 
     ``into`` are the edges into each block.
     """
@@ -57,10 +57,10 @@ def opaque_origin(
 
 
 def may_decide(cfg: Cfg, into: Mapping[int, Sequence[Edge]], image: Image) -> bool:
-    """Whether values may exclude a block of ``cfg``, or know what is loaded as it was stored.
+    """Whether values may exclude a block of ``cfg``, or know a loaded word from its store.
 
-    They cannot where nothing is stored but on the stack, and one transfer at most is conditional,
-    on whether a word of which nothing can be known is some number.
+    They cannot if the function stores only to the stack, and has at most one conditional transfer,
+    which tests whether an unknown word equals a number.
     """
     conditional = []
     for block in cfg.blocks:
@@ -83,11 +83,10 @@ def _stores(insn: Insn) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What a register holds before the instruction at ``position`` of ``block``.
+    """The value of a register before the instruction at ``position`` of ``block``.
 
-    With ``load`` it is the address less that offset from which something is loaded. ``STACK`` is
-    some word of the stack. ``left`` is the edge on which the block is left after that, None if it
-    is not.
+    With ``load``, the register is a load address, minus that offset. ``STACK`` is any word of the
+    stack. ``left`` is the edge on which the block is left afterwards, None if it is not.
     """
 
     block: Block
@@ -105,7 +104,7 @@ class _DefinitionSearch:
         self._pending: list[_Query] = []
 
     def of_transfer(self, block: Block) -> OpaqueOrigin | None:
-        """Why the target of the transfer that ends ``block`` cannot be known, if so."""
+        """The reason why the target of the transfer that ends ``block`` is unknown, or None."""
         insn, last = block.last, len(block.insns) - 1
         self._calls = is_call(block)
         if insn.memory is not None:
@@ -115,7 +114,7 @@ class _DefinitionSearch:
         return self._result()
 
     def is_undecidable(self, block: Block) -> bool:
-        """Whether ``block`` ends with a choice by equality, and nothing is known of the word."""
+        """Whether ``block`` ends with a choice by equality of an unknown word."""
         last = block.last
         if last.cond not in (Condition.EQ, Condition.NE):
             return False
@@ -162,7 +161,7 @@ class _DefinitionSearch:
         return None
 
     def _defined(self, query: _Query, index: int, insn: Insn) -> OpaqueOrigin | None:
-        """The reason why the result of ``insn`` is unknown, if so."""
+        """The reason why the result of ``insn`` is unknown, or None."""
         if insn.memory is not None:
             constant = literal(self._image, insn)
             if constant is None:
@@ -180,7 +179,7 @@ class _DefinitionSearch:
         return None
 
     def _loaded(self, block: Block, index: int, insn: Insn) -> None:
-        """The result of a load depends on its address."""
+        """Follow the address of a load."""
         memory = insn.memory
         assert memory is not None
         if insn.operation is not Operation.LOAD_WORD or memory.index is not None:
@@ -199,14 +198,14 @@ class _DefinitionSearch:
 
 
 def _skipped(last: Insn) -> bool:
-    """Whether the block goes on after ``last`` only if its condition is false."""
+    """Whether the block continues after ``last`` only if its condition is false."""
     return last.flow is ControlFlow.INDIRECT and last.conditional
 
 
 def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
-    """Whether the comparison at ``index`` found two words different where ``block`` is left so.
+    """Whether the comparison at ``index`` found two different words on the edge ``left``.
 
-    That a word is not some other one leaves it as unknown as it was.
+    An unequal word stays as unknown as before.
     """
     last = block.last
     if last.flow is not ControlFlow.JUMP or any(
@@ -222,7 +221,7 @@ def _differ(block: Block, index: int, left: EdgeKind | None) -> bool:
 
 
 def _may_tell(insn: Insn, register: int) -> bool:
-    """Whether values may learn what ``register`` holds from ``insn`` without its being written.
+    """Whether values may learn ``register`` from ``insn`` although it is not written.
 
     A comparison with another register may be one with an address.
     """

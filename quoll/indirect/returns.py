@@ -28,31 +28,31 @@ from quoll.indirect.reaching_definitions import OpaqueOrigin, opaque_origin
 __all__ = ["FunctionConfirmation", "ReturnConfirmer", "TransferValues", "UnresolvedReason"]
 
 PRESERVED = (*CALLEE_SAVED, LR)
-TIMES = 16  # that what a function leaves may weaken before it is taken to store all over
-WAYS_BACK = 2  # of an interval of two words both are members
-SUPERVISOR = 0x13  # bits of the processor mode
+TIMES = 16  # weakenings of a contract before it counts as storing to all reachable bytes
+WAYS_BACK = 2  # most return addresses; an interval of two words contains no others
+SUPERVISOR = 0x13  # processor mode bits
 
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedReason:
-    """Why a transfer is not understood."""
+    """The reason why a transfer is unresolved."""
 
     reason: str
-    dead: bool = False  # by what is known it is never made
-    balanced: bool = False  # it leaves sp as it was at entry, and nothing speaks against a return
-    bounded: bool = False  # the target is one of few words, whoever calls the function
-    loaded: bool = False  # nothing is known of the target, and it leaves sp as it was
-    switches: bool = False  # it leaves with a stack pointer that is not the caller's
-    mode: int | None = None  # the mode that is left is known, and the one at entry is not
+    dead: bool = False  # the explored code excludes the transfer
+    balanced: bool = False  # sp has its entry value, and nothing contradicts a return
+    bounded: bool = False  # the target is one of few words, for every caller
+    loaded: bool = False  # the target is unknown, and sp has its entry value
+    switches: bool = False  # it leaves with another stack pointer than the caller's
+    mode: int | None = None  # the known mode at the transfer, if the mode at entry is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class TransferValues:
     """The values at the transfer that ends a block.
 
-    ``preserved``: the registers, of those saved by callees and lr, that are as they were at entry.
-    ``effect``: what an undecided transfer does, and whether it is a call. ``link``: the words that
-    lr holds then, addresses of code; None if that is not known.
+    ``preserved``: the callee-saved registers, and lr, that hold their entry values. ``effect``: the
+    effect of an undecided transfer, and whether it is a call. ``link``: the code addresses that lr
+    then holds; None if unknown.
     """
 
     preserved: frozenset[int]
@@ -64,8 +64,8 @@ class TransferValues:
 class FunctionConfirmation:
     """The values in one function, as far as extraction needs them.
 
-    ``left`` says where the function stores. ``assumptions`` are the named ones that all this
-    depends on (rule 1).
+    ``left`` holds the function's stores. ``assumptions`` are the named assumptions of all this
+    (rule 1).
     """
 
     endings: Mapping[int, TransferValues]  # by block: undecided transfers, returns and tail calls
@@ -76,21 +76,22 @@ class FunctionConfirmation:
 class ReturnConfirmer:
     """Computes values and contracts, function by function.
 
-    A contract starts as that of the procedure call standard, without stores into callers' frames,
-    and only weakens: the greatest fixed point, in which each function is right if the ones that
-    it calls are.
+    A contract starts as the procedure call standard, without stores into callers' frames, and only
+    weakens: the greatest fixed point, in which the contract of each function is right if the
+    contracts of its callees are.
     """
 
     def __init__(self, image: Image) -> None:
         self._image = image
         self._code = BlockCode()
         self._contracts: dict[int, CallContract] = {}
-        self._of_any: dict[tuple[int, ...], CallContract] = {}  # calls through tables have the same
-        self._weakened: Counter[int] = Counter()  # by function, how often that was
-        self.modes: dict[int, int] = {}  # in which functions are entered, where that is assumed
+        # calls through one table have equal keys
+        self._of_any: dict[tuple[int, ...], CallContract] = {}
+        self._weakened: Counter[int] = Counter()  # function -> number of weakenings
+        self.modes: dict[int, int] = {}  # function -> assumed mode at entry
 
     def __call__(self, cfg: Cfg, undecided: Set[int]) -> FunctionConfirmation | str:
-        """The values of ``cfg``, whose transfers at ``undecided`` are open; why there are none."""
+        """The values of ``cfg``, whose open transfers are ``undecided``; else the reason."""
         try:
             values = self._values(cfg)
         except WcetError as fault:
@@ -113,7 +114,7 @@ class ReturnConfirmer:
         return FunctionConfirmation(endings, left, assumptions)
 
     def resumed(self, cfg: Cfg, sites: Set[int]) -> dict[int, frozenset[int]]:
-        """Where the exception returns at ``sites`` go on, if they surely do so in this program."""
+        """The targets of exception returns at ``sites`` that surely continue in this program."""
         found: dict[int, frozenset[int]] = {}
         try:
             values = self._values(cfg)
@@ -177,7 +178,7 @@ class ReturnConfirmer:
         return found
 
     def left_by(self, cfg: Cfg, confirmed: FunctionConfirmation, assumed: Set[int]) -> CallContract:
-        """What ``cfg`` leaves: callee-saved registers, sp among them, that every return preserves.
+        """The contract of ``cfg``: callee-saved registers, with sp, that every return preserves.
 
         The returns at ``assumed`` are assumed to preserve everything.
         """
@@ -191,10 +192,11 @@ class ReturnConfirmer:
         return confirmed.left.preserving(preserved)
 
     def note(self, entry: int, left: CallContract) -> bool:
-        """Whether the contract of the function became weaker.
+        """Weaken the contract of the function to cover ``left``; returns whether it changed.
 
-        Functions that call one another may hand on an address and add to it each time. What they
-        store then grows for ever: after some times all that the address may reach counts as stored.
+        Recursive functions may pass on an address and add to it each time, so that their stores
+        grow for ever: after ``TIMES`` weakenings all bytes that the address may reach count as
+        stored.
         """
         before = self.contract(entry)
         after = CallContract.of_any((before, left))
@@ -224,7 +226,7 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Un
 
 
 def _origin(values: LocalValues, block: int) -> OpaqueOrigin | None:
-    """Why the target of the transfer ending ``block`` cannot be known, where that is seen."""
+    """The reason why the target of the transfer ending ``block`` is unknown, if one is found."""
     into: dict[int, list[Edge]] = {}
     for edge in values.cfg.edges:
         into.setdefault(edge.dst, []).append(edge)
@@ -232,7 +234,7 @@ def _origin(values: LocalValues, block: int) -> OpaqueOrigin | None:
 
 
 def _link(values: LocalValues, block: int) -> frozenset[int] | None:
-    """The addresses of code that lr holds when ``block`` transfers control, if they are few."""
+    """The code addresses that lr holds when ``block`` transfers control, if they are few."""
     outcome = values.outcome(block)
     if outcome is None or outcome.leave is None:
         return frozenset()
@@ -246,7 +248,7 @@ def _link(values: LocalValues, block: int) -> frozenset[int] | None:
 
 
 def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
-    """What lr holds if nothing leads to ``block`` but jumps by ``bl``, and it leaves lr alone."""
+    """The words in lr if only ``bl`` jumps enter ``block`` and it does not write lr; else None."""
     into = [edge for edge in cfg.edges if edge.dst == block]
     sources = [cfg.blocks[edge.src].last for edge in into if edge.kind is EdgeKind.TAKEN]
     linked = len(sources) == len(into) and all(insn.flow is ControlFlow.CALL for insn in sources)
@@ -257,11 +259,11 @@ def _left_by_calls(cfg: Cfg, block: int) -> frozenset[int] | None:
 
 
 def _leaves_stack(values: LocalValues, block: int) -> bool:
-    """Whether sp is not a place on the stack that the function was entered with.
+    """Whether sp is not relative to its entry value.
 
-    A routine that stores the stack pointer of one thread and loads another's comes back when the
-    thread runs again. One that only writes a status word may leave sp to its caller, who knows the
-    mode: it is no such routine.
+    A routine that stores the stack pointer of one thread and loads another's returns when the
+    thread runs again. A routine that only writes a status word may leave sp to its caller, who
+    knows the mode: it does not switch stacks.
     """
     outcome = values.outcome(block)
     if outcome is None or outcome.leave is None:
@@ -272,10 +274,11 @@ def _leaves_stack(values: LocalValues, block: int) -> bool:
 
 
 def _mode_left(values: LocalValues, block: int) -> int | None:
-    """Supervisor mode, if control is transferred in it and only the mode at entry is not known.
+    """Supervisor mode, if control is transferred in it and the mode at entry is unknown.
 
-    Where the mode is one of two, that is the one mode that the function changes to. Functions of a
-    kernel are called in Supervisor mode; one that leaves in another goes on in another context.
+    If the mode is unknown there too, the only mode that the function changes to counts. Functions
+    of a kernel are called in Supervisor mode; a function that leaves in another mode continues in
+    another context.
     """
     outcome = values.outcome(block)
     if values.mode is not None or outcome is None or outcome.leave is None:
@@ -286,14 +289,14 @@ def _mode_left(values: LocalValues, block: int) -> int | None:
 
 
 def _sets_stack(insn: Insn) -> bool:
-    """Whether ``insn`` gives sp a word that is not computed from it."""
+    """Whether ``insn`` sets sp to a word that is not computed from sp."""
     if SP not in insn.writes:
         return False
     return SP in insn.transfers or SP not in insn.reads
 
 
 def _holds(values: LocalValues, block: int, register: int) -> bool:
-    """Whether ``register`` is as it was at entry when ``block`` transfers control."""
+    """Whether ``register`` has its entry value when ``block`` transfers control."""
     outcome = values.outcome(block)
     if outcome is None or outcome.leave is None:
         return True

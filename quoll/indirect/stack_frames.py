@@ -1,19 +1,18 @@
 """A quick proof that the return address and saved registers survive in the frame of a function.
 
-Most functions save lr and callee-saved registers at constant distances from sp and load them
-back. This follows only that, in one pass without lifting, and gives up on everything else; values
+Most functions save lr and callee-saved registers at constant distances from sp and reload them.
+This proof follows only that, in one pass without lifting, and gives up on everything else; values
 (``quoll.indirect.returns``) then decide. Values prove the same, only later, except for processor
 modes: a test compares the two on whole libraries.
 
-A register or a stack word holds what a register held at entry (for sp, plus a constant), some
-unknown address of the stack (``STACK``), a status word with the mode at entry
-(``STATUS``), or nothing known. As for values, a store of unknown address does not hit the frame
-(S1, rule 1), a store to an unknown place of the stack may. A callee stores at the places of its
-contract (``quoll.facts.contract``): overwritten words are lost. Nothing that may change the mode is
-followed, so that it is the one at entry throughout: writing back what ``mrs`` has read, as code
-does that masked interrupts meanwhile, leaves sp and lr alone. A status word that lies in the frame
-during a call is still there after it if no address of the stack has been handed to anybody: like a
-saved register, which is taken to be there even then.
+A register or a stack word holds the entry value of a register (for sp, plus a constant), some
+unknown stack address (``STACK``), a status word with the mode at entry (``STATUS``), or nothing
+known. As for values, a store of unknown address does not hit the frame (S1, rule 1), but a store to
+an unknown place of the stack may. A callee stores at the places of its contract
+(``quoll.facts.contract``): overwritten words are lost. Instructions that may change the mode are
+not followed, so the mode at entry holds throughout: writing back a word that ``mrs`` has read, as
+code does to mask interrupts for a while, preserves sp and lr. A status word in the frame survives a
+call if no stack address was passed to anyone; a saved register is assumed to survive even then.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from quoll.facts.contract import ByteSpan, CallContract, spans
 __all__ = ["FrameContract", "FrameProofFailure", "prove_frame"]
 
 WORD = 1 << 32
-STACK = -1  # an address of the stack, not known which
+STACK = -1  # an unknown address of the stack
 STATUS = -2  # a word whose lowest five bits are the processor mode at entry
 SAVED = frozenset([*range(4, 12), SP])
-HANDED = (0, 1, 2, 3, 12)  # registers that may hand over an address
+HANDED = (0, 1, 2, 3, 12)  # registers that may pass an address to a callee
 COMPARES = (Operation.COMPARE, Operation.TEST)
 MASKS = (Operation.OR, Operation.BIT_CLEAR, Operation.EXCLUSIVE_OR)
 
@@ -64,7 +63,7 @@ class FrameProofFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FrameContract:
-    """``left``: the contract with callers. ``assumes``: the named assumptions that were needed."""
+    """``left``: the contract with callers. ``assumes``: the named assumptions of the proof."""
 
     left: CallContract
     assumes: frozenset[Assumption]
@@ -84,13 +83,13 @@ RESTORED = frozenset(entry(register) for register in (*SAVED, LR))
 
 
 def _distance(value: Value) -> int | None:
-    """The distance from sp at entry of a known address of the stack."""
+    """The distance of a known stack address from sp at entry."""
     known = _place(value)
     return known[1] if known is not None and known[0] == SP else None
 
 
 def _place(value: Value) -> tuple[int, int] | None:
-    """The register whose value at entry this is, and what was added to it."""
+    """The register whose entry value this is, and the added constant."""
     if value is None or value < 0:
         return None
     offset = value % WORD
@@ -108,18 +107,18 @@ def _join(a: Value, b: Value) -> Value:
 
 
 class _InsnRole(Enum):
-    """How an instruction is followed."""
+    """The effect of an instruction on the proof."""
 
     NOTHING = "nothing"  # no register changes
     ELSEWHERE = "elsewhere"  # registers of a coprocessor may change
-    PLAIN = "plain"  # some word, computed from what is read
+    PLAIN = "plain"  # a word computed from the read registers
     COMPUTED = "computed"  # a copy, a constant added, a status word
     ACCESS = "access"
     SWITCH = "switch"  # the processor mode may change
     DISCARD = "discard"  # stores may be lost
 
 
-_kinds: dict[object, _InsnRole] = {}  # by encoding, and target: an svc may be taken for a call
+_kinds: dict[object, _InsnRole] = {}  # by encoding and target: an svc may count as a call
 
 
 def _kind(insn: Insn) -> _InsnRole:
@@ -148,7 +147,7 @@ def _classified(insn: Insn) -> _InsnRole:
 class _State:
     """Registers, and the words of the stack by distance from sp at entry; 0 for the rest.
 
-    ``escaped``: whether an address of the stack may be anywhere but in registers.
+    ``escaped``: whether a stack address may be anywhere but in registers.
     """
 
     registers: list[Value]
@@ -172,9 +171,9 @@ class _State:
 
 
 def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callees) -> FrameContract:
-    """Prove that the transfers at ``returns`` return, and that tail calls leave sp and lr.
+    """Prove that the transfers at ``returns`` return, and that tail calls preserve sp and lr.
 
-    ``contracts`` says what callees leave. Raises GivesUp.
+    ``contracts`` gives the contracts of callees. Raises FrameProofFailure.
     """
     return _FrameProof(cfg, returns, contracts).run()
 
@@ -190,7 +189,7 @@ class _FrameProof:
 
     def run(self) -> FrameContract:
         if any(block.comes_back for block in self._cfg.blocks):
-            raise FrameProofFailure  # where calls return is computed
+            raise FrameProofFailure  # the return addresses of calls are computed
         self._states[0] = _State([entry(r) for r in range(PC)] + [None], {})
         successors: list[list[Edge]] = [[] for _ in self._cfg.blocks]
         for edge in self._cfg.edges:
@@ -216,7 +215,7 @@ class _FrameProof:
         return FrameContract(left, frozenset(self._assumes))
 
     def _reach(self, block: int, state: _State) -> bool:
-        """Whether ``state`` adds something to what may hold at the start of ``block``."""
+        """Join ``state`` into the start of ``block``; returns whether it changed."""
         known = self._states[block]
         joined = state.copy() if known is None else known.join(state)
         self._states[block] = joined
@@ -262,7 +261,7 @@ class _FrameProof:
         self._preserved &= {r for r in SAVED if leaves.registers[r] == entry(r)}
 
     def _after_call(self, block: Block, leaves: _State) -> _State:
-        """What a call leaves: registers that its callees preserve, and our saved registers."""
+        """The state after a call: registers that its callees preserve, and our saved registers."""
         sp = _distance(leaves.registers[SP])
         contract = self._called(block, leaves)
         preserved = contract.preserved
@@ -341,7 +340,7 @@ class _FrameProof:
             state.registers, state.words = joined.registers, joined.words
 
     def _access(self, insn: Insn, memory: MemoryAccess, state: _State) -> None:
-        """A load or store; what is not at a known place of the stack is not followed."""
+        """Follow a load or store; only known places of the stack are followed."""
         base = None if memory.base is None else state.registers[memory.base]
         at = _distance(base)
         stores = memory.access in (AccessKind.STORE, AccessKind.SWAP)
@@ -378,7 +377,7 @@ class _FrameProof:
                 state.registers[register] = value
 
     def _note_store(self, memory: MemoryAccess, base: Value) -> None:
-        """What callers may find changed; ``base`` is what the base register holds."""
+        """Record a store for the contract; ``base`` is the value of the base register."""
         place = _place(base)
         if place is None or memory.index is not None:
             self._elsewhere = True
@@ -388,7 +387,7 @@ class _FrameProof:
 
 
 def _holds_stack(insn: Insn, state: _State) -> bool:
-    """Whether a register that ``insn`` stores holds an address of the stack."""
+    """Whether a register that ``insn`` stores holds a stack address."""
     return any(_on_stack(state.registers[register]) for register in insn.transfers)
 
 
