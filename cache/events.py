@@ -135,7 +135,7 @@ class EventFlow(ABC, Generic[S, V]):
         return self.after(state, events)[1]
 
     def past(self, node: int, events: Sequence[CacheEvent]) -> tuple[V, ...] | None:
-        """The verdicts on ``events`` after those of ``node``; None if it is never reached."""
+        """The verdicts on ``events`` after the events of ``node``; None if it is never reached."""
         state = self._states[node]
         if state is None:
             return None

@@ -236,7 +236,7 @@ CALLS_THROUGH = _fact(
     proved_by="nothing: the objects, or the indices, that choose the function are not known",
     refuted_by="an execution that calls another function from there",
     checked_by=LEAVES,
-    promises="; these tables, and those of the classes, hold what was loaded",
+    promises="; these tables, and the vtables of the classes, have their loaded contents",
 )
 NEVER_RETURNS = _fact(
     "never returns",
@@ -470,7 +470,7 @@ OF_PLATFORM: tuple[AssumptionKind, ...] = (
     _board("predictor", "code that leaves SCTLR.Z at 0", "a write to SCTLR that sets it"),
     _board(
         "branches",
-        "nothing: the manual says more; it is what the paper assumed",
+        "nothing: the manual says more; the paper assumes it",
         "the manual of the core",
     ),
     _board(
@@ -501,12 +501,12 @@ OF_PLATFORM: tuple[AssumptionKind, ...] = (
     ),
     _board(
         "entry",
-        "nothing: it is what the paper assumed",
+        "nothing: the paper assumes it",
         "an exception that is taken with accesses under way",
     ),
     _board(
         "victims",
-        "nothing: it is what the paper assumed",
+        "nothing: the paper assumes it",
         "a dirty line that is written back while an access waits",
     ),
     _board(

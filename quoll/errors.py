@@ -48,7 +48,7 @@ class MissingStatement:
     """The fact that the user has to state about the instruction or function at ``addr``.
 
     ``fact`` has PLACE for it, and N or PLACE, ... for values that only the user knows.
-    ``provisional`` is a fact under which an analysis continues, to find what else is missing.
+    ``provisional`` is a fact under which an analysis continues, to find other missing facts.
     ``cycles``: cycles per unit of N. ``several``: one fact may name all places that miss the same.
     """
 

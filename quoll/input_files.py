@@ -1,4 +1,4 @@
-"""Input files, read whole: regular files of a size that fits, and nothing else.
+"""Input files, read whole: only regular files of limited size.
 
 A pipe, a device or a socket may never end, and its content may differ at the next read: a result
 would not be reproducible, and no key would name it (rule 31).
@@ -25,13 +25,13 @@ STEP = 1 << 20
 
 
 class Unreadable(Exception):
-    """Why a file cannot be read, as a sentence of which the file is the subject."""
+    """The reason why a file cannot be read, as a predicate about the file."""
 
 
 def read_input(path: str | Path, largest: int = LARGEST) -> bytes:
-    """The bytes of the file at ``path``. Raises Unreadable.
+    """The bytes of the file at ``path``; raises Unreadable.
 
-    Files without a size of their own, as in /proc, are read to their end.
+    Files without a stated size, as in /proc, are read to their end.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -56,7 +56,7 @@ def read_input(path: str | Path, largest: int = LARGEST) -> bytes:
 
 
 def _reason(path: str | Path, fault: OSError | ValueError) -> str:
-    """Why it was not opened or read; opening a socket fails with no word about sockets."""
+    """The reason why it was not opened or read; the system's message does not mention sockets."""
     try:
         kind = KINDS.get(stat.S_IFMT(os.stat(path).st_mode))
     except (OSError, ValueError):

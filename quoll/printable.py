@@ -1,14 +1,14 @@
-"""Text from files and command lines, fit for a terminal and for one line."""
+"""Text from files and command lines, made safe for a terminal and for one line."""
 
 from __future__ import annotations
 
 __all__ = ["printable", "shortened"]
 
-SHOWN = 120  # characters of each end of a long text
+SHOWN = 120  # characters shown of each end of a long text
 
 
 def printable(text: str) -> str:
-    """``text`` with characters that control a terminal, or stand for no byte of UTF-8, escaped."""
+    """``text`` with terminal control characters and invalid UTF-8 bytes escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""Suggestions for an unknown word: known words that are spelt alike."""
+"""Suggestions for an unknown word: known words with similar spelling."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ LONGEST = 200  # characters: the time grows with the square
 
 
 def nearest(word: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """At most ``most`` of the ``known`` words that are written alike, the nearest first."""
-    from difflib import get_close_matches  # no run without an error needs it
+    """At most ``most`` of the ``known`` words with similar spelling, the nearest first."""
+    from difflib import get_close_matches  # only a run with an error needs it
 
     return get_close_matches(word, list(known), most) if len(word) <= LONGEST else []
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1) -> str:
-    """ "did you mean a, b or c?" where something ``known`` is written alike, else nothing."""
+    """ "did you mean a, b or c?" for similar ``known`` words; empty without one."""
     return suggestion(nearest(word, known, most))
 
 
 def suggestion(words: Sequence[str]) -> str:
-    """ "did you mean a, b or c?"; nothing for no words."""
+    """ "did you mean a, b or c?"; empty for no words."""
     if not words:
         return ""
     *others, last = words

@@ -1,4 +1,4 @@
-"""Whether lines on standard error can be written again, as progress is."""
+"""Whether a line on standard error can be overwritten, as a progress line is."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def rewrites() -> bool:
 
 
 def clearing() -> str:
-    """What takes away the line of progress there, if there may be one."""
+    """The control sequence that clears the progress line; empty if there is none."""
     return "\r\x1b[K" if rewrites() else ""

@@ -146,9 +146,7 @@ def _statement(image: Image, statement: LoopStatement) -> FactPlace:
 def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
     if image.segment_at(addr) is None:
         spans = ", ".join(f"0x{s.addr:08x}-0x{s.addr + s.size:08x}" for s in image.segments[:8])
-        raise FactsError(
-            f"there is nothing at {text}", where=where, hint=f"what is loaded: {spans}"
-        )
+        raise FactsError(f"there is nothing at {text}", where=where, hint=f"loaded: {spans}")
     wrong = image.contradiction(addr & ~1, thumb=True) if addr & 1 else None
     if wrong:
         raise FactsError(

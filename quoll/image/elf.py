@@ -428,7 +428,7 @@ class _Reader:
 
 
 def _together(segments: list[LoadSegment]) -> list[list[LoadSegment]]:
-    """The segments by address, those that overlap in one list."""
+    """The segments by address, overlapping ones in one list."""
     found: list[list[LoadSegment]] = []
     end = 0
     for segment in sorted(segments, key=lambda s: s.addr):

@@ -429,6 +429,6 @@ def _store(insn: Insn, memory: MemoryAccess, first: int, state: _State) -> None:
 
 
 def _overwrite(words: dict[int, Value], low: int, high: int) -> None:
-    """Forget the words that the bytes from ``low`` to before ``high`` are a part of."""
+    """Forget the words that overlap the bytes from ``low`` to before ``high``."""
     for at in [at for at in words if low - 4 < at < high]:
         del words[at]

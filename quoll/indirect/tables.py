@@ -1,9 +1,8 @@
 """Jump tables: the values of an index select the targets of an indirect transfer.
 
-The code from some place up to the transfer is interpreted once for each value of a symbol that
-has few; each time the word written must be one constant. So tables of addresses, of offsets, of
-bytes, and computed jumps are all one case, and entries come from non-writable memory only
-(rule 1).
+The code from some place up to the transfer is interpreted once for each value of a symbol with few
+values; each time the written word must be one constant. So tables of addresses, of offsets, of
+bytes, and computed jumps are all one case, and entries come from non-writable memory only (rule 1).
 """
 
 from __future__ import annotations
@@ -34,28 +33,28 @@ __all__ = [
 ]
 
 LARGEST_TABLE = 4096  # values of an index
-LARGEST_INTERVAL = 64  # targets that no index is known for
+LARGEST_INTERVAL = 64  # most targets without a known index
 LONGEST_INSTRUCTION = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """One target per value of the index, in its order; ``table`` is where the first was read."""
+    """One target per value of the index, in index order; ``table`` is the first entry's address."""
 
     targets: tuple[int, ...]
     table: int | None
 
     @property
     def distinct(self) -> int:
-        """How many different targets there are."""
+        """The number of different targets."""
         return len(set(self.targets))
 
 
 @dataclass(frozen=True, slots=True)
 class PathBlock:
-    """Instructions of one block; ``after`` is the edge to the next piece, None at the transfer.
+    """Instructions of one block; ``after`` is the edge to the next block, None at the transfer.
 
-    ``site`` names the symbols made here: no other piece of the path has it.
+    ``site`` names the symbols created here: no other block of the path has it.
     """
 
     insns: tuple[Insn, ...]
@@ -73,7 +72,7 @@ class TransferPath:
 
 @dataclass(frozen=True, slots=True)
 class PathInterpreter:
-    """What interpreting a path needs besides the path."""
+    """The inputs for interpreting a path besides the path itself."""
 
     code: Callable[[tuple[Insn, ...]], CompiledBlock]
     environment: AnalysisEnvironment
@@ -86,7 +85,7 @@ class PathInterpreter:
     ) -> BlockExit | None:
         """Interpret ``path`` from ``state``; None if the transfer is not made.
 
-        ``accesses`` collects the addresses of data accesses, piece by piece.
+        ``accesses`` collects the addresses of data accesses, block by block.
         """
         for path_block in path.blocks:
             noting = accesses is not None
@@ -118,7 +117,7 @@ def links(insn: Insn, leave: BlockExit) -> bool:
 
 
 def target_of(leave: BlockExit, environment: AnalysisEnvironment) -> int | None:
-    """The one place that ``leave`` goes to, if that is known; bit 0 is set for Thumb code."""
+    """The only address that ``leave`` goes to, if it is known; bit 0 is set for Thumb code."""
     words = _words(leave.target, leave.state.facts).exact
     thumb = decide(leave.thumb, leave.state.facts, environment.stacks)
     if words is None or thumb is None:
@@ -133,12 +132,12 @@ def _words(term: int, facts: Facts) -> ValueSet:
 def selected(
     interpreter: PathInterpreter, paths: Iterable[tuple[TransferPath, BlockExit | None]]
 ) -> TargetSelection | None:
-    """Targets and table, from the shortest path on which something selects among them.
+    """Targets and table, from the shortest path on which an index selects among them.
 
-    Each path is given with how it ends, None if the transfer is not made.
+    Each path comes with its exit, None if the transfer is not made.
 
-    An offset loaded from a table selects too, but its interval hides gaps between the entries; so
-    a longer path, which includes the load, is better.
+    An offset loaded from a table selects too, but its interval hides gaps between the entries; a
+    longer path, which includes the load, is better.
     """
     best: TargetSelection | None = None
     for path, leave in paths:
@@ -158,7 +157,7 @@ def _by_index(
     """Targets and table, if one symbol at the start of ``path`` selects the target."""
     for symbol in _symbols(path.state):
         if leave.target >> 32 == symbol:
-            continue  # the target itself: its interval may hold words that no table has
+            continue  # the target itself: its interval may hold words of no table
         fact = leave.state.facts.get(symbol, path.state.facts.get(symbol, ANY))
         members = fact.members if isinstance(fact, RotatedTerm) else plain(fact)
         if members.size <= LARGEST_TABLE:
@@ -172,10 +171,10 @@ def _by_index(
 def one_of_few(
     interpreter: PathInterpreter, path: TransferPath, leave: BlockExit | None
 ) -> TargetSelection | None:
-    """The members of the interval of the word written, if they are likely to be the targets.
+    """The members of the written word's interval, if they are likely to be the targets.
 
-    Of two words the interval is the set. More may hide gaps, which only add targets that control
-    never reaches; so they must be few, and as far apart as whole instructions.
+    For two words the interval is exact. A larger one may hide gaps, which only add targets that
+    control never reaches; so its members must be few, and as far apart as whole instructions.
     """
     if leave is None or leave.target >> 32 < RIGID:
         return None

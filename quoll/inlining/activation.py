@@ -1,4 +1,4 @@
-"""One call of a function, with all that it calls, as a graph of its own."""
+"""One call of a function, with all its callees, as a separate graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Activation", "activation"]
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A call as a graph; ``nodes`` and ``loops`` are the indices in the whole."""
+    """A call as a graph; ``nodes`` and ``loops`` give the indices in the whole graph."""
 
     graph: Supergraph
     nodes: tuple[int, ...]
@@ -23,7 +23,7 @@ class Activation:
 def activation(graph: Supergraph, context: int, most: int) -> Activation | None:
     """The call of a context; None for the root.
 
-    Also where it has more than ``most`` nodes, or is entered elsewhere than at its function.
+    None too if it has more than ``most`` nodes, or is entered elsewhere than at its function.
     """
     if graph.contexts[context].parent is None:
         return None
@@ -60,7 +60,7 @@ def _piece(
     members: list[int],
     start: int,
 ) -> Activation:
-    """Of nodes of the graph, which are ``nodes`` of ``contexts`` in the piece."""
+    """The subgraph of ``members``, with their ``nodes`` and ``contexts`` in the subgraph."""
     number = {node: i for i, node in enumerate(members)}
     inner = [
         graph.edges[i]

@@ -1,4 +1,4 @@
-"""How many contexts virtual inlining needs, counted without expanding them."""
+"""The number of contexts for virtual inlining, computed without expanding them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ExpansionSize:
 class ContextCounter:
     """Sizes of the expansions of a program, before anything is left out.
 
-    Blocks that are copied to make loops reducible count where loops are unrolled only.
+    Blocks that are copied to make loops reducible count only where loops are unrolled.
     """
 
     def __init__(self, program: Program, image: Image, vivu: VivuSettings) -> None:
@@ -42,7 +42,8 @@ class ContextCounter:
     def of(self, entry: int) -> ExpansionSize | None:
         """The size of the expansion from the function at ``entry``.
 
-        None if it is recursive or calls what is. Raises ControlFlowError as unrolling does.
+        None if it is recursive or calls a recursive function. Raises ControlFlowError as unrolling
+        does.
         """
         if not self._sizes:
             for function in self._calls.order:
@@ -50,11 +51,11 @@ class ContextCounter:
         return self._sizes[entry]
 
     def _of_calls(self, entry: int) -> ExpansionSize | None:
-        """Every call in a context of its own."""
+        """The size with every call in its own context; None with recursion."""
         own, copies = self._function(entry)
         contexts, blocks, insns = own.contexts, own.blocks, own.instructions
         for call in self._calls.calls[entry]:
-            size = self._sizes.get(call.callee)  # none is there yet of what calls this one
+            size = self._sizes.get(call.callee)  # none yet of functions that call this one
             if size is None:
                 return None
             contexts += copies[call.site] * size.contexts
@@ -63,7 +64,7 @@ class ContextCounter:
         return ExpansionSize(contexts, blocks, insns)
 
     def _function(self, entry: int) -> tuple[ExpansionSize, Mapping[int, int]]:
-        """The size of one function by itself, and how often each of its calls is there."""
+        """The size of one function by itself, and the number of copies of each of its calls."""
         if entry not in self._alone:
             self._alone[entry] = self._measured(self._functions[entry])
         return self._alone[entry]

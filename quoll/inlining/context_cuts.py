@@ -49,7 +49,7 @@ def guided_in_contexts(graph: Supergraph, image: Image, facts: Facts) -> Supergr
 
 
 def _inside(graph: Supergraph, image: Image, fact: BranchFact) -> list[bool]:
-    """Per context: whether it belongs to an invocation that the fact is about."""
+    """Whether each context belongs to an invocation that the fact concerns."""
     assert fact.function is not None
     (function,) = find_place(image, fact.function, fact.source).addresses
     caller = fact.caller and find_place(image, fact.caller, fact.source).addresses[0]

@@ -1,9 +1,8 @@
 """Building supergraphs: every call site gets its own copy of the callee (VIVU).
 
 Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998); loops are unrolled on request
-(``quoll.inlining.unroll``). Contexts are made depth first, so that a context's number
-is above that of its caller. A recursive function has as many activations as a fact allows, each in
-a context of its own.
+(``quoll.inlining.unroll``). Contexts are made depth first, so the number of a context is above its
+caller's. A recursive function has as many activations as a fact allows, each in its own context.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ __all__ = [
 ]
 
 NAMED = 8  # places named in an error
-ACTIVATIONS = 100_000  # contexts, beyond which those of recursive functions are not told apart
+ACTIVATIONS = 100_000  # most contexts in which activations of recursive functions are distinguished
 
 
 @dataclass(frozen=True, slots=True)
 class OpenContext:
     """A context whose vertices exist from node ``base`` on.
 
-    ``returns`` are the nodes that it returns to; None at the root: a return there ends the path.
-    ``active``: how many activations there are of each function whose depth is bounded.
+    ``returns`` are the nodes that it returns to; None at the root, where a return ends the path.
+    ``active``: the number of activations of each function with a bounded depth.
     """
 
     index: int
@@ -52,7 +51,7 @@ class OpenContext:
 
 
 def expand(program: Program, entry: int, image: Image, vivu: VivuSettings = FULL) -> Supergraph:
-    """The expansion of ``program`` from the function at ``entry``; bit 0 says nothing here.
+    """The expansion of ``program`` from the function at ``entry``; bit 0 is ignored.
 
     A path ends where a block exits, and where the entry function returns. Raises ControlFlowError
     when something reachable is unresolved or recursive without a bound, when a function cannot be
@@ -116,7 +115,7 @@ class Expansion:
         return opened
 
     def _place(self, here: OpenContext) -> list[tuple[int, int]]:
-        """Add the edges of one context; gives the calls to expand, as (vertex, callee)."""
+        """Add the edges of one context; returns the calls to expand, as (vertex, callee)."""
         draft, base, blocks = self.draft, here.base, here.shape.cfg.blocks
         draft.edges.extend(SuperEdge(base + s, base + d, kind) for s, d, kind in here.shape.edges)
         draft.exits.extend(
@@ -135,7 +134,7 @@ class Expansion:
         return [(v, c) for v in here.shape.callers for c in blocks[here.shape.blocks[v]].calls]
 
     def _may_end(self, block: Block) -> bool:
-        """Whether the path may end in a function that something else stands for."""
+        """Whether the path may end in a replaced function."""
         return any(self.guidance.replaced[callee].exits for callee in block.passes)
 
     def _return(self, src: int, returns: tuple[int, ...]) -> None:
@@ -144,7 +143,7 @@ class Expansion:
         self.draft.edges.extend(SuperEdge(src, after, EdgeKind.RETURN) for after in returns)
 
     def _call(self, here: OpenContext, vertex: int, callee: int) -> OpenContext | None:
-        """Lead into the context of one call; None if it is deeper than recursion may be."""
+        """Add the context of one call; None if it exceeds the recursion depth."""
         block = here.shape.cfg.blocks[here.shape.blocks[vertex]]
         site, node = block.last.addr, here.base + vertex
         active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
@@ -161,7 +160,7 @@ class Expansion:
 
 
 def reached_from(program: Program, entry: int) -> set[int]:
-    """The functions that the one at ``entry`` may call in the end, itself among them."""
+    """The functions that the one at ``entry`` may call, directly or not, itself included."""
     return closure([entry], lambda f: (c for b in program.functions[f].blocks for c in b.calls))
 
 
@@ -171,7 +170,7 @@ def _reached_program(program: Program, reached: set[int]) -> Program:
 
 
 def refuse_unresolved(program: Program, reached: set[int]) -> None:
-    """Raise ControlFlowError if it is not known where control goes in a function ``reached``."""
+    """Raise ControlFlowError if a function in ``reached`` has an unresolved transfer."""
     addrs = {i.addr for e in reached for b in program.functions[e].blocks for i in b.insns}
     unresolved = [u for u in program.unresolved if u.addr in addrs]
     if not unresolved:

@@ -1,7 +1,7 @@
 """The shape of one function for virtual inlining: its graph, made reducible, as integers.
 
-Where a function's loops have several entries, blocks are copied (``quoll.graph.node_splitting``),
-so a block may stand for several vertices of the shape.
+If a loop has several entries, blocks are copied (``quoll.graph.node_splitting``), so a block may
+stand for several vertices of the shape.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FunctionShape:
     cfg: Cfg
     blocks: tuple[int, ...]
     edges: tuple[tuple[int, int, EdgeKind], ...]  # within the function; ACROSS past bounds
-    across: tuple[tuple[int, ...], ...]  # vertex -> where its calls return to
+    across: tuple[tuple[int, ...], ...]  # vertex -> return vertices of its calls
     callers: tuple[int, ...]  # vertices that call
     iterations: tuple[tuple[PeeledIteration, ...], ...]  # vertex -> ``SuperNode.iterations``
     nest: tuple[NestedBlock, ...]  # of every vertex before loops are unrolled, each kind once
@@ -79,7 +79,7 @@ def _split(cfg: Cfg) -> SplitGraph:
 
 
 def _nest_of_whole(whole: Cfg, cfg: Cfg, split: SplitGraph) -> tuple[NestedBlock, ...]:
-    """Of the ``whole`` function; of what facts leave of it, if its loops are too tangled."""
+    """The nest of the ``whole`` function; of the cut function, if its loops are too tangled."""
     try:
         return _nest(whole, _split(whole))
     except TooManyCopies:

@@ -1,13 +1,13 @@
-"""Recursion as loops: a graph in which a call of a function that is active leads back to it.
+"""Recursion as loops: a graph in which a call of an active function leads back to it.
 
-At any time an execution is a chain of activations, each executed up to its open call. In this graph
-every chain is a path: a recursive function is entered by its call, and calls of functions that call
-one another in the end lead on, into a new context or, where the callee is active further up, back
-to that. A returned call is a step past it, which keeps the registers that the callee preserves and
-forgets the rest. So how often the entry of a function is executed on a path, per entry from
-outside, is at least how many activations of it there can be at a time.
+At any time an execution is a chain of activations, each executed up to its open call. Every chain
+is a path of this graph: a call enters a recursive function, and calls between mutually recursive
+functions lead into a new context or, if the callee is active further up, back to that context. A
+returned call is a step past it, which preserves the registers that the callee preserves and forgets
+the rest. So the number of executions of a function's entry on a path, per entry from outside, is at
+least the number of its simultaneous activations.
 
-Nothing returns from a recursive function here; paths end at each recursive call.
+No recursive function returns in this graph; paths end at each recursive call.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from quoll.inlining.trim import trimmed
 
 __all__ = ["RecursiveActivations", "activations"]
 
-MOST = 2_000  # contexts, beyond which no graph is made
+MOST = 2_000  # most contexts of a graph
 
-Components = Mapping[int, frozenset[int]]  # recursive function -> those it calls and is called by
+Components = Mapping[int, frozenset[int]]  # recursive function -> its mutually recursive functions
 
 
 @dataclass(frozen=True, slots=True)
 class RecursiveActivations:
-    """The graph, and the loops of it that are recursion, by index: their headers are entries."""
+    """The graph; the headers of its recursion loops are entries of functions."""
 
     graph: Supergraph
     components: Components
 
     def outermost(self, context: int) -> int:
-        """Of a context of a recursive function the one that was called from outside."""
+        """The outermost context of a recursive function's chain, called from outside."""
         contexts = self.graph.contexts
         members = self.components[contexts[context].function]
         at = context
@@ -87,9 +87,9 @@ def activations(program: Program, entry: int, image: Image) -> RecursiveActivati
 
 
 def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
-    """What each function leaves: the registers that it is known to preserve, and the mode.
+    """The effect of each function on its caller: preserved registers, and the mode.
 
-    It is preserved where nothing that the function may call has an instruction that changes it.
+    The mode is preserved if no function that it may call has an instruction that changes the mode.
     """
     changes = {
         entry
@@ -116,7 +116,7 @@ def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
 
 
 def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
-    """The function with a step past each of its calls of recursive ones that may return."""
+    """The function with a step past each call of a recursive function that may return."""
 
     def passing(block: Block) -> Block:
         passed = tuple(c for c in block.calls if c in components and program.functions[c].returns)
@@ -128,7 +128,7 @@ def _passing(cfg: Cfg, program: Program, components: Components) -> Cfg:
 
 
 def _repeated(shape: FunctionShape) -> FunctionShape:
-    """A recursive function is a loop that begins with its entry (``Context.nest``)."""
+    """The shape of a recursive function as a loop headed by its entry (``Context.nest``)."""
     entry = shape.cfg.blocks[0].addr
     nest = tuple(NestedBlock(n.block, (entry, *n.headers)) for n in shape.nest)
     return replace(shape, nest=nest)
@@ -180,7 +180,7 @@ class _Chains(Expansion):
         return opened
 
     def _active(self, context: int | None, callee: int) -> OpenContext | None:
-        """The nearest activation of ``callee`` in the chain of functions that are recursive."""
+        """The nearest activation of ``callee`` in the chain of recursive functions."""
         members = self.components[callee]
         while context is not None and self.draft.contexts[context].function in members:
             if self.draft.contexts[context].function == callee:

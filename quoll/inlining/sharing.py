@@ -1,15 +1,15 @@
 """A function summary: one bound for all calls, where full inlining grows too large.
 
-A function is *summarised* when it is called from several contexts, its own inlining has a certain
+A function is *summarised* if it is called from several contexts, its own inlining has a certain
 size, and nothing couples it to its callers: it returns to them, it switches neither stack nor mode
-where the path goes on, and no outer fact is about its code. Where a path may end in
-it, one may end after each of its calls: the bound covers both. Its bound from unknown
-values, caches and pipeline then takes its place in every caller, as a fact that replaces a function
-does (rule 2): sound, and looser than inlining, because it knows nothing of its callers.
+on a path that continues, and no outer fact concerns its code. If a path may end in it, one may end
+after each of its calls: the bound covers both. Its bound from unknown values, caches and pipeline
+then replaces it in every caller, as a stated bound of a function does (rule 2): sound, and looser
+than inlining, because it assumes nothing about its callers.
 
 A recursive function of at most n activations is analysed n times: first without its recursive
-calls, then with the bound found last in their place. So each call stands for one activation less
-than its caller, and the last bound covers n activations.
+calls, then with the previous bound in their place. So each call stands for one activation less than
+its caller, and the last bound covers n activations.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ LOCAL = (
     FactStage.EXTRACTION,
     FactStage.VALUES,
     FactStage.LOOP_BOUNDS,
-)  # facts about each place by itself
+)  # facts whose places are independent
 
 
 @dataclass(frozen=True, slots=True)
 class SummarySettings:
-    """Share functions of ``least`` instructions or more from ``contexts`` of full inlining on."""
+    """Summarise functions of ``least`` instructions or more, from ``contexts`` contexts on."""
 
     contexts: int = 5_000
     least: int = 24
 
     def __str__(self) -> str:
-        """As a baseline records it."""
+        """The text in a baseline."""
         return f"from {self.contexts} contexts, of {self.least} instructions or more"
 
 
@@ -65,8 +65,11 @@ def expansion(graph: CallGraph, entry: int) -> Counter[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Coupling:
-    """A fact: ``scope`` are the functions whose invocations it is about (none: the whole path),
-    ``places`` the functions of its places."""
+    """The functions that one fact couples.
+
+    ``scope``: functions whose invocations the fact concerns (empty: the whole path). ``places``:
+    functions of its places.
+    """
 
     scope: frozenset[int]
     places: frozenset[int]
@@ -74,21 +77,22 @@ class _Coupling:
 
 @dataclass(slots=True)
 class SummaryCandidates:
-    """Chooses modules, callees before callers, while ``program`` takes them in."""
+    """Chooses functions to summarise, callees before callers; ``program`` has their summaries."""
 
     program: Program
     entry: int
     image: Image
     facts: Facts
     settings: SummarySettings
-    sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, modules left out
-    inside: dict[int, frozenset[int]] = field(default_factory=dict)  # functions below, itself too
+    sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, summaries left out
+    inside: dict[int, frozenset[int]] = field(default_factory=dict)  # all callees, itself included
     replaced: list[int] = field(default_factory=list)
 
     def candidates(self) -> Iterator[tuple[int, Program]]:
-        """The functions to be analysed on their own, one after another, each with its program.
+        """The functions to be analysed on their own, in sequence, each with its program.
 
-        Each is answered with ``replace_by`` before the next one is drawn, or stays inlined.
+        The caller answers each with ``replace_by`` before it draws the next one; otherwise the
+        function stays inlined.
         """
         if self.settings == NEVER:
             return
@@ -119,7 +123,7 @@ class SummaryCandidates:
     def _recursive(
         self, members: frozenset[int], coupled: Sequence[_Coupling]
     ) -> Iterator[tuple[int, Program]]:
-        """A function past which no recursion of ``members`` goes, one activation after another."""
+        """One function on every recursive cycle of ``members``, once per activation."""
         before, depths, first = self.program, self.program.guidance.depths, len(self.replaced)
         for function in sorted(members & depths.keys()):
             cut = replace(before, functions=_without_calls(before, function))
@@ -133,7 +137,7 @@ class SummaryCandidates:
                     function,
                     self.program if known else _without_recursive_calls(before, function),
                 )
-                if len(self.replaced) == first + known:  # its callers decide: it stays inlined
+                if len(self.replaced) == first + known:  # the caller rejected it: it stays inlined
                     self.program = before
                     self.sizes.pop(function, None)
                     del self.replaced[first:]
@@ -142,7 +146,7 @@ class SummaryCandidates:
                 return
 
     def replace_by(self, function: int, replacement: FunctionReplacement) -> None:
-        """Put ``replacement`` in the place of ``function`` in all its callers."""
+        """Replace ``function`` by ``replacement`` in all its callers."""
         guidance = self.program.guidance
         self.program = replace(
             self.program,
@@ -206,7 +210,7 @@ def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, RecursionDepth], 
 
 
 def _components(graph: CallGraph) -> list[frozenset[int]]:
-    """The functions that call one another in the end, or one by itself; callees first."""
+    """The sets of mutually recursive functions, and single functions; callees first."""
     around = {function: members for members in graph.recursive for function in members}
     return list(dict.fromkeys(around.get(f, frozenset({f})) for f in graph.order))
 
@@ -219,7 +223,7 @@ def _without_recursive_calls(program: Program, function: int) -> Program:
 
 
 def _without_calls(program: Program, function: int) -> dict[int, Cfg]:
-    """The functions of ``program``, with something else in place of the calls of one."""
+    """The functions of ``program``, with calls of one function replaced."""
     return {
         entry: replace(cfg, blocks=tuple(_without_call(b, function) for b in cfg.blocks))
         for entry, cfg in program.functions.items()
@@ -227,10 +231,10 @@ def _without_calls(program: Program, function: int) -> dict[int, Cfg]:
 
 
 def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
-    """The functions that each function may call in the end, itself among them."""
+    """The functions that each function may call, directly or not, itself included."""
     inside = {function: frozenset({function}) for function in graph.order}
     changed = True
-    while changed:  # a second time only where there is recursion
+    while changed:  # a second time only with recursion
         changed = False
         for function in graph.order:
             found = inside[function].union(*(inside[c.callee] for c in graph.calls[function]))
@@ -240,7 +244,7 @@ def _inside(graph: CallGraph) -> dict[int, frozenset[int]]:
 
 
 def _leaves(cfg: Cfg) -> bool:
-    """Whether the function changes the mode or the stack, and the path goes on."""
+    """Whether the function changes the mode or the stack, and the path continues."""
     return any(
         insn.flow is ControlFlow.EXCEPTION_RETURN or (leaves_mode(insn) and not _only_masks(insn))
         for block in cfg.blocks
@@ -249,7 +253,7 @@ def _leaves(cfg: Cfg) -> bool:
 
 
 def _only_masks(insn: Insn) -> bool:
-    """Whether ``insn`` sets masks and nothing else."""
+    """Whether ``insn`` only sets masks."""
     change = state_change(insn)
     return change is not None and change.enables is False and change.mode is None
 

@@ -1,8 +1,8 @@
 """Virtual inlining (VIVU): every call analysed in its calling context.
 
-A ``Supergraph`` is the plain expansion for one entry: a node is a block in a context, a call
-edge leads into the callee's copy, a return edge leads back. Nodes that the entry does not reach,
-or from which no exit is reachable, are left out, but for the first of the latter (``stops``).
+A ``Supergraph`` is the plain expansion for one entry: a node is a block in a context, a call edge
+leads into the callee's copy, a return edge leads back. Nodes that the entry does not reach, or from
+which no exit is reachable, are left out, except the first of the latter (``stops``).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class NestedBlock(NamedTuple):
 class Context:
     """A call string, parent-linked: contexts of different index are different activations.
 
-    Indices differ where strings do; two have the same string only where node splitting has copied
-    the calling block (``quoll.graph.node_splitting``), once for each copy. ``nest`` is that of its
-    function, before anything was left out of the graph.
+    Two contexts have the same string only where node splitting has copied the calling block
+    (``quoll.graph.node_splitting``), once per copy. ``nest`` is the nest of its function, before
+    anything was left out of the graph.
     """
 
     parent: int | None
@@ -49,7 +49,7 @@ class Context:
 
 
 class PeeledIteration(NamedTuple):
-    """The first iteration of a loop, or all others, where they are told apart."""
+    """The first iteration of a loop, or all others, where the two are distinguished."""
 
     header: int  # address
     first: bool
@@ -57,9 +57,9 @@ class PeeledIteration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SuperNode:
-    """A block in a context; with virtual unrolling in which iterations of the loops around it.
+    """A block in a context and, with virtual unrolling, in certain iterations of its loops.
 
-    ``iterations``: of the loops of its function, outermost first.
+    ``iterations``: for the loops of its function, outermost first.
     """
 
     context: int
@@ -80,8 +80,8 @@ class SuperEdge:
 class SuperLoop:
     """A natural loop, callees' copies included.
 
-    ``entries`` are the edges into the header from outside, ``backs`` those from inside. A bound is
-    the number of executions of ``header`` per traversal of an entry edge (rule 18).
+    ``entries`` are the edges into the header from outside, ``backs`` the edges from inside. A bound
+    is the number of executions of ``header`` per traversal of an entry edge (rule 18).
     """
 
     index: int
@@ -106,13 +106,13 @@ class Supergraph:
     loops: tuple[SuperLoop, ...]  # outer loops before the loops inside them
     stops: tuple[
         int, ...
-    ] = ()  # nodes that control gets to, but to no exit from (``quoll.inlining.trim``)
+    ] = ()  # reached nodes from which no exit is reachable (``quoll.inlining.trim``)
     guidance: AppliedGuidance = NO_GUIDANCE
-    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> where else to
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> omitted targets
 
     @cached_property
     def called_in(self) -> tuple[tuple[int, ...], ...]:
-        """Per context those of the calls that are made in it."""
+        """The contexts of the calls made in each context."""
         called: list[list[int]] = [[] for _ in self.contexts]
         for index, context in enumerate(self.contexts):
             if context.parent is not None:
@@ -121,7 +121,7 @@ class Supergraph:
 
     @cached_property
     def nodes_in(self) -> tuple[tuple[int, ...], ...]:
-        """Per context its nodes."""
+        """The nodes of each context."""
         found: list[list[int]] = [[] for _ in self.contexts]
         for index, node in enumerate(self.nodes):
             found[node.context].append(index)
@@ -129,23 +129,23 @@ class Supergraph:
 
     @cached_property
     def exit_nodes(self) -> frozenset[int]:
-        """``exits``, to look them up."""
+        """``exits`` as a set."""
         return frozenset(self.exits)
 
     @cached_property
     def loop_at(self) -> Mapping[int, int]:
-        """The loops by their headers."""
+        """Loop indices by header."""
         return {loop.header: loop.index for loop in self.loops}
 
     def apart(self, loop: SuperLoop) -> int:
-        """Iterations that an entry of the source's loop makes before ``loop``: 1 if unrolled."""
+        """Peeled iterations of the source's loop before ``loop``: 1 if unrolled, else 0."""
         header = self.nodes[loop.header]
         return int(header.iterations[-1:] == (PeeledIteration(header.block.addr, False),))
 
     def passed(self, edge: int) -> tuple[FunctionReplacement, ...]:
-        """What is executed along ``edge`` in place of functions that are not examined.
+        """The replaced functions that ``edge`` passes, of which one runs.
 
-        One of them runs. Everything that they may change must be forgotten there (rule 2).
+        Everything that they may change must be forgotten there (rule 2).
         """
         over = self.edges[edge]
         block = self.nodes[over.src].block

@@ -1,10 +1,10 @@
 """Supergraphs reduced to the paths from the entry to an exit.
 
-Control that gets where no exit can be reached has not left the paths: it stays there, for ever, or
-the path ends there and nobody said so. The first block of such a place stays in the graph as one of
-its ``stops``, for facts and values to exclude it; no bound is given beside one (rule 33). There is
-none where a fact excludes the way on. Nor where values do and nothing iterates: an instruction
-all of whose successors are excluded is never executed.
+Control that reaches a place without a reachable exit has not left the paths: it stays there for
+ever, or the path ends there although no statement says so. The first block of such a place stays in
+the graph as one of its ``stops``, for facts and values to exclude it; a graph with a stop gets no
+bound (rule 33). A place is no stop if a fact excludes the continuation, or if values do and nothing
+iterates: an instruction all of whose successors are excluded is never executed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SupergraphDraft:
     edges: list[SuperEdge] = field(default_factory=list)
     exits: list[int] = field(default_factory=list)
     guidance: AppliedGuidance = NO_GUIDANCE
-    cut: set[int] = field(default_factory=set)  # nodes that a fact took a way on from
+    cut: set[int] = field(default_factory=set)  # nodes that lost a successor to a fact
     stops: list[int] = field(default_factory=list)
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
@@ -54,12 +54,12 @@ def without_edges(
     no_exits: Iterable[int] = (),
     guidance: AppliedGuidance | None = None,
 ) -> Supergraph:
-    """``graph`` without the edges at the indices ``dead`` and what only they lead to (rule 4).
+    """``graph`` without the edges at the indices ``dead`` and the parts only they reach (rule 4).
 
-    Contexts keep their numbers; nodes and edges are numbered anew, in the same order. ``image``
-    names places in errors; without it they are bare addresses. No path ends at ``no_exits`` any
-    more; ``guidance`` takes the place of the graph's: it has the facts that exclude the edges,
-    which otherwise values do. Raises ControlFlowError when no exit is left.
+    Contexts keep their numbers; nodes and edges are renumbered in the same order. ``image`` names
+    places in errors; without it they are bare addresses. ``no_exits`` are exits no longer.
+    ``guidance`` replaces the graph's if facts exclude the edges; without it values exclude them.
+    Raises ControlFlowError when no exit is left.
     """
     removed = set(dead)
     remaining = [edge for i, edge in enumerate(graph.edges) if i not in removed]
@@ -79,7 +79,7 @@ def without_edges(
 
 
 def surviving_nodes(whole: Supergraph, trimmed_graph: Supergraph) -> tuple[int, ...] | None:
-    """For each node of ``trimmed_graph``, a trimmed ``whole``, its number there.
+    """The number in ``whole`` of each node of ``trimmed_graph``, a trimmed ``whole``.
 
     None if it has other nodes.
     """
@@ -97,10 +97,10 @@ def trimmed(
     image: Image | None,
     stays: Callable[[set[int]], set[int]] | None = None,
 ) -> Supergraph:
-    """Leave out what is not on a path from the entry to an exit; number the rest; find loops.
+    """Leave out all but the paths from the entry to an exit; renumber the rest; find loops.
 
-    Of the nodes from which no exit can be reached, ``stays`` gives those where control may stay:
-    all, if it is None. Raises as ``without_edges`` does.
+    Of the nodes from which no exit is reachable, ``stays`` selects those where control may stay;
+    None: all. Raises as ``without_edges`` does.
     """
     forward = _forward(draft, entry)
     exits = [n for n in dict.fromkeys(draft.exits) if forward[n]]
@@ -160,7 +160,7 @@ def trimmed(
 def _with_left_out(
     known: Mapping[int, frozenset[int]], nodes: Sequence[SuperNode], edges: Iterable[SuperEdge]
 ) -> dict[int, frozenset[int]]:
-    """``known`` with where transfers along ``edges``, which are left out, lead, too."""
+    """``known``, extended by the targets of the omitted ``edges``."""
     found = dict(known)
     for edge in edges:
         if edge.kind is EdgeKind.FALLTHROUGH:
@@ -170,7 +170,7 @@ def _with_left_out(
 
 
 def _forward(draft: SupergraphDraft, entry: int) -> bytearray:
-    """Which nodes are reached from ``entry``."""
+    """Whether each node is reachable from ``entry``."""
     following: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
         following[edge.src].append(edge.dst)
@@ -178,7 +178,7 @@ def _forward(draft: SupergraphDraft, entry: int) -> bytearray:
 
 
 def _backward(draft: SupergraphDraft, exits: list[int]) -> bytearray:
-    """Which nodes reach one of ``exits``."""
+    """Whether each node reaches one of ``exits``."""
     before: list[list[int]] = [[] for _ in draft.nodes]
     for edge in draft.edges:
         before[edge.dst].append(edge.src)
@@ -202,7 +202,7 @@ def _stops(
     backward: bytearray,
     stays: Callable[[set[int]], set[int]] | None,
 ) -> set[int]:
-    """The nodes where control leaves the paths for good, but for those that facts excuse."""
+    """The nodes where control leaves the paths for good, except places that facts excuse."""
     lost = {n for n, there in enumerate(forward) if there and not backward[n]}
     if not lost:
         return lost
@@ -218,7 +218,7 @@ def _pairs(draft: SupergraphDraft) -> Iterator[tuple[int, int]]:
 
 
 def nodes_to_cycles(nodes: set[int], edges: Iterable[tuple[int, int]]) -> set[int]:
-    """Those of ``nodes`` from which ``edges`` between them lead round and round."""
+    """The members of ``nodes`` from which ``edges`` between them lead into a cycle."""
     onward = dict.fromkeys(nodes, 0)
     before: dict[int, list[int]] = {n: [] for n in nodes}
     for src, dst in edges:
@@ -237,7 +237,7 @@ def nodes_to_cycles(nodes: set[int], edges: Iterable[tuple[int, int]]) -> set[in
 
 
 def refuse_stops(graph: Supergraph, image: Image) -> None:
-    """Raise ControlFlowError where control may get to places from which no path ends."""
+    """Raise ControlFlowError where control may reach places from which no path ends."""
     if not graph.stops:
         return
     stops = dict.fromkeys(graph.nodes[n].block.addr for n in graph.stops)

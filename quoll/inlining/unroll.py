@@ -1,9 +1,9 @@
-"""Virtual unrolling: the first iteration of every loop gets vertices of its own.
+"""Virtual unrolling: the first iteration of every loop gets separate vertices.
 
 Source: Martin, Alt, Wilhelm, Ferdinand, "Analysis of Loops" (1998). A loop is copied; its back
-edges lead into the copy, which stands for all iterations but the first. Loops inside are there
-twice then, and each of them is unrolled itself: d nested loops make 2**d copies of the innermost.
-Every walk of the result is a walk of the shape and the other way round.
+edges lead into the copy, which stands for all iterations but the first. The copy contains the inner
+loops too, and each of them is unrolled: d nested loops make 2**d copies of the innermost. The
+result and the shape have the same walks.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["unrolled"]
 
 COPIES_PER_BLOCK = 64  # six nested loops
 
-_Step = tuple[int, EdgeKind | None]  # where to; None: it is where a call returns to
+_Step = tuple[int, EdgeKind | None]  # target; None: the return address of a call
 
 
 def unrolled(shape: FunctionShape) -> FunctionShape:
-    """``shape`` with the first iterations of its loops apart; ``turns`` says which vertex is what.
+    """``shape`` with peeled first iterations; its ``iterations`` label the vertices.
 
     Raises ControlFlowError if that takes more than ``COPIES_PER_BLOCK`` vertices per block.
     """
@@ -53,7 +53,7 @@ class _Unroller:
             self.steps[src].append((dst, kind))
 
     def unroll(self, header: int, body: set[int]) -> set[int]:
-        """Copy the loop for its later iterations; gives the copies."""
+        """Copy the loop for its later iterations; returns the copies."""
         if len(self.blocks) + len(body) > self._most:
             name = self._shape.cfg.name
             raise ControlFlowError(
@@ -77,7 +77,7 @@ class _Unroller:
         return set(copy.values())
 
     def shape(self) -> FunctionShape:
-        """The result."""
+        """The unrolled shape."""
         callers = self._shape.cfg.blocks
         return replace(
             self._shape,

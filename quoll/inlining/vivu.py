@@ -9,7 +9,7 @@ __all__ = ["FULL", "VivuSettings"]
 
 @dataclass(frozen=True, slots=True)
 class VivuSettings:
-    """All call sites and, with ``unroll``, in each loop whether it is the first iteration."""
+    """Contexts by all call sites and, with ``unroll``, by first and later iterations of loops."""
 
     unroll: bool = False
 

@@ -1,6 +1,6 @@
 """Arithmetic on value sets: each function contains the result for all members, modulo 2**bits.
 
-Shift amounts of the width of a word or more shift everything out, as p-code has it.
+Shift amounts of the width of a word or more shift everything out, as in p-code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "subtract",
 ]
 
-AMOUNTS = 8  # shift amounts that are tried one by one
+AMOUNTS = 8  # most shift amounts that are tried one by one
 
 
 def add(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
@@ -88,13 +88,13 @@ def bit_or(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
 
 
 def preserves_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
-    """Whether x & mask == x is seen of every member."""
+    """Whether x & mask == x is proved for every member."""
     ones, free = _known(a, bits)
     return (ones | free) & ~mask == 0
 
 
 def has_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
-    """Whether x | mask == x is seen of every member."""
+    """Whether x | mask == x is proved for every member."""
     return mask & ~_known(a, bits)[0] == 0
 
 
@@ -219,10 +219,10 @@ def _shift_signed(a: ValueSet, n: int, bits: int) -> ValueSet:
 
 
 def _known(a: ValueSet, bits: int) -> tuple[int, int]:
-    """Bits that are one in all members, and bits that are not the same in all members.
+    """Bits that are one in all members, and bits that differ between members.
 
-    All bits above the highest one in which the ends differ are common, and all below the lowest
-    one of the stride.
+    All bits above the highest differing bit of the ends are common, and so are all bits below the
+    lowest one of the stride.
     """
     if a.stride == 0:
         return a.low, 0

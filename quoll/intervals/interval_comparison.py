@@ -13,7 +13,7 @@ Pair = tuple[ValueSet, ValueSet]
 
 
 class ComparisonOperator(Enum):
-    """Relations between two words; the others are these with operands exchanged or negated."""
+    """Relations between two words; the others exchange the operands or negate the result."""
 
     EQ = "=="
     NE = "!="
@@ -26,7 +26,7 @@ class ComparisonOperator(Enum):
 
 
 def refine(relation: ComparisonOperator, a: ValueSet, b: ValueSet, bits: int = 32) -> Pair | None:
-    """Supersets of the x in a and the y in b that stand in ``relation``; None if none do."""
+    """Supersets of the x in a and y in b with x ``relation`` y; None if there are none."""
     if relation is ComparisonOperator.EQ:
         both = meet(a, b)
         return None if both is None else (both, both)
@@ -66,7 +66,7 @@ def _refine_unequal(a: ValueSet, b: ValueSet) -> Pair | None:
 
 
 def _without(a: ValueSet, value: int) -> ValueSet | None:
-    """``a`` less an end point; a member inside cannot be left out."""
+    """``a`` without an end point; an inner member stays."""
     if a.stride == 0:
         return None if a.low == value else a
     if a.low == value:
@@ -77,7 +77,7 @@ def _without(a: ValueSet, value: int) -> ValueSet | None:
 
 
 def _refine_less(a: ValueSet, b: ValueSet, gap: int) -> Pair | None:
-    """x + gap <= y over the integers."""
+    """Refine by x + gap <= y over the integers."""
     high, low = min(a.high, b.high - gap), max(b.low, a.low + gap)
     if high < a.low or low > b.high:
         return None

@@ -4,9 +4,9 @@
 (high - low) % stride == 0, and stride == 0 exactly when low == high. ``ANY`` is every word.
 Arithmetic that may wrap around gives a set that contains every wrapped result.
 
-Here stands the lattice; ``quoll.intervals.interval_arithmetic`` computes with these sets and
-``quoll.intervals.interval_comparison`` refines them. The empty set is None wherever a function may
-return one. Operations that depend on the width of a word take ``bits``, so that tests can enumerate
+This module holds the lattice; ``quoll.intervals.interval_arithmetic`` computes with these sets and
+``quoll.intervals.interval_comparison`` refines them. None represents the empty set where a function
+may return it. Operations that depend on the word width take ``bits``, so that tests can enumerate
 small words.
 
 Source: Reps, Balakrishnan, Lim: "Intermediate-Representation Recovery from Low-Level Code",
@@ -23,7 +23,7 @@ from math import gcd
 __all__ = ["ANY", "WORD", "ValueSet", "join", "leq", "meet", "progression", "widen", "wrap"]
 
 WORD = 1 << 32
-REMEMBERED = 1 << 14  # results of a function of sets that are retained
+REMEMBERED = 1 << 14  # cached results per function
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ def progression(low: int, high: int, stride: int) -> ValueSet:
 def wrap(low: int, high: int, stride: int, bits: int = 32) -> ValueSet:
     """The progression over the integers ``low`` to ``high``, each reduced modulo 2**bits.
 
-    If the interval crosses a multiple of 2**bits, what remains of the stride is its largest
-    power of two.
+    If the interval crosses a multiple of 2**bits, the stride becomes its largest power of two.
     """
     modulus = 1 << bits
     if low >> bits == high >> bits:
@@ -92,7 +91,7 @@ def wrap(low: int, high: int, stride: int, bits: int = 32) -> ValueSet:
 
 
 def leq(a: ValueSet, b: ValueSet) -> bool:
-    """Whether every member of ``a`` is one of ``b``."""
+    """Whether every member of ``a`` is a member of ``b``."""
     if a.low < b.low or a.high > b.high:
         return False
     if b.stride == 0:

@@ -1,4 +1,4 @@
-"""Programs for people and for other tools.
+"""Programs as text for people, and as data for other tools.
 
 Takes a ``Program`` and its image.
 Gives text (summary, disassembly, call graph, loops), JSON, networkx graphs, DOT and GraphML.

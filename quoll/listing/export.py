@@ -1,7 +1,7 @@
-"""Programs for other tools: JSON, and graphs of networkx, from which DOT and GraphML come.
+"""Programs for other tools: JSON, and networkx graphs for DOT and GraphML.
 
 Attributes of nodes and edges are strings, integers and Booleans, so that every writer of networkx
-takes them. ``label`` is what a drawing shows. ``Program.call_graph`` is the graph of functions.
+accepts them. ``label`` is the text in a drawing. ``Program.call_graph`` is the graph of functions.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ __all__ = [
     "to_graphml",
 ]
 
-SCHEMA_VERSION = 3  # of what ``program_json`` gives
+SCHEMA_VERSION = 3  # schema of ``program_json``
 
 Json = dict[str, object]
 
 
 def program_json(program: Program, image: Image, vivu: VivuSettings = FULL) -> Json:
-    """Everything about ``program`` in plain values; addresses are integers, places text.
+    """All data about ``program`` in plain values; addresses are integers, places text.
 
-    Contexts are counted as ``vivu`` has them.
+    ``vivu`` distinguishes the contexts that are counted.
     """
     cfgs = list(program.functions.values())
     described = [_function_json(program, cfg, image) for cfg in cfgs]
@@ -163,8 +163,8 @@ def control_flow(cfg: Cfg, image: Image) -> nx.MultiDiGraph:
 def cfg_dot(graph: nx.MultiDiGraph, legend: Sequence[tuple[str, str]] = ()) -> str:
     """The graph of one function for Graphviz.
 
-    A block with ``fill`` has that colour, and an edge with ``executions`` is thick; ``legend`` says
-    what the colours mean.
+    A block with ``fill`` has that colour, and an edge with ``executions`` is thick; ``legend``
+    explains the colours.
     """
     lines = [f"digraph {_quote(graph.name)} {{", '  node [shape=box, fontname="monospace"];']
     for block, data in graph.nodes(data=True):

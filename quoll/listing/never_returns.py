@@ -1,8 +1,8 @@
 """The reason why a function never returns: the last instruction of each of its paths.
 
 The claim is a greatest fixed point (rule 3): a function returns if some transfer in it was found to
-return, or is not understood. What is left has no such transfer, and each of its ways ends in one of
-the manners that are named here, or iterates for ever. None of them depends on a stack pointer, a
+return, or is unresolved. A function that never returns has no such transfer, and each of its paths
+ends in one of the ways named here, or iterates for ever. None of them depends on a stack pointer, a
 status word or a loaded register: such transfers are unresolved.
 """
 
@@ -27,7 +27,7 @@ def never_returning(program: Program, image: Image) -> tuple[str, ...]:
 
 
 def why_never_returns(program: Program, cfg: Cfg, image: Image) -> str:
-    """The evidence, each kind of it once, with the place where it is first met."""
+    """The evidence, each kind once, with the first place of that kind."""
     if cfg.entry in program.guidance.never:
         return "a fact says so"
     going_on = {edge.src for edge in cfg.edges}
@@ -41,7 +41,7 @@ def why_never_returns(program: Program, cfg: Cfg, image: Image) -> str:
 
 
 def _last_instructions(program: Program, block: Block, *, goes_on: bool) -> list[str]:
-    """How control may end in ``block``."""
+    """The ways in which control may end in ``block``."""
     found = []
     if block.exits:
         leaving = block.last.flow is ControlFlow.EXCEPTION_RETURN

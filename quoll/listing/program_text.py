@@ -1,6 +1,6 @@
 """Programs as text for people: summary, disassembly, call graph, loops.
 
-Every line that speaks of code names its place: address, symbol and offset, source line.
+Every line about code names its place: address, symbol and offset, source line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quoll.listing.never_returns import why_never_returns
 
 __all__ = ["call_graph_text", "disassembly", "function_loops", "loops_text", "summary"]
 
-LARGEST = 8  # entries of which a summary shows the size
+LARGEST = 8  # entries whose size a summary shows
 LARGEST_SOURCE = 16 << 20  # bytes of a source file
 
 
@@ -33,9 +33,9 @@ def function_loops(cfg: Cfg) -> tuple[tuple[NaturalLoop, ...], list[tuple[int, i
 
 
 def summary(program: Program, image: Image, vivu: VivuSettings = FULL) -> str:
-    """What was found, in a screenful; lists of trouble in full.
+    """The program in a screenful, with complete lists of unresolved places.
 
-    Contexts are counted as ``vivu`` has them.
+    ``vivu`` distinguishes the contexts that are counted.
     """
     cfgs = program.functions.values()
     loops = {cfg.entry: function_loops(cfg) for cfg in cfgs}
@@ -65,12 +65,12 @@ def summary(program: Program, image: Image, vivu: VivuSettings = FULL) -> str:
 
 
 def _is_table(found: JumpTable) -> bool:
-    """Whether an index chooses among targets: one that a literal holds is a constant."""
+    """Whether an index chooses among targets; a target from a literal is a constant."""
     return found.table is not None and len(found.targets) > 1
 
 
 def _sizes(program: Program, image: Image, vivu: VivuSettings) -> Iterator[str]:
-    """What virtual inlining makes of each entry, the largest first, up to a screenful."""
+    """The size of each entry's virtual inlining, largest first, up to a screenful."""
     count = ContextCounter(program, image, vivu)
     sizes = {entry: count.of(entry) for entry in program.entries}
     order = sorted(sizes, key=lambda e: -(size.instructions if (size := sizes[e]) else 0))
@@ -87,7 +87,7 @@ def _sizes(program: Program, image: Image, vivu: VivuSettings) -> Iterator[str]:
 
 
 def _recursion(program: Program, recursion: Recursion) -> str:
-    """A chain of calls, and the depths that are given."""
+    """A chain of calls, and its stated or proved depths."""
     names = [program.functions[call.caller].name for call in recursion.cycle]
     depths = program.guidance.depths
     given = [
@@ -115,7 +115,7 @@ def call_graph_text(program: Program, image: Image) -> str:
 
 
 def loops_text(program: Program, image: Image) -> str:
-    """Each loop with its nesting: where it starts, where it turns back, how many blocks."""
+    """Each loop with its nesting: header, back edges, number of blocks."""
     lines = []
     for cfg in program.functions.values():
         loops, irreducible = function_loops(cfg)
@@ -166,7 +166,7 @@ def _halfwords(raw: bytes) -> str:
 
 @cache
 def _source(path: Path) -> dict[int, str]:
-    """The lines of a source file by number; none if it is not where it was compiled."""
+    """The lines of a source file by number; none if the file is missing."""
     try:
         text = read_input(path, LARGEST_SOURCE).decode("utf-8", "replace")
     except Unreadable:

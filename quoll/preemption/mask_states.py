@@ -1,14 +1,14 @@
 """Whether interrupts are masked, at every node of a supergraph (rules 21 and 33).
 
 ``cps``, ``msr`` to the control field of the CPSR, and the entry itself set bit I. The word of an
-msr is a constant; or a word that ``mrs`` has read, wherever it was retained meanwhile, which says
-what held when it was read; or such a word with the bit set or cleared just before. Otherwise it may
-say either. A state is the set of what may hold: MASKED, UNMASKED or both.
+msr is a constant; or a word that ``mrs`` has read, which holds the mask at the time of the read,
+wherever it was stored since; or such a word with the bit set or cleared just before. For any other
+word both values are possible. A state is the set of possible masks: MASKED, UNMASKED or both.
 
     region: from an instruction that may mask where interrupts may be unmasked, or from an entry,
             to an instruction that surely unmasks, or to the end of the path
 
-A longer region is on the safe side, so that it only ends where interrupts are surely unmasked.
+A longer region is safe, so a region ends only where interrupts are surely unmasked.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ OFFSET = (1 << 32) - 1
 
 @dataclass(frozen=True, slots=True)
 class MaskState:
-    """What may hold, and what status words that are retained say, by symbol of the values."""
+    """The possible masks, and the masks in saved status words, by symbol."""
 
     may: int
     saved: Mapping[int, int]
 
     def join(self, other: MaskState) -> MaskState:
-        """What may hold if either does; a word that only one knows may say anything."""
+        """The masks possible in either state; a word that only one knows may hold any mask."""
         both = self.saved.keys() & other.saved.keys()
         return MaskState(self.may | other.may, {s: self.saved[s] | other.saved[s] for s in both})
 
 
 @dataclass(frozen=True, slots=True)
 class RegionStart:
-    """Where a region starts: ``node``, and the instruction in it; None for the entry.
+    """The start of a region: ``node``, and the instruction in it; None for the entry.
 
     ``goes_on``: interrupts may still be masked behind the node.
     """
@@ -71,7 +71,7 @@ class RegionStart:
 
 
 def mask_states(values: ValueResults, at_entry: int) -> list[MaskState | None]:
-    """The state at the start of each node; None where control does not get."""
+    """The state at the start of each node; None for an unreachable node."""
     graph = values.graph
     states: list[MaskState | None] = [None] * len(graph.nodes)
     states[graph.entry] = MaskState(at_entry, {})
@@ -95,7 +95,7 @@ def mask_states(values: ValueResults, at_entry: int) -> list[MaskState | None]:
 def regions(
     values: ValueResults, states: list[MaskState | None], at_entry: int
 ) -> tuple[list[RegionStart], frozenset[int]]:
-    """Where regions start, and the nodes in which one that is under way surely ends."""
+    """The starts of regions, and the nodes in which a running region surely ends."""
     graph = values.graph
     starts: list[RegionStart] = []
     exits: set[int] = set()
@@ -122,7 +122,7 @@ def regions(
 
 
 def left_at_exits(values: ValueResults, states: list[MaskState | None]) -> int:
-    """What may hold where paths end."""
+    """The possible masks where paths end."""
     found = 0
     for node in values.graph.exits:
         state = states[node]
@@ -140,11 +140,11 @@ def _writes_masks(insn: Insn) -> bool:
 def _through(
     values: ValueResults, node: int, state: MaskState
 ) -> Iterator[tuple[Insn | None, MaskState]]:
-    """The state after each instruction that reads or writes the masks; first that at the start."""
+    """The initial state, then the state after each instruction that accesses the masks."""
     yield None, state
     saved = dict(state.saved)
     may = state.may
-    made: dict[int, int] = {}  # registers that hold a status word with bit I set or cleared here
+    made: dict[int, int] = {}  # registers with a status word whose bit I was set or cleared here
     for index, insn in enumerate(values.graph.nodes[node].block.insns):
         if insn.operation is Operation.READ_STATUS and reads_current_status(insn):
             (register,) = insn.writes
@@ -174,8 +174,8 @@ def _written(
     saved: Mapping[int, int],
     made: Mapping[int, int],
 ) -> int | None:
-    """What may hold after ``insn`` if its condition does; None if it leaves the masks."""
-    if insn.flow is ControlFlow.EXCEPTION_RETURN:  # one that is followed restores bit I (rule 49)
+    """The possible masks after ``insn`` if its condition holds; None if it preserves the masks."""
+    if insn.flow is ControlFlow.EXCEPTION_RETURN:  # a followed one restores bit I (rule 49)
         return None if values.graph.nodes[node].block.exits else MASKED
     change = state_change(insn)
     if change is not None:
@@ -200,7 +200,7 @@ def _written(
 
 
 def _made(insn: Insn) -> int | None:
-    """What the word that ``insn`` writes says, whatever it read: bit I set, or cleared."""
+    """The mask in the word that ``insn`` writes for any input: bit I set, or cleared."""
     value = immediate_operand(insn)
     if value is None or insn.memory is not None or insn.conditional:
         return None
@@ -223,7 +223,7 @@ def _union(bits: Iterator[int]) -> int:
 
 
 def _along(values: ValueResults, edge: int, state: MaskState) -> MaskState:
-    """After ``edge``, along which symbols change."""
+    """The state after ``edge``, along which symbols change."""
     if not state.saved:
         return state
     found = {}

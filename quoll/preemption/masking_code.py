@@ -1,8 +1,8 @@
-"""Where the code of an image writes the masks of interrupts, and which function jumps where.
+"""The places of an image's code that write interrupt masks, and the jumps between functions.
 
-All executable code is read from its first word to its last, whatever reaches it: a pool of
-constants may look like code, so that there are more places than there are, never fewer. A place
-belongs to the function whose symbol covers it.
+All executable code is decoded from its first word to its last, reachable or not: a literal pool may
+look like code, so some found places are not real, but none is missing. A place belongs to the
+function whose symbol covers it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ __all__ = ["MaskingCode", "masking_code"]
 
 @dataclass(frozen=True, slots=True)
 class MaskingCode:
-    """Functions by the address at which their symbol starts.
+    """Functions by the start address of their symbol.
 
-    ``masking``: those with an instruction that may mask. ``targets``: where branches and calls lead
-    that leave the function; ``sources`` is the same the other way round. ``sizes`` counts
-    instructions.
+    ``masking``: functions with an instruction that may mask. ``targets``: functions that branches
+    and calls lead to; ``sources`` is the inverse. ``sizes``: numbers of instructions.
     """
 
     masking: tuple[int, ...]
@@ -60,7 +59,7 @@ def masking_code(image: Image) -> MaskingCode:
 
 
 def function_of(image: Image, addr: int) -> int:
-    """Where the symbol starts that covers ``addr``; ``addr`` itself if there is none."""
+    """The start of the symbol that covers ``addr``; ``addr`` itself if there is none."""
     function = image.symbols.function_around(addr)
     if function is not None:
         return function.addr
@@ -69,7 +68,7 @@ def function_of(image: Image, addr: int) -> int:
 
 
 def may_mask(insn: Insn) -> bool:
-    """Whether ``insn`` may set bit I of the status word and goes on."""
+    """Whether ``insn`` may set bit I of the status word and continues."""
     change = state_change(insn)
     if change is not None:
         return change.interrupts and change.enables is False
@@ -77,7 +76,7 @@ def may_mask(insn: Insn) -> bool:
 
 
 def _code(image: Image) -> Iterator[tuple[int, Insn]]:
-    """Every executable word, as the instruction set there reads it."""
+    """Every executable word, decoded in the instruction set of its place."""
     for start, code in _code_ranges(image):
         at = 0
         while at < len(code):
@@ -88,7 +87,7 @@ def _code(image: Image) -> Iterator[tuple[int, Insn]]:
                 continue
             try:
                 insn = decode(code[at : at + 4], addr, thumb)
-            except InputError:  # the code ends inside
+            except InputError:  # the code ends inside the instruction
                 return
             yield addr, insn
             at += insn.size
@@ -101,7 +100,7 @@ def _thumb(image: Image, addr: int) -> bool:
 
 
 def _code_ranges(image: Image) -> Iterator[tuple[int, bytes]]:
-    """The executable sections, or segments where there are none, with what the file has of them."""
+    """The executable sections, or else segments, with their bytes in the file."""
     for segment in image.segments:
         addr, end = segment.addr, segment.addr + len(segment.data)
         while addr < end:

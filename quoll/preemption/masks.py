@@ -1,11 +1,11 @@
-"""Where code may unmask interrupts (rule 33): from there on a path is no masked one any more.
+"""The places where code may unmask interrupts (rule 33): a masked path ends there.
 
 Taking an exception masks interrupts (ARM ARM B1.8.3). They stay masked up to the first ``cpsie i``,
-or the first ``msr`` to the control field of the CPSR whose word may have bit I clear. The word has
-it set where values say so, and where it was made from a status word that was read before, while
+or the first ``msr`` to the control field of the CPSR whose word may have bit I clear. The bit is
+set if values prove it, or if the word was computed from a status word that was read earlier, while
 interrupts were masked: ``mrs r0, cpsr; orr r1, r0, #128; msr cpsr_c, r1; ...; msr cpsr_c, r0``. An
-exception return ends the path. Fast interrupts are not considered: that none is taken is an
-assumption, because most exceptions leave them as they were.
+exception return ends the path. Fast interrupts are not considered: an assumption says that none is
+taken, because most exceptions leave them unmasked.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ FEW = 64  # members of a set of words that are analysed one by one
 
 
 def may_unmask(values: ValueResults) -> tuple[int, ...]:
-    """The instructions after which interrupts may be unmasked and the path goes on, in order."""
+    """The instructions after which interrupts may be unmasked on a continuing path, in order."""
     graph = values.graph
     found: set[int] = set()
-    words: list[tuple[int, int]] = []  # msr with a word: node and number in its block
+    words: list[tuple[int, int]] = []  # msr from a register: node and index in its block
     for n, node in enumerate(graph.nodes):
         exits = n in graph.exits and not graph.successors[n]
         insns = node.block.insns[:-1] if exits else node.block.insns
@@ -74,7 +74,7 @@ def _known_masked(values: ValueResults, node: int, index: int) -> bool:
 
 
 def _masked_words(graph: Supergraph) -> list[int]:
-    """Per node the registers that surely hold a word with bit I set at its start, as bits."""
+    """Per node, a bit mask of registers that surely hold a word with bit I set at its start."""
     every = (1 << PC) - 1
     held = [every] * len(graph.nodes)
     held[graph.entry] = 0
@@ -96,7 +96,7 @@ def _masked_words(graph: Supergraph) -> list[int]:
 
 
 def _step(insn: Insn, held: int) -> int:
-    """The registers that hold such words after ``insn``."""
+    """The registers with such words after ``insn``."""
     written = sum(1 << r for r in insn.writes if r < PC)
     if not written:
         return held
@@ -107,7 +107,7 @@ def _step(insn: Insn, held: int) -> int:
 
 
 def _makes(insn: Insn, held: int) -> bool:
-    """Whether the word that ``insn`` writes has bit I set."""
+    """Whether the word that ``insn`` writes surely has bit I set."""
     if insn.memory is not None or len(insn.writes) != 1:
         return False
     first = bool(insn.sources) and bool(held >> insn.sources[0] & 1)

@@ -1,13 +1,12 @@
 """Branches that a pending interrupt decides (rule 21).
 
-A preemption point reads a device to learn whether an interrupt is pending. While one is, at least
-one of the registers that the platform names reads as non-zero, until the interrupt is taken. Value
-analysis under that assumption tells which branches are then decided; nothing is recognised by the
-form of the code.
+A preemption point reads a device to test whether an interrupt is pending. While one is pending, at
+least one of the registers in the platform file reads as nonzero, until the interrupt is taken.
+Value analysis under that assumption finds the decided branches; no form of code is recognised.
 
-The assumption holds from the arrival of the interrupt on. The relevant suffix of a path after the
-arrival begins at the entry, or with the last test that did not see it: the
-*negative* test, which read the device just before.
+The assumption holds from the arrival of the interrupt on. After the arrival, the relevant suffix of
+a path begins at the entry, or with the last test that did not see the interrupt: the *negative*
+test, which read the device just before.
 """
 
 from __future__ import annotations
@@ -26,15 +25,17 @@ from quoll.value_analysis.value_results import ResumedValues, ValueResults
 __all__ = ["PendingTests", "find_pending_tests"]
 
 WORD = 4  # bytes
-ARRAY = 4096  # bytes that a store to an array of device registers may span; more is not known
+ARRAY = 4096  # bytes: the largest span of a store to device registers that counts as known
 NON_ZERO = ValueSet(1, 2**32 - 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTests:
-    """``reads``: nodes that read one of the registers. ``negative``: the edges that a test takes
-    only while nothing is pending. ``dead``: all edges that cannot be taken while an interrupt is
-    pending, from the entry or from where a negative edge leads to.
+    """``reads``: nodes that read one of the registers.
+
+    ``negative``: the edges that a test takes only while nothing is pending. ``dead``: all edges
+    that cannot be taken while an interrupt is pending, from the entry or from the target of a
+    negative edge.
     """
 
     reads: tuple[int, ...]
@@ -45,20 +46,20 @@ class PendingTests:
 def find_pending_tests(
     values: ValueResults, registers: Sequence[int], *, parallel: bool = False
 ) -> PendingTests | None:
-    """The tests of ``values.graph``; None if nothing in it reads a register.
+    """The tests of ``values.graph``; None if no node reads a register.
 
-    ``registers`` are addresses of words, of which at least one is not 0 while an interrupt is
-    pending: each in turn is assumed to be it, and what is dead in all these cases is dead.
-    The assumption decides nothing before the first read, so that is where values are computed
-    again from. It decides by loads of a whole register only: nothing is known of what a byte or an
-    access across its end reads, nor of one whose address is not known (rule 36). Loads whose
-    address is known under the assumption only are among ``reads``, as they decide too.
+    ``registers`` are addresses of words, at least one of which is nonzero while an interrupt is
+    pending: each in turn is assumed to be nonzero, and an edge is dead if it is dead in all these
+    cases. The assumption decides nothing before the first read, so values are recomputed from
+    there. Only loads of a whole register are decided: a byte load, an access across its end and an
+    access of unknown address may read any value (rule 36). Loads whose address is known only under
+    the assumption are among ``reads``, because they decide too.
 
-    None too if the code stores to a register: it may acknowledge the interrupt, whereupon the
-    register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
+    None too if the code stores to a register: the store may acknowledge the interrupt, after which
+    the register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
 
-    If ``parallel``, another process looks at all cases but one. Then ``values`` do not learn of
-    loads whose address is known in those only; what is returned does.
+    With ``parallel``, another process analyses all cases but the first. ``values`` then miss the
+    loads whose address is known only in those cases; the result includes them.
     """
     for register in registers:
         if any(map(values.is_memory, range(register, register + WORD))):
@@ -73,7 +74,7 @@ def find_pending_tests(
     before, new = _before_any(values.graph, reads)
     case = _Case(values, registers, registers[0])
     others = _Cases(values, registers, None if parallel else case)
-    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over parts
+    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over subgraphs
     with worker(others.start, worth=parallel and len(registers) > 1) as other:
         while True:
             seen |= new
@@ -89,7 +90,7 @@ def find_pending_tests(
 
 
 class _Found(NamedTuple):
-    """The dead edges of a case, those of them that control comes to, and who reads a register."""
+    """The dead edges of a case, its dead edges with a reached source, and readers of registers."""
 
     dead: frozenset[int]
     reached: frozenset[int]
@@ -97,7 +98,7 @@ class _Found(NamedTuple):
 
 
 class _Case:
-    """One of ``registers`` is not 0. ``like``: another such case, done before."""
+    """The case that one of ``registers`` is nonzero; ``like``: a similar case, computed before."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class _Case:
         self.resumed: ResumedValues = values.resumed({register: NON_ZERO}, like=known)
 
     def start(self, nodes: Sequence[int]) -> _Found:
-        """What holds when control may also start at ``nodes``."""
+        """The result when control may also start at ``nodes``."""
         found, edges = self.resumed.start(nodes), self._values.graph.edges
         dead = frozenset(e for e in found.dead if e < len(edges))
         reached = frozenset(e for e in dead if found.states[edges[e].src] is not None)
@@ -119,7 +120,7 @@ class _Case:
 
 
 class _Cases:
-    """The cases of all registers but the first, of which ``first`` is done before, if it is."""
+    """The cases of all registers but the first; ``first``: its case if computed here before."""
 
     def __init__(self, values: ValueResults, registers: Sequence[int], first: _Case | None) -> None:
         self._cases: list[_Case] = []
@@ -128,14 +129,14 @@ class _Cases:
             self._cases.append(_Case(values, registers, register, like))
 
     def start(self, nodes: Sequence[int]) -> list[_Found]:
-        """What each of them finds."""
+        """The result of each case."""
         return [case.start(nodes) for case in self._cases]
 
 
 def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
-    """The edges on paths from the entry that pass none of the nodes ``reads``, and where they end.
+    """The edges on paths from the entry that pass no node in ``reads``, and their end nodes.
 
-    That is at those of ``reads`` which may be the first.
+    The end nodes are the members of ``reads`` that may execute first.
     """
     pending, seen = [graph.entry], {graph.entry}
     found: set[int] = set()
@@ -153,7 +154,7 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
 
 
 def _acknowledges(values: ValueResults, registers: Sequence[int]) -> bool:
-    """Whether a store may hit one of ``registers``, of those to known addresses or arrays there."""
+    """Whether a store of known address, or to a known array, may hit one of ``registers``."""
     return any(
         insn.memory is not None
         and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)

@@ -1,9 +1,9 @@
-"""Preemption segments: paths with a pending interrupt, one graph for each start (rule 21).
+"""Preemption segments: paths with a pending interrupt, one graph per start (rule 21).
 
 The first segment starts at the entry. Every read of a pending register starts another one: the
-interrupt arrives just after it, so the test it belongs to is negative, and all later ones are
-positive. The nodes from the read to the negative edge are therefore copied: in the copy control
-takes negative edges only, in the rest none.
+interrupt arrives just after the read, so the test it belongs to is negative, and all later ones are
+positive. The nodes from the read to the negative edge are therefore copied: the copy has only
+negative edges, the rest has none.
 
     read (copy) -> ... -> negative edge -> rest of the graph, where tests are positive
 
@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PendingSegment:
-    """``nodes`` and ``loops`` give the numbers that those of ``graph`` had in the whole graph."""
+    """A segment; ``nodes`` and ``loops`` give numbers in the whole graph."""
 
     start: int | None  # address of the block that reads the device; None: the entry
     graph: Supergraph
@@ -50,17 +50,17 @@ class PendingSegment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentValues:
-    """The values of a segment: the values of the whole graph."""
+    """The values of a segment, taken from the whole graph."""
 
     values: ValueResults
     segment: PendingSegment
 
     def register(self, node: int, register: int) -> ValueSet:
-        """What r0 to lr may hold at the start of ``node``."""
+        """The possible words of r0 to lr at the start of ``node``."""
         return self.values.register(self.segment.nodes[node], register)
 
     def access(self, node: int, insn: int) -> ValueSet | None:
-        """First addresses of the data access of an instruction; None if it makes none."""
+        """First addresses of the data access of an instruction; None without an access."""
         return self.values.access(self.segment.nodes[node], insn)
 
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
@@ -68,7 +68,7 @@ class SegmentValues:
         return self.values.origin(self.segment.nodes[node], insn)
 
     def aliases(self, edge: int) -> Mapping[int, int]:
-        """How symbols change along an edge; nothing is known where the whole graph has two."""
+        """The renaming of symbols along an edge; empty where the whole graph has two edges."""
         taken, whole = self.segment.graph.edges[edge], self.values.graph
         source, target = self.segment.nodes[taken.src], self.segment.nodes[taken.dst]
         same = [
@@ -80,13 +80,13 @@ class SegmentValues:
 
 
 def undivided(graph: Supergraph) -> PendingSegment:
-    """All of ``graph``: no interrupt is assumed."""
+    """All of ``graph``, without assuming an interrupt."""
     nodes, loops = range(len(graph.nodes)), range(len(graph.loops))
     return PendingSegment(None, graph, tuple(nodes), tuple(loops))
 
 
 def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[PendingSegment, ...]:
-    """The rest of the paths from each place where facts let them start, in every context."""
+    """The suffixes of the paths from each place where facts start them, in every context."""
     places = [find_place(image, f.place, f.source) for f in facts.of(PathStartFact)]
     found = []
     for number, node in enumerate(graph.nodes):
@@ -99,10 +99,11 @@ def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[PendingSe
 def masked_region(
     graph: Supergraph, start: RegionStart, exits: frozenset[int], image: Image
 ) -> PendingSegment:
-    """The paths from ``start`` on that end in a node of ``exits``, or where paths end.
+    """The paths from ``start`` to a node of ``exits``, or to the end of a path.
 
-    The start is a copy, as it may come again: then the region ends in it, or goes on. It counts
-    whole, as do the nodes in which the region ends. Raises ControlFlowError if it never ends.
+    The start is copied, because it may execute again: the region then ends in it, or continues. The
+    cycles of the start, and of the nodes in which the region ends, count in full. Raises
+    ControlFlowError if it never ends.
     """
     rest = [() if n in exits else edges for n, edges in enumerate(graph.successors)]
     builder = _SegmentBuilder(graph, rest)
@@ -114,11 +115,11 @@ def masked_region(
 
 
 def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterator[PendingSegment]:
-    """The segment of the entry, then those of the reads.
+    """The segment of the entry, then the segments of the reads.
 
-    A read that no negative edge follows starts none: all that depends on it ends the path.
+    A read without a following negative edge starts none: all its dependent branches end the path.
     Raises ControlFlowError when a test runs in a loop of its own, and where code that is reached
-    while an interrupt is pending does not end before none is.
+    while an interrupt is pending does not end.
     """
     graph = values.graph
     rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
@@ -135,11 +136,11 @@ def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _PendingTest:
-    """What runs between a read and the negative edges that control comes to first."""
+    """The nodes between a read and the first negative edges."""
 
     nodes: frozenset[int]
-    inside: frozenset[int]  # edges between them
-    negative: frozenset[int]  # edges out of them
+    inside: frozenset[int]  # edges between the nodes
+    negative: frozenset[int]  # edges out of the nodes
 
 
 def _test_of(values: ValueResults, negative: frozenset[int], read: int) -> _PendingTest:
@@ -186,7 +187,7 @@ class _SegmentBuilder:
         self.edges: list[SuperEdge] = []
 
     def place(self, root: int) -> int:
-        """Add ``root`` and what it reaches along edges of the rest; its number."""
+        """Add ``root`` and all nodes reachable from it in the rest; returns its number."""
         pending = [root]
         while pending:
             node = pending.pop()
@@ -197,7 +198,7 @@ class _SegmentBuilder:
         return self.numbers[root, False]
 
     def begin(self, node: int, *, goes_on: bool) -> int:
-        """Add a copy of ``node`` and what it leads to; its number."""
+        """Add a copy of ``node``, and all its reachable nodes; returns its number."""
         self._number(node, True)
         for e in self.graph.successors[node] if goes_on else ():
             edge = self.graph.edges[e]
@@ -206,7 +207,9 @@ class _SegmentBuilder:
         return self.numbers[node, True]
 
     def copy(self, test: _PendingTest, read: int) -> int:
-        """Add a copy of ``test`` and what its negative edges lead to; the number of ``read``."""
+        """Add a copy of ``test``, and the nodes after its negative edges; returns ``read``'s
+        number.
+        """
         for node in sorted(test.nodes):
             self._number(node, True)
         for e in sorted(test.inside):
@@ -232,9 +235,9 @@ class _SegmentBuilder:
         image: Image,
         also: frozenset[tuple[int, bool]] = frozenset(),
     ) -> PendingSegment:
-        """The segment from ``entry``: all that control comes to, and the loops that remain.
+        """The segment from ``entry``: all reachable nodes, and the remaining loops.
 
-        Its paths end in the nodes ``also``, too.
+        Its paths may also end in the nodes ``also``.
         """
         for node, copy in list(self.numbers):
             if not copy:
@@ -276,9 +279,9 @@ class _SegmentBuilder:
         return PendingSegment(start, graph, nodes, tuple(index for index, _ in loops))
 
     def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
-        """What control passes from ``entry`` to an end. None iterates for ever (rule 33).
+        """The nodes between ``entry`` and an end; no other node may iterate for ever (rule 33).
 
-        A node that leads to no end and to no cycle is on no path: every way on from it is dead
+        A node that leads to no end and to no cycle is on no path: all its continuations are dead
         while an interrupt is pending.
         """
         pairs = [(e.src, e.dst) for e in self.edges]
@@ -322,13 +325,13 @@ def _loops(
 ) -> list[tuple[int, SuperLoop]]:
     """The loops of the whole graph that still iterate, with their old numbers.
 
-    The copies of nodes of a loop belong to it: they are part of its first iteration.
+    Copies of a loop's nodes belong to the loop: they are part of its first iteration.
     """
     inside_loops: list[tuple[int, SuperLoop]] = []
     copies: dict[int, list[int]] = {}
     for n, old in enumerate(nodes):
         copies.setdefault(old, []).append(n)
-    new: dict[int, int | None] = {}  # old number -> innermost kept loop from there outwards
+    new: dict[int, int | None] = {}  # old number -> innermost remaining loop from there outwards
     for loop in whole.loops:  # outer loops come first
         parent = None if loop.parent is None else new[loop.parent]
         new[loop.index] = parent

@@ -1,10 +1,9 @@
-"""Processes that end when this one does, and that are ended when they hang.
+"""Child processes that end with this one, and that are killed if they hang.
 
-Whoever forks calls ``die_with`` first in the child: then the kernel ends it when its parent is
-gone, however that ended. Programs are run by ``run``: in a process group of their own, with limits
-on processor time, memory, output and the clock, with files that have no name (so that there is
-nothing to clean up), and without a trace of them when this process is stopped. Python code that may
-hang is run by ``apart``.
+A forked child calls ``die_with`` first: then the kernel ends it when its parent is gone, for any
+reason. ``run`` runs programs: in their own process group, with limits on processor time, memory,
+output and wall time, with unnamed files (so that there is nothing to clean up), and without
+leftovers when this process is stopped. ``apart`` runs Python code that may hang.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ __all__ = [
 ]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-OUTPUT = 1 << 28  # bytes that a program may write
-TICK = 0.5  # seconds between looks at what a program does
+OUTPUT = 1 << 28  # most bytes of a program's output
+TICK = 0.5  # seconds between checks of a program's progress
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU)
 STOPPING = (signal.SIGTERM, signal.SIGHUP)  # and SIGINT, which is KeyboardInterrupt
 T = TypeVar("T")
@@ -50,7 +49,7 @@ _libc = ctypes.CDLL(None)
 
 
 class Stopped(BaseException):
-    """This process was asked to end, by signal ``number``."""
+    """A signal, ``number``, asked this process to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -58,16 +57,16 @@ class Stopped(BaseException):
 
 
 class TimedOut(Exception):
-    """What was run had to be ended."""
+    """A child was killed at its time limit."""
 
 
 class Died(Exception):
-    """What was run ended without a result."""
+    """A child ended without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a program ended: ``status`` as of ``subprocess``, None if it had to be ended."""
+    """The end of a program: ``status`` as in ``subprocess``, None if it was killed."""
 
     status: int | None
     output: str
@@ -95,9 +94,10 @@ def stoppable() -> Iterator[None]:
 
 
 def fork() -> int:
-    """``os.fork``; the handlers of signals that arrive in it are called at its end.
+    """``os.fork``; handlers of signals that arrive during the fork are called at its end.
 
-    What they raise in the hooks of a fork, those of ``logging`` say, would be lost.
+    An exception that they raise in the hooks of a fork, such as the hooks of ``logging``, would be
+    lost.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
@@ -127,8 +127,8 @@ def run(
 ) -> Ended:
     """Run a program without input in ``/``.
 
-    It is ended when none of its processes has used the processor for ``seconds``, and after
-    ``most`` in any case. ``files`` are open files that it inherits. Raises OSError if it cannot be
+    It is killed when none of its processes has used the processor for ``seconds``, and after
+    ``most`` seconds in any case. It inherits the open ``files``. Raises OSError if it cannot be
     started.
     """
     here = os.getpid()
@@ -160,7 +160,7 @@ def run(
 
 
 def _lower(what: int, wanted: int) -> None:
-    """A limit of this process: not more than it is."""
+    """Lower a limit of this process to ``wanted``, never raising it."""
     soft, hard = resource.getrlimit(what)
     least = min((n for n in (wanted, soft, hard) if n != resource.RLIM_INFINITY), default=wanted)
     resource.setrlimit(what, (least, hard))
@@ -185,7 +185,7 @@ def _ends(process: subprocess.Popen[bytes], seconds: float | None, most: float |
 
 @contextmanager
 def _waiting(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
-    """A function that waits for so many seconds; True when the process has ended."""
+    """A function that waits for some seconds and returns whether the process has ended."""
     try:
         handle = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
@@ -208,7 +208,7 @@ def _polled(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _processor_time(group: int) -> int:
-    """Of all processes in a group that there are, in ticks; it also changes with these."""
+    """Ticks of all existing processes in a group; a process that ends changes it too."""
     total = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
@@ -220,7 +220,7 @@ def _processor_time(group: int) -> int:
 
 @contextmanager
 def unnamed(name: str, content: str = "") -> Iterator[int]:
-    """An open file in memory, which has no name: nothing is left of it, whatever happens."""
+    """An unnamed open file in memory, of which nothing remains in any case."""
     handle = os.memfd_create(name)
     try:
         with open(handle, "w", encoding="utf-8", closefd=False) as file:
@@ -231,12 +231,12 @@ def unnamed(name: str, content: str = "") -> Iterator[int]:
 
 
 def path_of(handle: int) -> str:
-    """How a program that inherits an open file names it."""
+    """The path of an open file for a program that inherits it."""
     return f"/proc/self/fd/{handle}"
 
 
 def content_of(handle: int) -> bytes:
-    """All of an open file."""
+    """The whole content of an open file."""
     return os.pread(handle, os.fstat(handle).st_size, 0)
 
 
@@ -245,9 +245,9 @@ def _text(handle: int) -> str:
 
 
 def apart(work: Callable[[], T], seconds: float | None) -> T:
-    """``work()`` in a process of its own; its result is pickled.
+    """``work()`` in a separate process; its result is pickled.
 
-    Raises what ``work`` raises, TimedOut after ``seconds``, Died if there is no result.
+    Raises the exceptions of ``work``, TimedOut after ``seconds``, Died if there is no result.
     """
     here = os.getpid()
     reader, writer = os.pipe()
@@ -287,12 +287,12 @@ def apart(work: Callable[[], T], seconds: float | None) -> T:
 def _outcome(work: Callable[[], object]) -> bytes:
     try:
         return pickle.dumps((False, work()))
-    except Exception as error:  # carried to the caller, which raises it
+    except Exception as error:  # the caller raises it again
         return pickle.dumps((True, error))
 
 
 def _read_all(reader: int, seconds: float | None) -> bytes | None:
-    """What a pipe holds up to its end; None if that does not come in time."""
+    """The bytes of a pipe up to its end; None if the end does not arrive in time."""
     deadline = None if seconds is None else time.monotonic() + seconds
     poll = select.poll()
     poll.register(reader, select.POLLIN)

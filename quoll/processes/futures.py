@@ -1,7 +1,7 @@
-"""Calls in forked processes, in the words of ``concurrent.futures``.
+"""Calls in forked processes, with the terms of ``concurrent.futures``.
 
-A forked process sees everything made so far without a copy; only its result is pickled. If it
-fails, the call is made here. No process outlives this one.
+A forked process sees the current memory without a copy; only its result is pickled. If it fails,
+this process makes the call. No process outlives this one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def processors() -> int:
 
 
 class ForkedCall(Generic[T]):
-    """``function()`` in a forked process; None if there can be no process, or if it fails."""
+    """``function()`` in a forked process; None without a process, or if it fails."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self._child, self._reader = 0, -1
@@ -103,8 +103,8 @@ class Future(Generic[T]):
 
 
 def submit(function: Callable[[], T], *, worth: bool = True) -> Future[T]:
-    """``function()`` in another process, if it is ``worth`` one and there is a processor for it.
+    """``function()`` in another process, if it is ``worth`` one and a processor is free.
 
-    Else ``result`` makes the call. Ask for the result, which is pickled, or cancel the future.
+    Otherwise ``result`` makes the call. Request the result, which is pickled, or cancel the future.
     """
     return Future(function, forks=worth and processors() > 1)

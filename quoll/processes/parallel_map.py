@@ -1,8 +1,7 @@
 """A function mapped over indices by all processors.
 
-Processes are forked, so that they see everything made so far without a copy; only their results
-are pickled. A process takes portions of indices from a pipe. What a failed process had taken is
-done here.
+Forked processes see the current memory without a copy; only their results are pickled. A process
+takes portions of indices from a pipe. This process recomputes the portions of a failed process.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from quoll.processes.futures import ForkedCall, processors
 
 __all__ = ["parallel_map", "two_step_map"]
 
-PORTIONS = 32  # of the work of one process, at least, unless single indices are more
+PORTIONS = 32  # least number of portions per process, unless single indices are larger
 MOST = 64  # processes; then the numbers of all portions fit into a pipe, which holds 64 KiB
 NUMBER = 2  # bytes
 A = TypeVar("A")
@@ -28,11 +27,11 @@ T = TypeVar("T")
 
 
 def parallel_map(function: Callable[[int], T], weights: Sequence[int], worth: int) -> list[T]:
-    """``function(i)`` for the index of each weight; without other processes if their sum is small.
+    """``function(i)`` for the index of each weight; in this process alone if their sum is small.
 
-    That is less than ``worth``. ``function`` must not depend on its calls for other indices.
-    Results are pickled. Each process begins with one of the heaviest portions; who has finished
-    takes the next.
+    It is small below ``worth``. ``function`` must not depend on its calls for other indices.
+    Results are pickled. Each process begins with one of the heaviest portions; a process that has
+    finished takes the next.
     """
     count = _processes(weights, worth)
     if count == 1:
@@ -63,12 +62,12 @@ def two_step_map(
     weights: Sequence[int],
     worth: int,
 ) -> Iterator[Callable[[B], list[T]]]:
-    """A map in two steps, the second of which needs what this process finds during the first.
+    """A map in two steps; the second uses a result of this process from during the first step.
 
     Inside, other processes call ``first(i)`` for indices of ``weights``. The yielded function is
-    called once, with what was found: it takes part, and returns ``second(i, first(i), found)`` for
-    all indices. As in ``parallel_map`` no call may depend on those for other indices, what was
-    found and the results are pickled, and below ``worth`` there is no other process.
+    called once, with the result ``found``: it takes part, and returns ``second(i, first(i),
+    found)`` for all indices. As in ``parallel_map``, no call may depend on calls for other indices,
+    ``found`` and the results are pickled, and below ``worth`` there is no other process.
     """
     count = _processes(weights, worth)
     portions = _portions(weights, count)
@@ -117,7 +116,7 @@ def _processes(weights: Sequence[int], worth: int) -> int:
 
 
 def _portions(weights: Sequence[int], count: int) -> list[list[int]]:
-    """Indices in some portions for each of ``count``, the heaviest first; light ones share one."""
+    """The indices in portions for ``count`` processes, heaviest first; light ones are grouped."""
     enough = (sum(weights) + len(weights)) // (count * PORTIONS)
     portions: list[list[int]] = []
     filled = enough
@@ -131,7 +130,7 @@ def _portions(weights: Sequence[int], count: int) -> list[list[int]]:
 
 
 def _numbers(numbers: Iterable[int]) -> int:
-    """A pipe from which all processes that have it take ``numbers``, each of them once."""
+    """A pipe from which all processes that inherit it take ``numbers``, each exactly once."""
     reader, writer = os.pipe()
     with os.fdopen(writer, "wb") as pipe:
         pipe.write(b"".join(number.to_bytes(NUMBER) for number in numbers))

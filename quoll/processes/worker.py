@@ -1,4 +1,4 @@
-"""A process that answers one argument after another, while this process goes on."""
+"""A process that serves calls one after another, in parallel with this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ B = TypeVar("B")
 
 
 class ForkedWorker(Generic[A, B]):
-    """Calls of a function that may remember earlier arguments: see ``worker``."""
+    """Calls of a function that may cache earlier arguments: see ``worker``."""
 
     def __init__(
         self, function: Callable[[A], B], lines: tuple[Connection, Connection] | None
@@ -26,7 +26,7 @@ class ForkedWorker(Generic[A, B]):
         self._lines = lines  # to and from another process
 
     def submit(self, argument: A) -> None:
-        """Begin the next call."""
+        """Submit the next call."""
         self._submitted.append(argument)
         if self._lines is not None:
             with suppress(OSError):  # it has died
@@ -48,8 +48,8 @@ class ForkedWorker(Generic[A, B]):
 def worker(function: Callable[[A], B], *, worth: bool) -> Iterator[ForkedWorker[A, B]]:
     """Another process that calls ``function``, if it is ``worth`` one and has a processor.
 
-    Inside, each argument is submitted, and then its result is requested. Arguments and results are
-    pickled. Without that process, or when it fails, this process calls ``function`` with all
+    Inside, the caller submits each argument, and then requests its result. Arguments and results
+    are pickled. Without that process, or when it fails, this process calls ``function`` with all
     arguments, in their order.
     """
     if not worth or processors() == 1:

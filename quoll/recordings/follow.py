@@ -22,13 +22,13 @@ __all__ = ["MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
 
 
 class MissingEdge(WcetError):
-    """An execution left the graph: the graph is incomplete, or a fact excluded what happens."""
+    """An execution left the graph: the graph is incomplete, or a fact excluded a real edge."""
 
     code = "E111"
 
 
 class RefutedFact(MissingEdge, FactsError):
-    """An execution does what ``fact`` says never happens."""
+    """An execution takes a path that ``fact`` excludes."""
 
     code = "E112"
     exit_status = FactsError.exit_status
@@ -36,7 +36,7 @@ class RefutedFact(MissingEdge, FactsError):
 
 
 def refuted(fact: Assumption | None, but: str, *, where: str, hint: str) -> RefutedFact:
-    """The error for an execution that does something else than ``fact`` says."""
+    """The error for an execution that contradicts ``fact``."""
     text = "" if fact is None else fact.claim
     error = RefutedFact(f"this execution refutes '{text}': {but}", where=where, hint=hint)
     error.fact = fact
@@ -45,7 +45,7 @@ def refuted(fact: Assumption | None, but: str, *, where: str, hint: str) -> Refu
 
 @dataclass(frozen=True, slots=True)
 class NodeVisit:
-    """A node that was executed, and the edge by which it was left (None: the path ended).
+    """An executed node, and the edge by which it was left (None: the path ended).
 
     ``start`` is the position of its first instruction in the execution.
     """
@@ -58,13 +58,12 @@ class NodeVisit:
 def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
     """The path of ``graph`` that executes the instructions at ``pcs``, from entry to an exit.
 
-    The path ends at the first exit after which nothing in the graph runs; what the recorder saw
-    after that (an idle thread in a privileged mode) is no part of it: the blocks of the path have
-    fewer instructions than ``pcs`` then. What runs in a function that a fact replaces is passed
-    over, up to where its call returns. Contexts make successors with equal addresses rare;
-    where several nodes fit, all are retained until the execution tells them apart. Raises
-    MissingEdge at the first instruction or edge that the graph does not have, RefutedFact if a fact
-    took it.
+    The path ends at the first exit after which no recorded instruction is in the graph. Later
+    instructions (an idle thread in a privileged mode) are no part of it: the blocks of the path
+    then have fewer instructions than ``pcs``. Instructions in a function that a fact replaces are
+    skipped, up to the return of its call. Contexts make successors with equal addresses rare; if
+    several nodes match, all are followed until the execution distinguishes them. Raises MissingEdge
+    at the first instruction or edge that is missing in the graph, RefutedFact if a fact removed it.
     """
     path = _Follower(graph, image, pcs).run()
     for required in graph.guidance.required:
@@ -83,7 +82,7 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVis
 def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
     """As ``follow``, but as far as the graph has edges for it.
 
-    The last visit has no edge, whether the path may end there or the execution goes on elsewhere.
+    The last visit has no edge, whether the path may end there or the execution continues elsewhere.
     """
     follower = _Follower(graph, image, pcs)
     try:
@@ -104,7 +103,7 @@ class _Follower:
     def __init__(self, graph: Supergraph, image: Image, pcs: Sequence[int]) -> None:
         self.graph, self.image, self.pcs = graph, image, pcs
         self.exits = frozenset(graph.exits)
-        # Per step: node -> (predecessor, edge), and where in the execution the step starts.
+        # Per step: node -> (predecessor, edge), and the start of the step in the execution.
         self.trail: list[tuple[dict[int, tuple[int, int]], int]] = []
 
     def run(self) -> tuple[NodeVisit, ...]:
@@ -128,13 +127,13 @@ class _Follower:
             at = after
 
     def so_far(self) -> tuple[NodeVisit, ...]:
-        """The path up to where it was lost; empty if it never was in the graph."""
+        """The path up to its last node in the graph; empty if it never was in the graph."""
         return self._path(min(self.trail[-1][0])) if self.trail else ()
 
     def _following(
         self, current: dict[int, tuple[int, int]], at: int
     ) -> tuple[dict[int, tuple[int, int]], int]:
-        """Where the execution may be after ``current``, and its position then."""
+        """The possible nodes after ``current``, and the position in the execution."""
         graph, pcs = self.graph, self.pcs
         if at >= len(pcs):
             return {}, at
@@ -160,7 +159,7 @@ class _Follower:
         return next((i for i in range(at, len(self.pcs)) if self.pcs[i] == addr), None)
 
     def _check_replaced(self, edge: int, start: int, end: int) -> None:
-        """An instruction takes at least a cycle, but a branch, which may be folded away."""
+        """Check the stated cycles: each instruction takes at least one, except folded branches."""
         graph = self.graph
         called = self.pcs[start] if end > start else None
         block = graph.nodes[graph.edges[edge].src].block
@@ -185,7 +184,7 @@ class _Follower:
     def _executed(
         self, candidates: dict[int, tuple[int, int]], at: int
     ) -> dict[int, tuple[int, int]]:
-        """The candidates whose block is what runs from position ``at`` on."""
+        """The candidates whose block matches the execution from position ``at`` on."""
         graph, pcs = self.graph, self.pcs
         fitting = {}
         for node, came in candidates.items():
@@ -201,9 +200,9 @@ class _Follower:
         return fitting
 
     def _missing(self, at: int, message: str) -> MissingEdge:
-        """The error for a step that the graph does not have, naming the fact that took it.
+        """The error for a step that is missing in the graph, naming the fact that removed it.
 
-        Blocks that only lead to what a fact took are gone too, so the fact may be refuted later.
+        Blocks that only lead to removed edges are gone too, so the fact may be refuted later.
         """
         removed = self.graph.guidance.removed
         for source, target in self._steps(at - 1) if removed else ():

@@ -1,4 +1,4 @@
-"""Where a recorded execution shows a fact about memory to hold or not (rule 28)."""
+"""Accesses of a recorded execution that refute or support a fact about memory (rule 28)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from quoll.recordings.trace import Execution
 __all__ = ["Observation", "observations"]
 
 READ_ONLY = "read-only"
-SIZE = 0xFF  # of the words about an access; the bit above is set by stores
+SIZE = 0xFF  # mask of the size in an access word; the next bit marks stores
 Words = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An access of an execution that a fact is about."""
+    """An access of an execution that a fact concerns."""
 
     fact: Fact
     position: int  # of the instruction in the execution
-    address: int  # that was accessed
-    holds: bool  # the fact allows it
+    address: int  # the accessed address
+    holds: bool  # whether the fact allows it
 
 
 def observations(
@@ -39,12 +39,12 @@ def observations(
     execution: Execution,
     unknown: frozenset[int] = frozenset(),
 ) -> Iterator[Observation]:
-    """Of each fact that the execution shows, the first access that refutes it, else the first.
+    """For each observable fact, the first access that refutes it, else its first access.
 
-    Stores show read-only regions. A pointer fact is seen where the instruction of its place
-    accesses memory through the register with a constant offset; elsewhere a recording does not
-    show registers. ``unknown`` are the instructions of accesses that the analysis takes for
-    unknown (``ValueResults.unknown``). Whether memory is cached no recording shows.
+    Stores test read-only regions. A pointer fact is tested where the instruction of its place
+    accesses memory through the register with a constant offset; elsewhere a recording does not show
+    registers. ``unknown`` are the instructions whose access address the analysis does not know
+    (``ValueResults.unknown``). No recording shows whether memory is cached.
     """
     position, low, info = execution.access_words.T
     last, store = low.astype(np.int64) + (info & SIZE) - 1, info > SIZE
@@ -76,7 +76,7 @@ def _first(
     about: Flags,
     allowed: Flags,
 ) -> Iterator[Observation]:
-    """The first access that ``fact`` is about and does not allow, else the first it is about."""
+    """The first access that violates ``fact``, else the first that it concerns."""
     rows = np.flatnonzero(about & ~allowed)
     holds = not len(rows)
     for row in (np.flatnonzero(about) if holds else rows)[:1]:
@@ -86,7 +86,7 @@ def _first(
 def _pointed(
     pointer: PointerBounds, insn: Insn, lowest: Mapping[int, int]
 ) -> Iterator[Observation]:
-    """The same of a register, or an address, in executions of one instruction."""
+    """The first violating access of a pointer fact at one instruction, else its first access."""
     found: Observation | None = None
     for position, address in lowest.items():
         base: int | None = address
@@ -110,7 +110,7 @@ def _insn(image: Image, address: int) -> Insn:
 
 
 def _base(insn: Insn, address: int, register: int) -> int | None:
-    """What ``register`` held if ``insn`` accessed ``address`` first; None if that does not tell."""
+    """The value of ``register`` if ``insn`` accessed ``address`` first; None if undetermined."""
     memory = insn.memory
     if memory is None or memory.base != register or memory.index is not None:
         return None

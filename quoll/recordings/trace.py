@@ -35,7 +35,7 @@ _RECORD_AGAIN = "record the execution again"
 
 
 class End(IntEnum):
-    """Why an execution ended."""
+    """The reason why an execution ended."""
 
     OUTSIDE = 1  # an instruction outside the kernel came next: it returned to user
     VECTOR = 2  # an exception vector came next: a fault, or an interrupt before any other code
@@ -93,7 +93,7 @@ class Trace:
     executions: tuple[Execution, ...]
 
     def without(self, places: Collection[int]) -> Trace:
-        """The same, less every execution that ran one of the instructions at ``places``."""
+        """The recording without executions that include an instruction at ``places``."""
         avoided = np.array(sorted(places), np.uint32)
         left_out = {
             execution
@@ -118,7 +118,7 @@ class Trace:
 
 
 class _Reader:
-    """Takes a file apart from front to back; ``at`` is the offset of what comes next."""
+    """Parses a file from front to back; ``at`` is the offset of the next item."""
 
     def __init__(self, path: Path, data: bytes) -> None:
         self.path = path
@@ -168,7 +168,7 @@ class _Reader:
 
     def _execution(self, pcs: bytes, words: bytes, end: End) -> Execution:
         """Checks that every access belongs to an instruction."""
-        # Both are views of the file where that has this machine's byte order.
+        # Both are views of the file if it has this machine's byte order.
         native = np.frombuffer(pcs, _WORD).astype(np.uint32, copy=False)
         table = np.frombuffer(words, _WORD).astype(np.uint32, copy=False).reshape(-1, 3)
         indices = table[:, 0]

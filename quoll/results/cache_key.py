@@ -2,13 +2,13 @@
 
     key_of("entry", options, platform, facts, left_out=LEFT_OUT)
 
-Values are walked down to their scalars: every field of every dataclass and named tuple, by the
-name of its class, so that a field that is added is in the key from then on. A type that this file
-does not know is a TypeError, a defect of this program. The caller's mapping names the fields that
-are left out of the key, each with a reason.
+The hash covers every field of every dataclass and named tuple down to its scalars, with the name of
+its class, so that a new field is in the key automatically. An unknown type is a TypeError, a defect
+of this program. The caller's mapping names the fields that are left out of the key, each with a
+reason.
 
-Values that are equal field by field have one identity in every process. Mappings and sequences are
-ordered, sets are not. A value that occurs often is walked once.
+Values that are equal field by field have one digest in every process. Mappings and sequences are
+ordered, sets are not. A value that occurs often is hashed once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LeftOut: TypeAlias = Mapping[str, Mapping[str, str]]  # class -> field -> why it
 
 
 def key_of(query: str, *inputs: object, left_out: LeftOut | None = None) -> str:
-    """A name for ``query`` about ``inputs``: equal names mean equal parts."""
+    """A name for ``query`` about ``inputs``: equal names mean equal queries and inputs."""
     return _ContentHasher(left_out or {}).digest((query, *inputs))[1:].hex()
 
 
 class _ContentHasher:
-    """``_digests`` keeps every value alive, so that its identity in memory stays its own."""
+    """``_digests`` keeps every value alive, so that its id stays unique."""
 
     def __init__(self, left_out: LeftOut) -> None:
         self._left_out = left_out
@@ -38,7 +38,7 @@ class _ContentHasher:
         self._fields: dict[type, tuple[bytes, tuple[str, ...]] | None] = {}
 
     def digest(self, value: object) -> bytes:
-        """A text that no other value has: short ones as they are, others as a hash."""
+        """A unique text per value: short ones unchanged, others as a hash."""
         kind = type(value)
         if value is None or kind is bool or kind is int or kind is float:
             return b"v" + repr(value).encode()
@@ -78,7 +78,7 @@ class _ContentHasher:
         )
 
     def _fields_of(self, kind: type) -> tuple[bytes, tuple[str, ...]] | None:
-        """Of a dataclass or named tuple: its name, and the names of what is walked."""
+        """The name of a dataclass or named tuple, and the names of its hashed fields; else None."""
         if is_dataclass(kind):
             names = tuple(field.name for field in fields(kind))
         elif issubclass(kind, tuple) and hasattr(kind, "_fields"):
@@ -97,7 +97,7 @@ def _name(kind: type) -> bytes:
 
 
 def _hash(kind: bytes, items: Iterable[bytes]) -> bytes:
-    """Of parts told apart by their lengths; it begins unlike every short text."""
+    """The hash of length-prefixed items; it differs in its first byte from every short text."""
     framed = [kind, *items]
     text = b"".join(len(item).to_bytes(8, "big") + item for item in framed)
     return b"#" + hashlib.sha256(text).digest()

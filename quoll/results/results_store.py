@@ -1,14 +1,14 @@
 """The results store: records in one folder, each under the key of its request.
 
-A record is used only if nobody else can have written it, and its digest is that of its key
-and its content (rule 31). The digest finds accidents; permissions keep out everybody else. So a
-folder is used only if it is the user's own, others may not write to it, and nobody else can put
-another one in its place; a record is read only if it is a plain file of the user's own that others
-may not write to. Files are opened first and judged by what was opened.
+A record is used only if nobody else can have written it, and its digest is the digest of its key
+and content (rule 31). The digest finds accidents; permissions keep out all other users. So a folder
+is used only if it belongs to the user, others may not write to it, and nobody else can replace it;
+a record is read only if it is a regular file of the user that others may not write to. Checks apply
+to the opened file, not to its name.
 
-A faulty record or folder never stops a run: missing results are computed again, others are not
-stored. One warning a run says so. Writing is atomic. When the
-records exceed the limit, those that were used least recently go.
+A faulty record or folder never stops a run: missing results are recomputed, new ones are not
+stored, and one warning per run says so. Writing is atomic. When the records exceed the limit, the
+least recently used ones are removed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["LIMIT_VARIABLE", "NOWHERE", "ResultsStore", "begin_run", "user_folde
 
 LIMIT_VARIABLE = "QUOLL_CACHE_MIB"
 LIMIT = 256  # MiB
-LARGEST = 1 << 28  # bytes of one record, as a file and as what it holds
-FILL_AFTER_EVICTION = 0.75  # of the limit, after the oldest have gone
-ABANDONED = 3600  # seconds after which a file that is being written has lost its writer
+LARGEST = 1 << 28  # most bytes of one record, compressed and uncompressed
+FILL_AFTER_EVICTION = 0.75  # of the limit, after the oldest have been removed
+ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned by its writer
 MAGIC, SUFFIX, PARTIAL = b"quoll record 1\n", ".quoll", ".part"
 DIGEST = 32  # bytes
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -47,7 +47,7 @@ _warned = False
 
 
 class ResultsStore:
-    """A folder of records; None: nothing is stored. ``limit``: bytes, if not as users ask for."""
+    """A folder of records; None: nothing is stored. ``limit``: bytes, default the user's limit."""
 
     def __init__(self, folder: Path | None, limit: int | None = None) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class ResultsStore:
         self._total: int | None = None  # bytes of all records, as far as this run knows
         self._useless = False  # nothing can be read or written
         self._full = False  # nothing can be written
-        self._safe = False  # nobody else can put another folder in its place
+        self._safe = False  # nobody else can replace the folder
 
     @staticmethod
     def of_user() -> ResultsStore:
@@ -73,7 +73,7 @@ class ResultsStore:
             return None if folder is None else self._read(folder, key)
 
     def put(self, key: str, content: bytes) -> None:
-        """Keep ``content``; atomically."""
+        """Store ``content`` atomically."""
         if self._folder is None or self._full or len(content) > LARGEST:
             return
         with self._opened(make=True) as folder:
@@ -93,7 +93,7 @@ class ResultsStore:
                 )
 
     def load(self, key: str, kind: type) -> Any:
-        """The value of a class that ``save`` has kept under ``key``; None without one."""
+        """The value of class ``kind`` that ``save`` stored under ``key``; None without one."""
         content = self.get(key)
         if content is None:
             return None
@@ -107,13 +107,13 @@ class ResultsStore:
         return value
 
     def save(self, key: str, value: object) -> None:
-        """Keep a value that ``quoll.results.serialization`` can write."""
+        """Store a value that ``quoll.results.serialization`` can write."""
         if self._folder is not None and not self._full:
             self.put(key, to_text(value).encode())
 
     @contextmanager
     def _opened(self, *, make: bool) -> Iterator[int | None]:
-        """The folder, if there is one that can be used; ``make``: or can be made."""
+        """The open folder, or None if it is unusable; with ``make`` it is created."""
         opened = None if self._useless else self._open(make=make)
         try:
             yield opened
@@ -180,7 +180,7 @@ class ResultsStore:
             raise
 
     def _shrink(self, folder: int, added: int) -> None:
-        """Remove what was used least recently while there is too much."""
+        """Remove the least recently used records while the limit is exceeded."""
         if self._total is not None:
             self._total += added
             if self._total <= self._most:
@@ -205,7 +205,7 @@ class ResultsStore:
                 self._total -= size
 
     def _refuse(self, what: str, remedy: str) -> None:
-        """Do without the folder from now on."""
+        """Stop using the folder for the rest of the run."""
         self._useless = True
         self._warn(f"{self._folder} {what}: this run uses no stored results; {remedy}")
 
@@ -248,13 +248,13 @@ def user_folder() -> Path | None:
 
 
 def begin_run() -> None:
-    """From now on there is something to warn of again."""
+    """Start a run, whose first warning is printed again."""
     global _warned
     _warned = False
 
 
 def warn_once(text: str) -> None:
-    """Print the first warning of a run on standard error; those after it are not printed."""
+    """Print the first warning of a run on standard error; later ones are not printed."""
     global _warned
     if _warned:
         return
@@ -264,7 +264,7 @@ def warn_once(text: str) -> None:
 
 
 def _limit() -> int:
-    """The limit that the user has set, or the usual one, in bytes."""
+    """The user's limit, or the default one, in bytes."""
     text = os.environ.get(LIMIT_VARIABLE, "")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text) << 20
@@ -274,7 +274,7 @@ def _limit() -> int:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it, for the user alone."""
+    """Make a folder and its parents, for the user alone."""
     try:
         os.mkdir(folder, 0o700)
     except FileExistsError:
@@ -288,14 +288,14 @@ def _make(folder: Path) -> None:
 
 
 def _others(status: os.stat_result) -> str:
-    """Why somebody else could have written there; empty: nobody."""
+    """The reason why somebody else could have written there; empty: nobody could."""
     if status.st_uid != os.geteuid():
         return f"it belongs to user {status.st_uid}"
     return "others may write to it (chmod go-w)" if status.st_mode & OTHERS else ""
 
 
 def _others_above(folder: Path) -> str:
-    """Why somebody else could put another folder in the place of this one; empty: nobody.
+    """The reason why somebody else could replace this folder; empty: nobody could.
 
     In a folder with the sticky bit only the owner of a file can replace it.
     """
@@ -309,7 +309,7 @@ def _others_above(folder: Path) -> str:
 
 
 def _unfit(status: os.stat_result) -> str:
-    """Why a file is not read as a record; empty: it is."""
+    """The reason why a file is not read as a record; empty: it is read."""
     if not stat.S_ISREG(status.st_mode):
         return "is not a plain file"
     if status.st_size > LARGEST:
@@ -319,7 +319,7 @@ def _unfit(status: os.stat_result) -> str:
 
 
 def _body(file: int, key: str, size: int) -> bytes | None:
-    """What follows the digest in a record that is whole."""
+    """The compressed content of an intact record; None otherwise."""
     chunks, left = [], size
     while left > 0 and (chunk := os.read(file, left)):
         chunks.append(chunk)

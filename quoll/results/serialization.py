@@ -1,9 +1,9 @@
 """Serialisation of values as text, for the results store.
 
 Only these are written: None, bool, int, float, str, bytes, tuples, frozensets, mappings, and
-instances of the frozen dataclasses, named tuples and enumerations of this project. Reading makes
-nothing else and runs nothing but their constructors, so that a text from anywhere can at worst be
-refused (a pickle could run any code). Parts that are one object are written once and are one object
+instances of the frozen dataclasses, named tuples and enumerations of this project. Reading creates
+nothing else and runs only their constructors, so that a text from anywhere can at worst be refused
+(a pickle could run any code). An object with several references is written once and is one object
 again.
 
 The text is a JSON list of items, each after the items that it refers to; the last one is the
@@ -12,8 +12,8 @@ value. Within an item ``[k]`` stands for item k, and ``[k, i]`` for member i of 
     ["t", ...]  tuple        ["s", ...]  frozenset, sorted      ["m", key, value, ...]  mapping
     ["b", hex]  bytes        ["e", class, value]  enumeration   ["d", class, field, ...]  dataclass,
                                                                                        named tuple
-    ["T", ...], ["D", class, field, ...]  the same of "t" and "d", which refer to no part
-    ["N", [...], ...]  tuple of tuples that refer to no part
+    ["T", ...], ["D", class, field, ...]  as "t" and "d", without references to other items
+    ["N", [...], ...]  tuple of tuples without references
     ["c", class, [field, ...], ...]  tuple of instances of one class: each field of all of them
 """
 
@@ -33,7 +33,7 @@ __all__ = ["CorruptRecord", "from_text", "to_text"]
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 SCALARS = frozenset({type(None), bool, int, float, str})
 PLAIN = {"t": "T", "d": "D"}
-FEW = 4  # instances, up to which each is written by itself
+FEW = 4  # most instances that are written one by one
 
 
 class CorruptRecord(ValueError):
@@ -41,14 +41,14 @@ class CorruptRecord(ValueError):
 
 
 def to_text(value: object) -> str:
-    """``value`` as text. Raises TypeError for what cannot be written."""
+    """``value`` as text; raises TypeError for an unsupported type."""
     writer = _Serializer()
     last = writer.add(value)
     return json.dumps([*writer.items, ["t", last]], separators=(",", ":"))
 
 
 class _Serializer:
-    """Collects parts; ``_numbers`` keeps every value alive, so that its identity stays its own."""
+    """Collects items; ``_numbers`` keeps every value alive, so that its id stays unique."""
 
     def __init__(self) -> None:
         self.items: list[list[Any]] = []
@@ -56,7 +56,7 @@ class _Serializer:
         self._fields: dict[type, tuple[str, ...] | None] = {}
 
     def add(self, value: object) -> Any:
-        """A scalar, or the reference to a part."""
+        """A scalar, or the reference to an item."""
         if type(value) in SCALARS:
             return value
         known = self._numbers.get(id(value))
@@ -73,7 +73,7 @@ class _Serializer:
         return known[1]
 
     def _all(self, values: Iterable[object]) -> list[Any]:
-        """The same of several: most are scalars, or known."""
+        """As ``add``, for several values: most are scalars, or known."""
         known, found = self._numbers, list[Any]()
         for v in values:
             if type(v) in SCALARS:
@@ -120,7 +120,7 @@ class _Serializer:
         return len(found) == len(values) and self._numbers.keys().isdisjoint(found)
 
     def _fields_of(self, kind: type) -> tuple[str, ...] | None:
-        """Of a dataclass or named tuple; None of others."""
+        """The fields of a dataclass or named tuple; None for others."""
         if kind not in self._fields:
             found = getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
             if is_dataclass(kind):
@@ -130,18 +130,18 @@ class _Serializer:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether this is a tuple that refers to no part."""
+    """Whether this is a tuple without references to items."""
     return isinstance(value, tuple) and SCALARS.issuperset(map(type, value))
 
 
 def from_text(text: str) -> Any:
-    """The value of a text. Raises Damaged."""
+    """The value of a text; raises CorruptRecord."""
     try:
         values: list[Any] = []
         for item in json.loads(text):
             kind = item[0]
             if kind in ("T", "D"):
-                hash(plain := tuple(item[1:]))  # refuses a list: it refers to no part
+                hash(plain := tuple(item[1:]))  # refuses a list, which is a reference
                 values.append(plain if kind == "T" else _class(plain[0])(*plain[1:]))
                 continue
             if kind == "N":
@@ -166,7 +166,7 @@ def from_text(text: str) -> Any:
 
 
 def _referred(values: list[Any], argument: Any) -> Any:
-    """A scalar as it is; what a reference stands for."""
+    """A scalar unchanged; the value of a reference."""
     if type(argument) is not list:
         return argument
     index, *member = argument
@@ -186,7 +186,7 @@ def _name(kind: type) -> str:
 
 @cache
 def _class(name: str) -> Any:
-    """A dataclass, named tuple or enumeration of this project. Raises Damaged for anything else."""
+    """A dataclass, named tuple or enumeration of this project; raises CorruptRecord for others."""
     module_name, _, qualname = name.partition(":")
     if module_name.partition(".")[0] not in PACKAGES:
         raise CorruptRecord(f"{name} is not of this project")

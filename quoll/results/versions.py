@@ -1,7 +1,7 @@
 """The versions of everything that computes results: code, interpreter, packages, programs.
 
 All of it is in every cache key (rule 31): another version may give another result.
-Nothing is imported to find out its version, as most runs need only a few of the packages.
+Nothing is imported to determine its version, as most runs need only a few of the packages.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 
 __all__ = ["PACKAGES", "Version", "code_version", "file_version", "package_version", "versions"]
 
-Version = tuple[str, str]  # of what, and what tells it from others
+Version = tuple[str, str]  # name, and a text that differs between versions
 
 ROOT = Path(__file__).parent.parent.parent
-# What is imported, and the name under which it is installed.
+# Import name -> name of the installed package.
 PACKAGES = {
     "bitwuzla": "bitwuzla", "capstone": "capstone", "elftools": "pyelftools",
     "highspy": "highspy",
@@ -28,7 +28,7 @@ PACKAGES = {
 
 
 def versions(*folders: str) -> tuple[Version, ...]:
-    """Of the interpreter, the installed packages, and the named folders of this project."""
+    """The versions of the interpreter, the installed packages, and the named project folders."""
     python = f"{platform.python_implementation()} {sys.version}"
     return (
         ("python", python),
@@ -39,10 +39,10 @@ def versions(*folders: str) -> tuple[Version, ...]:
 
 @cache
 def package_version(name: str) -> str:
-    """Name, version, and the hash of the list of hashes that the installer has left.
+    """Name, version, and the hash of the installer's list of hashes.
 
-    The hash of all files of the package where there is no such list, or several; "absent" where
-    it is not installed.
+    Without such a list, or with several, the hash of all files of the package; "absent" if it is
+    not installed.
     """
     spec = find_spec(name)
     if spec is None or spec.origin is None:
@@ -61,13 +61,13 @@ def package_version(name: str) -> str:
 
 @cache
 def _installed(folder: str) -> tuple[str, ...]:
-    """What describes the packages installed in a folder."""
+    """The metadata of the packages installed in a folder."""
     return tuple(sorted(n for n in os.listdir(folder) if n.endswith(".dist-info")))
 
 
 @cache
 def code_version(folder: Path) -> str:
-    """The hash of the names and contents of all files in a folder and in those inside."""
+    """The hash of the names and contents of all files below a folder."""
     digest = hashlib.sha256()
     folders = [str(folder)]
     while folders:
@@ -86,7 +86,7 @@ def code_version(folder: Path) -> str:
 
 @cache
 def file_version(path: Path) -> str:
-    """The hash of a file; why there is none, if it cannot be read."""
+    """The hash of a file; the reason if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

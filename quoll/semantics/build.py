@@ -41,7 +41,7 @@ class OpsBuilder:
         self.unknown(*FLAGS)
 
     def append(self, ops: list[Op]) -> None:
-        """Append ops from elsewhere: their temporaries and labels are renumbered."""
+        """Append ops from elsewhere, with their temporaries and labels renumbered."""
         first, start = self._count, len(self.ops)
         for op in ops:
             for var in (*op.ins, *([op.out] if op.out else [])):
@@ -50,14 +50,14 @@ class OpsBuilder:
             self.ops.append(_shifted(op, first, start) if first or start else op)
 
     def guard(self, cond: Condition) -> int | None:
-        """Skip to a label still to be set when ``cond`` (A8.3) fails; the op to set it in."""
+        """Skip to a label, set later, if ``cond`` (A8.3) fails; returns the op to set it in."""
         if cond is Condition.AL:
             return None
         self.emit(OpCode.CBRANCH, None, const(0), self._failed(cond))
         return len(self.ops) - 1
 
     def close(self, guard: int | None) -> None:
-        """Let ``guard`` skip to here."""
+        """Set the target of ``guard`` to the current end."""
         if guard is not None:
             op = self.ops[guard]
             self.ops[guard] = Op(op.code, None, (const(len(self.ops)), *op.ins[1:]))
@@ -88,7 +88,7 @@ class OpsBuilder:
         return const(insn.pc_operand)
 
     def address(self, insn: Insn, memory: MemoryAccess) -> tuple[Var, Var]:
-        """The lowest address accessed, and the value an indexed base is left with."""
+        """The lowest accessed address, and the value of the base after indexing."""
         if memory.base is None:
             raise ValueError("an access without a base register has no address")
         base = self.value(OpCode.COPY, self.register(memory.base, insn))
@@ -114,7 +114,7 @@ class OpsBuilder:
         self.emit(code, general(base), general(base), const(abs(change)))
 
     def accesses(self, memory: MemoryAccess, lowest: Var) -> list[Var]:
-        """Load, or store unknown values, at all places of ``memory``; what was loaded."""
+        """Load from, or store unknown values to, all places of ``memory``; returns the loads."""
         loaded = []
         for number in range(memory.count):
             place = self.value(OpCode.INT_ADD, lowest, const(number * memory.size))
@@ -131,7 +131,7 @@ _FLAG = {Condition.EQ: Z, Condition.CS: C, Condition.MI: N, Condition.VS: V}
 
 
 def _shifted(op: Op, first: int, start: int) -> Op:
-    """``op`` with its temporaries ``first`` and its labels ``start`` further up."""
+    """``op`` with its temporaries moved by ``first`` and its labels by ``start``."""
     ins = tuple(_renumbered(var, first) for var in op.ins)
     if op.code in (OpCode.BRANCH, OpCode.CBRANCH):
         ins = (const(op.ins[0].offset + start), *ins[1:])

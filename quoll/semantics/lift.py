@@ -6,8 +6,8 @@ processor modes, coprocessors or no data at all are in ``system.py``. Conditions
 branches are made here from the decoded fields, for ARM and IT blocks alike, so that an
 instruction is always: skip to the end unless the condition holds, then the effect.
 
-All words are little-endian. An unaligned address is accessed as it is (ARMv6 with SCTLR.U = 1,
-ARMv7): where the hardware would take an alignment fault, there is no result to be wrong about.
+All words are little-endian. An unaligned address is accessed unaligned (ARMv6 with SCTLR.U = 1,
+ARMv7): where the hardware would take an alignment fault, the access has no result.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ ADDRESSED = (
 TABLE_BRANCHES = ("tbb", "tbh")  # A8.8.236: their targets are relative to themselves
 DIRECT = ("b", "bl", "blx")
 LITERAL = 0xE59F0000  # ldr r0, [pc]
-TARGET, NEXT = 0x5A5A5A58, 0x3C3C3C3C  # stand for the target of a branch, and for what follows it
+TARGET, NEXT = 0x5A5A5A58, 0x3C3C3C3C  # placeholders: branch target, address after the branch
 
 
 class OpsForm:
-    """The ops of instructions that differ in registers and numbers only; equal if identical."""
+    """The ops of instructions that differ only in registers and numbers; equal if identical."""
 
     __slots__ = ("ops",)
 
@@ -62,17 +62,17 @@ class OpsForm:
 
 
 class Lifted(NamedTuple):
-    """The ops of an instruction: those of its form, where some variables stand for others."""
+    """The ops of an instruction: the ops of its form, with some variables renamed."""
 
     form: OpsForm
     names: Mapping[Var, Var]
 
 
 def lift(insn: Insn) -> tuple[Op, ...]:
-    """The ops of ``insn``; their order is the order of its accesses.
+    """The ops of ``insn``, in the order of its accesses.
 
-    Falling off the end continues at ``insn.next`` in the same state. Raises ``ControlFlowError``
-    when there are no semantics for the instruction.
+    At the end, execution continues at ``insn.next`` in the same state. Raises ``ControlFlowError``
+    for an instruction without semantics.
     """
     form, names = lifted(insn)
     if not names:
@@ -84,7 +84,7 @@ def lift(insn: Insn) -> tuple[Op, ...]:
 
 
 def lifted(insn: Insn) -> Lifted:
-    """As ``lift``, for who needs the ops of a form once."""
+    """As ``lift``, for callers that process the ops of a form once."""
     key = identity(insn)
     found = _cache.get(key)
     if found is None:
@@ -95,7 +95,7 @@ def lifted(insn: Insn) -> Lifted:
 
 
 def _of_form(insn: Insn) -> Lifted:
-    """``insn`` as one that differs from it in registers and numbers only."""
+    """The lifted form of ``insn``, if it has a representative with other registers and numbers."""
     if insn.target is not None and insn.mnemonic in DIRECT:
         return _direct_form(insn, insn.target)
     word = insn.encoding
@@ -117,7 +117,7 @@ def _of_form(insn: Insn) -> Lifted:
 
 
 def _direct_form(insn: Insn, target: int) -> Lifted:
-    """A direct branch: each has a target of its own."""
+    """A direct branch, with its own target."""
     key = DIRECT, insn.flow, insn.thumb, insn.cond, insn.target_thumb
     form = _forms.get(key)
     if form is None:
@@ -128,7 +128,7 @@ def _direct_form(insn: Insn, target: int) -> Lifted:
 
 
 def _literal_form(insn: Insn) -> Lifted | None:
-    """A load of a word from beside the code."""
+    """A load of a literal near the code."""
     rd, up = insn.encoding >> 12 & 15, insn.encoding >> 23 & 1
     if insn.encoding & 0x0F7F0000 != LITERAL & 0x0F7F0000 or rd >= SP:
         return None
@@ -144,23 +144,23 @@ def _literal_form(insn: Insn) -> Lifted | None:
 
 
 def identity(insn: Insn) -> Hashable:
-    """What the ops of ``insn`` depend on: equal identities have equal ops (rule 42)."""
+    """The key of ``insn``'s ops: equal keys have equal ops (rule 42)."""
     relative = insn.flow in ADDRESSED or insn.mnemonic in TABLE_BRANCHES
     sees_address = PC in insn.reads or relative
     return (*what_decides(insn), insn.addr if sees_address else None)
 
 
 def what_decides(insn: Insn) -> tuple[object, ...]:
-    """The fields of ``insn`` that its ops follow from, besides its address and its target."""
+    """The fields of ``insn`` that determine its ops, besides its address and its target."""
     return insn.raw, insn.thumb, insn.mnemonic, insn.cond, insn.sets_flags, insn.interworks
 
 
 _cache: dict[Hashable, Lifted] = {}
-_forms: dict[Hashable, OpsForm] = {}  # of what depends on its address
+_forms: dict[Hashable, OpsForm] = {}  # forms that depend on the address
 
 
 def lift_afresh(insn: Insn) -> tuple[Op, ...]:
-    """``lift`` without its memory."""
+    """``lift`` without the cache."""
     return _with_condition(insn, _effect(insn))
 
 
@@ -175,7 +175,7 @@ def _with_condition(insn: Insn, effect: list[Op]) -> tuple[Op, ...]:
 def _effect(insn: Insn) -> list[Op]:
     """The ops of ``insn`` when its condition holds.
 
-    An UNPREDICTABLE form may do anything; who analyses a path refuses it (rule 47).
+    An UNPREDICTABLE form may do anything; the analysis of a path refuses it (rule 47).
     """
     if unpredictable_form(insn) is not None:
         return [Op(OpCode.TRAP, None, ())]
@@ -196,7 +196,7 @@ def _specified(insn: Insn) -> list[Op]:
             return correction.ops(insn)
     ops = translate(unconditional(insn), insn.thumb, insn.addr)
     if ops is None or (PC in insn.writes and all(op.code is not OpCode.GOTO for op in ops)):
-        return unknown_results(insn)  # where it goes is unknown, but it goes
+        return unknown_results(insn)  # it transfers control to an unknown address
     return ops
 
 

@@ -34,7 +34,7 @@ Intervals = Callable[[ValueSet, ValueSet, int, int], ValueSet]
 
 
 class ResultSize(Enum):
-    """How large the result of an operation is."""
+    """The size of the result of an operation."""
 
     SAME = "as large as the first input"
     TRUTH = "one byte, 0 or 1"
@@ -44,7 +44,7 @@ class ResultSize(Enum):
 class PureOperation(NamedTuple):
     """One row. With one input, ``intervals`` ignores the second one.
 
-    ``relation``: of a comparison. ``on_truths``: inputs are bytes, 0 or 1.
+    ``relation``: the relation of a comparison. ``on_truths``: inputs are bytes, 0 or 1.
     """
 
     inputs: int
@@ -163,7 +163,7 @@ def _quotient(a: int, b: int, sign: int) -> int:
     return abs(x) // abs(y) * (-1 if (x < 0) != (y < 0) else 1)
 
 
-NAMESPACE: dict[str, object] = {"_quotient": _quotient}  # what expressions refer to
+NAMESPACE: dict[str, object] = {"_quotient": _quotient}  # names in expressions
 
 
 def expression(code: OpCode, inputs: list[str], sizes: list[int], out_size: int) -> str:

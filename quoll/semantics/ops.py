@@ -1,12 +1,12 @@
 """The operations an instruction is lifted to: a small, exact register-transfer language.
 
-The opcodes are those of p-code (Ghidra's ``docs/languages/html/pcoderef.html``) that integer
+The opcodes are the part of p-code (Ghidra's ``docs/languages/html/pcoderef.html``) that integer
 instructions need, with control flow and unknown results made explicit. Values are unsigned words
 of 1 to 8 bytes; a flag is one byte, 0 or 1. Every variable is read and written as a whole: an
 offset always goes with one size.
 
-Control inside an instruction goes through the index of an op in its tuple; the length of the
-tuple is the end of the instruction, from where the next one in memory follows.
+A branch inside an instruction targets the index of an op in its tuple; the length of the tuple is
+the end of the instruction, after which the next one in memory follows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Space(IntEnum):
-    """Where a variable lives."""
+    """The location of a variable."""
 
     CONST = 0  # offset is the value
     REG = 1  # 0..14 general registers (4 bytes), 16.. flags (1 byte); never 15
@@ -58,7 +58,7 @@ class Var(NamedTuple):
 
 
 class OpCode(IntEnum):
-    """The operation of an op. ``a``, ``b`` are its inputs; sizes are those of the variables."""
+    """The operation of an op; ``a`` and ``b`` are its inputs, of their variables' sizes."""
 
     COPY = auto()
     LOAD = auto()  # out = memory at a, little-endian
@@ -69,7 +69,7 @@ class OpCode(IntEnum):
     CBRANCH = auto()  # to op number a if b
     GOTO = auto()  # leave to address a, in Thumb state if b; address bits below alignment ignored
     TRAP = auto()  # an exception is taken here; nothing after it is executed
-    UNKNOWN = auto()  # out = any value; inputs are what it may depend on
+    UNKNOWN = auto()  # out = any value; it may depend on the inputs
     BANK = auto()  # out = register a of the bank of mode b & 31; unknown if that is another mode
     INT_EQUAL = auto()
     INT_NOTEQUAL = auto()
@@ -107,7 +107,7 @@ class OpCode(IntEnum):
     LZCOUNT = auto()
 
 
-UNKNOWN_CODES = frozenset([OpCode.UNKNOWN, OpCode.BANK])  # any value, to who tracks no modes
+UNKNOWN_CODES = frozenset([OpCode.UNKNOWN, OpCode.BANK])  # any value, for an analysis without modes
 
 
 class Op(NamedTuple):

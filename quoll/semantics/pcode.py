@@ -81,14 +81,14 @@ def _translator(thumb: bool) -> _Translator:
 
 @cache
 def _registers() -> dict[str, Any]:
-    """The specification's registers by name. To build a context takes 20 ms."""
+    """The specification's registers by name; building a context takes 20 ms."""
     registers: dict[str, Any] = pypcode.Context(LANGUAGE).registers
     return registers
 
 
 @cache
 def _register_bytes() -> dict[int, tuple[Var, int]]:
-    """Each byte of the specification's register space: the register it is in, and which byte."""
+    """For each byte of the specification's register space, its register and the byte in it."""
     return {
         _registers()[name].offset + byte: (var, byte)
         for name, var in REGISTERS.items()
@@ -110,8 +110,8 @@ def _register_offset(name: str) -> int:
 def translate(raw: bytes, thumb: bool, addr: int) -> list[Op] | None:
     """The ops of the instruction ``raw`` at ``addr`` outside any IT block.
 
-    None when the specification does not know the encoding. Raises ``ControlFlowError`` when it
-    gives it another length, or uses a register or operation that has no counterpart here.
+    None if the specification does not know the encoding. Raises ``ControlFlowError`` if its length
+    differs, or if a register or operation has no counterpart here.
     """
     try:
         pcode = _translator(thumb)(raw, addr)
@@ -131,7 +131,7 @@ def _unsupported(raw: bytes, addr: int, what: str) -> ControlFlowError:
 
 
 class _Translation:
-    """State of one translation: numbered temporaries, and where each p-code op begins."""
+    """State of one translation: numbered temporaries, and the start of each p-code op."""
 
     def __init__(self, raw: bytes, thumb: bool, addr: int) -> None:
         self._raw, self._thumb, self._addr = raw, thumb, addr
@@ -144,7 +144,7 @@ class _Translation:
         self._goto_thumb: Var = const(thumb, 1)
 
     def run(self, pcode: list[Any]) -> list[Op]:
-        """The ops of ``pcode``. Raises ``ControlFlowError`` as ``translate``."""
+        """The ops of ``pcode``; raises ``ControlFlowError`` as ``translate``."""
         self._find_extents(pcode)
         for number, op in enumerate(pcode):
             self._starts.append(len(self._ops))
@@ -203,7 +203,7 @@ class _Translation:
             self._write(OpCode[name], op.output, *map(self._read, op.inputs))
 
     def _branch(self, number: int, op: Any) -> None:
-        """Labels become p-code numbers first, negative so that ``_resolved`` knows them."""
+        """Emit a branch; labels are negative p-code numbers until ``_resolved`` converts them."""
         target = op.inputs[0]
         condition = [self._read(op.inputs[1])] if op.opcode.name == "CBRANCH" else []
         if target.space.name == "const":
@@ -262,7 +262,7 @@ class _Translation:
         return self._read(varnode)
 
     def _place(self, varnode: Any, *, overwritten: bool = False) -> tuple[Var, int]:
-        """The variable that holds ``varnode``, and the byte in it where ``varnode`` begins.
+        """The variable that holds ``varnode``, and the position of ``varnode`` in it in bytes.
 
         The specification may read a temporary before it sets it: that value is unknown.
         """
@@ -278,7 +278,7 @@ class _Translation:
         return known, varnode.offset - start
 
     def _register(self, varnode: Any) -> tuple[Var, int]:
-        """The register that holds ``varnode``, and the byte in it where ``varnode`` begins."""
+        """The register that holds ``varnode``, and the position of ``varnode`` in it in bytes."""
         found = _register_bytes().get(varnode.offset)
         if found is None or found[1] + varnode.size > found[0].size:
             what = f"semantics using register {varnode.getRegisterName()}"

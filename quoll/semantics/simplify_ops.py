@@ -1,4 +1,4 @@
-"""Shorter ops for the same effect: constants folded, temporaries that nobody reads removed.
+"""Shorter ops for the same effect: constants folded, dead temporaries removed.
 
 SLEIGH computes a shifter carry and all four flags for instructions that set none; without this,
 two thirds of the ops would be dead weight in every analysis. Registers, memory, the order of
@@ -55,7 +55,7 @@ def _constant(op: Op) -> bool:
 
 
 def _evaluated(op: Op, out: Var) -> Op:
-    """A copy of the result, where ``op`` is pure and its result a constant or its first input."""
+    """A copy of the result, if ``op`` is pure and yields a constant or its first input."""
     if op.code not in OPERATIONS:
         return op
     if _constant(op):
@@ -67,9 +67,9 @@ def _evaluated(op: Op, out: Var) -> Op:
 
 
 def _merged(ops: list[Op]) -> list[Op]:
-    """Let an op write a variable itself, when its own temporary is only copied there later.
+    """Let an op write a variable itself, if its temporary is only copied there later.
 
-    Holds when nothing between the two touches the variable or transfers control.
+    Holds if nothing between the two touches the variable or transfers control.
     """
     uses: dict[Var, int] = {}
     for op in ops:
@@ -91,7 +91,7 @@ def _merged(ops: list[Op]) -> list[Op]:
 def _definition(
     ops: list[Op], index: int, source: Var, target: Var, labels: set[int]
 ) -> int | None:
-    """Where ``source`` is set, if ``target`` can be set there instead of at ``index``."""
+    """The index where ``source`` is set, if ``target`` can be set there instead of at ``index``."""
     for at in range(index - 1, -1, -1):
         op = ops[at]
         if at + 1 in labels or op.code in BRANCHES or op.code in CONTROL_OPS:
@@ -104,11 +104,11 @@ def _definition(
 
 
 def _without_dead(ops: list[Op]) -> list[Op]:
-    """Drop ops whose temporary no op reads, and copies of a register to itself, until none is."""
+    """Drop ops whose temporary is never read, and self-copies, until none is left."""
     while True:
         uses = Counter(var for op in ops for var in op.ins)
         live = [True] * len(ops)
-        for index in range(len(ops) - 1, -1, -1):  # what only a dropped op reads stands before it
+        for index in range(len(ops) - 1, -1, -1):  # backwards: uses follow definitions
             if _dead(ops[index], uses):
                 live[index] = False
                 uses.subtract(ops[index].ins)

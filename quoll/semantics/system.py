@@ -1,9 +1,9 @@
 """Ops of instructions whose effect the SLEIGH specification leaves out or gets wrong.
 
-The specification describes user-level integer code. It has no processor modes: it treats a write
-to the CPSR, a user-bank list or an exception return like the similar user-level instruction. And
-coprocessor, VFP and NEON results are of no use to an analysis of addresses and loops, so they
-are unknown here (their accesses, and the registers they write, are not).
+The specification describes user-level integer code. It has no processor modes: it treats a write to
+the CPSR, a user-bank list or an exception return like the similar user-level instruction. An
+analysis of addresses and loops does not use coprocessor, VFP and NEON results, so they are unknown
+here (their accesses, and the registers they write, are exact).
 
 Each function returns the ops of the instruction when its condition holds. The rules for banked
 registers are in B1.3.2 and B1.3.3 of the ARM Architecture Reference Manual (ARM DDI 0406C).
@@ -58,14 +58,14 @@ def system_ops(insn: Insn) -> list[Op]:
 
 
 def unknown_results(insn: Insn) -> list[Op]:
-    """``insn`` with all its results unknown, its data accesses exact."""
+    """``insn`` with unknown results and exact data accesses."""
     build = OpsBuilder()
     _unknown(build, insn)
     return build.ops
 
 
 def _unknown(build: OpsBuilder, insn: Insn) -> None:
-    """Registers, flags and stored values unknown; addresses and the written-back base exact."""
+    """Emit unknown registers, flags and stored values; exact addresses and base write-back."""
     memory = insn.memory
     base = None
     if memory is not None and memory.access is not AccessKind.PRELOAD:
@@ -85,7 +85,7 @@ def _unknown(build: OpsBuilder, insn: Insn) -> None:
 
 
 def _maintain(build: OpsBuilder, insn: Insn) -> None:
-    """What a write of a system register does to memory as instructions see it."""
+    """Emit the effect of a system-register write on memory as instructions see it."""
     register = insn.encoding >> 12 & 15
     if discards_any_line(insn):
         build.emit(OpCode.DISCARD, None, build.value(OpCode.UNKNOWN))
@@ -101,7 +101,7 @@ def _unknown_goto(build: OpsBuilder) -> None:
 
 
 def _user_bank(build: OpsBuilder, insn: Insn, memory: MemoryAccess) -> None:
-    """ldm and stm of user registers (B9.3.5, B9.3.17): r8 to r14 may be banked."""
+    """Emit ldm and stm of user registers (B9.3.5, B9.3.17): r8 to r14 may be banked."""
     lowest, _ = build.address(insn, memory)
     for number, register in enumerate(insn.transfers):
         place = build.value(OpCode.INT_ADD, lowest, const(4 * number))
@@ -161,12 +161,12 @@ def _msr_operand(insn: Insn) -> Var:
 
 
 def _mrs(build: OpsBuilder, insn: Insn) -> None:
-    """Mode, masks and state bits are not tracked, so the word read is unknown."""
+    """Read an unknown word: mode, masks and state bits are not tracked."""
     build.unknown(*(general(r) for r in insn.writes))
 
 
 def _cps(build: OpsBuilder, insn: Insn) -> None:
-    """Only a change of mode has an effect on registers (B9.3.2)."""
+    """Change the mode; other effects do not concern registers (B9.3.2)."""
     change = state_change(insn)
     if change is not None and change.mode is not None:
         _enter_mode(build, const(change.mode))

@@ -1,9 +1,9 @@
 """The treatment, by every stage, of instructions that change more than registers, flags and memory.
 
-One row for each kind of instruction, and for each register of coprocessor 15 that
-``quoll.arm.system_registers`` lists; docs/system-effects.md is made from them. A test decodes the
-whole space of encodings: an instruction that is neither in a row nor pure computation fails it, and
-so does a row whose treatment names code that is not there.
+One row per kind of instruction, and per register of coprocessor 15 in
+``quoll.arm.system_registers``; docs/system-effects.md is generated from them. A test decodes the
+whole space of encodings: it fails on an instruction that is neither in a row nor pure computation,
+and on a row whose treatment names missing code.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Column(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """``text`` says what a stage does, ``code`` where: ``package.module:name``."""
+    """``text`` describes a stage's treatment, ``code`` names it: ``package.module:name``."""
 
     text: str
     code: str

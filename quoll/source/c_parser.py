@@ -1,7 +1,7 @@
 """The functions and the loop statements of a C file, each with its lines.
 
-A recursive descent over the words that structure a file (C11, 6.8 and 6.9.1). Text like
-``name(...) {`` inside of a function is a loop, too: a macro that begins one.
+A recursive descent over the words that structure a file (C11, 6.8 and 6.9.1). Text like ``name(...)
+{`` inside of a function is a loop too: a macro may begin one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from quoll.source.tokens import CToken
 
 __all__ = ["FunctionText", "LoopText", "structure"]
 
-DEEPEST = 150  # statements in one another; the parser uses the stack of Python
+DEEPEST = 150  # most nested statements; the parser uses the stack of Python
 NO_NAMES = ("__attribute__", "__asm__", "asm", "__declspec", "_Alignas", "_Static_assert")
 NO_MACROS = (*NO_NAMES, "return", "sizeof", "defined")
 
@@ -30,7 +30,7 @@ class LoopText:
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """A function: what it may be called, its first and last line, and the identifiers in it."""
+    """A function: its possible names, its first and last line, and the identifiers in it."""
 
     names: frozenset[str]
     first: int
@@ -39,7 +39,7 @@ class FunctionText:
 
 
 def structure(found: Sequence[CToken]) -> tuple[tuple[FunctionText, ...], tuple[LoopText, ...]]:
-    """All functions, and all loops, inner ones before those around them.
+    """All functions, and all loops, inner ones first.
 
     Raises FactsError if statements nest too deep.
     """
@@ -61,7 +61,7 @@ class _Reader:
         return self._tokens[self._at].text if self._at < len(self._tokens) else ""
 
     def declarations(self) -> None:
-        """Up to a brace that closes, or the end of the file."""
+        """Parse up to a closing brace, or the end of the file."""
         self._enter()
         names: set[str] = set()
         begin, value = self._at, False
@@ -89,7 +89,7 @@ class _Reader:
         self._depth -= 1
 
     def _statement(self) -> None:
-        """One statement; a brace that closes is none."""
+        """Parse one statement; a closing brace is none."""
         self._enter()
         begin, text = self._at, self._text
         if text == "{":
@@ -121,7 +121,7 @@ class _Reader:
         self._depth -= 1
 
     def _simple(self) -> None:
-        """Up to a semicolon, or the colon of a label."""
+        """Parse up to a semicolon, or the colon of a label."""
         begin, chosen = self._at, 0
         while self._text and self._text != "}":
             text = self._text
@@ -143,7 +143,7 @@ class _Reader:
                 chosen -= text == ":"
 
     def _group(self) -> None:
-        """What stands in parentheses, if they come next; blocks in it have statements."""
+        """Parse a parenthesised group, if it comes next; blocks in it have statements."""
         if self._text != "(":
             return
         self._enter()
@@ -162,7 +162,7 @@ class _Reader:
         self.loops.append(LoopText(*self._span(begin), self._words(begin)))
 
     def _span(self, begin: int) -> tuple[int, int]:
-        """First and last line of what was read since ``begin``."""
+        """First and last line of the words since ``begin``."""
         last = max(begin, min(self._at, len(self._tokens)) - 1)
         return self._tokens[begin].line, self._tokens[last].line
 

@@ -1,4 +1,4 @@
-"""A loop that no place names: by the lines of its statement, or as the only one of a function."""
+"""A loop without a place: by the lines of its statement, or as the only one of a function."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Lines = tuple[int, int]  # first and last, both included
 class LoopStatement:
     """The loop that begins at line ``first`` of the file recorded as ``path``.
 
-    ``inner`` are the loops written in it, ``around`` is the one that it is written in. ``called``
-    are functions that it may call, by path and lines: their lines belong to it where the compiler
-    has put them into it. In ``assembly`` only the first line counts.
+    ``inner`` are the loops written in it, ``around`` is the loop that contains it. ``called`` are
+    functions that it may call, by path and lines: their lines belong to it if the compiler has
+    inlined them into it. In ``assembly`` only the first line counts.
     """
 
     path: str
@@ -28,11 +28,11 @@ class LoopStatement:
     assembly: bool = False
 
     def is_called(self, path: str, line: int) -> bool:
-        """Whether a line is of a function that the loop may call."""
+        """Whether a line belongs to a function that the loop may call."""
         return any(path == p and low <= line <= high for p, low, high in self.called)
 
     def is_own(self, lines: Iterable[int]) -> bool:
-        """Whether code of these lines of the file is of this loop, and not of one in it alone."""
+        """Whether code of these lines belongs to this loop, and not only to an inner one."""
         of = set(lines)
         inside = all(self.first <= line <= self.last for line in of)
         of_one = any(all(low <= line <= high for line in of) for low, high in self.inner)
@@ -41,6 +41,6 @@ class LoopStatement:
 
 @dataclass(frozen=True, slots=True)
 class SingleLoop:
-    """The loop of a function that has one."""
+    """The only loop of a function."""
 
     function: str

@@ -1,6 +1,6 @@
-"""The words of a source file with their lines: comments apart, strings and directives left out.
+"""The words of a source file with their lines; comments separate, strings and directives left out.
 
-Nothing is preprocessed: of a condition of the preprocessor both branches are there.
+Nothing is preprocessed: both branches of a preprocessor condition are present.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SourceText:
 
 
 def tokens(text: str, path: str) -> SourceText:
-    """The words and the comments of ``text``; ``path`` says by its ending what language it is."""
+    """The words and the comments of ``text``; the ending of ``path`` gives the language."""
     assembly = path.endswith(ASSEMBLY)
     starts = [0, *(m.end() for m in re.finditer("\n", text))]
     found: list[CToken] = []

@@ -1,15 +1,14 @@
-"""Memory as loaded: addresses with their initial contents when a path starts, and until which
-store.
+"""Memory with its loaded contents when a path starts, and the stores that end this.
 
 Paths may begin with memory that nothing has stored into since it was loaded (``Image.as_loaded``).
-All of it is first taken for constant. The values then bound the addresses of each store, and
-memory that one may hit is constant no longer; with less known the values are found again, until no
-store hits what is taken for constant. That is sound by induction over the steps of an execution: as
-long as none of these words has changed the values hold, and so no further step changes one. Stored
-words are known at the start of a path all the same: they are cells of the first state.
+At first all of it counts as constant. The values then bound the addresses of each store, and memory
+that a store may hit is constant no longer; the values are recomputed with less known, until no
+store hits constant memory. This is sound by induction over the steps of an execution: as long as
+none of these words has changed the values hold, and so the next step changes none. The initial
+contents of stored words are still known: they are cells of the first state.
 
-A store into a stack at an unknown address spares this memory, as the listed assumption says. Any
-other store that is not proved to go elsewhere may hit all of it.
+A store into a stack at an unknown address spares this memory, by a listed assumption. Any other
+store that is not proved to go elsewhere may hit all of it.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ __all__ = ["stored_as_loaded", "words_at_start"]
 WORD = 4  # bytes
 HALF = 1 << 31
 EVERYWHERE = 0, (1 << 32) - 1
-CELLS = 4096  # words of the first state; of a part that is larger none is one
+CELLS = 4096  # most words in cells of the first state; larger ranges have none
 
 
 class MemoryAccesses(Protocol):
-    """What values say of the accesses of a graph."""
+    """The known accesses of a graph."""
 
     graph: Supergraph
 
     @property
     def environment(self) -> AnalysisEnvironment:
-        """What all blocks share."""
+        """The common inputs of all blocks."""
 
     def reached(self, node: int) -> bool:
         """Whether some execution may reach a node."""
@@ -51,13 +50,13 @@ class MemoryAccesses(Protocol):
         """First addresses of the data access of an instruction."""
 
     def frame_access(self, node: int, insn: int) -> ValueSet | None:
-        """The same as distances from sp at the entry of the node's part."""
+        """As ``access``, but distances from sp at the entry of the node's function."""
 
 
 def stored_as_loaded(values: MemoryAccesses, image: Image) -> frozenset[Span]:
-    """The parts of ``image.constant_as_loaded`` that some store of the graph may hit.
+    """The ranges of ``image.constant_as_loaded`` that some store of the graph may hit.
 
-    That no other name of these words is stored to is S3 (rule 34), where the map does not tell.
+    Where the map does not decide, S3 says that no alias of these words is stored to (rule 34).
     """
     constant = image.constant_as_loaded()
     places = frozenset(_stored(values)) if constant else frozenset()
@@ -76,7 +75,7 @@ def stored_as_loaded(values: MemoryAccesses, image: Image) -> frozenset[Span]:
 
 
 def words_at_start(image: Image) -> dict[int, int]:
-    """The words of memory that stores change, as they are when a path starts."""
+    """The words that stores change, with their values when a path starts."""
     found: dict[int, int] = {}
     for low, high in image.changed_as_loaded():
         first = low & ~(WORD - 1)
@@ -90,7 +89,7 @@ def words_at_start(image: Image) -> dict[int, int]:
 
 
 def _stored(values: MemoryAccesses) -> Iterator[Span]:
-    """Where stores may go, but for stacks whose place is not known."""
+    """The targets of stores, except for stacks of unknown place."""
     graph = values.graph
     for index, node in enumerate(graph.nodes):
         if not values.reached(index):

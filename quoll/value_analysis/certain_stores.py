@@ -1,8 +1,8 @@
-"""Stores all of whose addresses are read-only: S2 does not speak of them (rule 49).
+"""Stores all of whose addresses are read-only: S2 does not cover them (rule 49).
 
-S2 assumes of a store at one of many addresses that it hits none that are read-only. Where all are,
-it would have to hit nothing. Memory that is read-only by the flags of its section is then written,
-as by a store to a known place. A fact that calls the memory read-only is contradicted.
+S2 assumes that a store at one of many addresses hits no read-only one. If all are read-only, the
+store would hit nothing. So memory that is read-only by its section flags is then written, as by a
+store to a known place; a fact that calls the memory read-only is contradicted.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from quoll.value_analysis.as_loaded import MemoryAccesses
 
 __all__ = ["read_only_stores", "refuse_read_only"]
 
-MEMBERS = 1024  # addresses that are analysed one by one
+MEMBERS = 1024  # most addresses that are analysed one by one
 STORES = (AccessKind.STORE, AccessKind.SWAP)
 
 
 def read_only_stores(values: MemoryAccesses, image: Image) -> frozenset[Span]:
-    """What stores may write that surely hit what ``image`` takes for unchanged."""
+    """The bytes that stores may write that surely hit memory ``image`` treats as unchanged."""
     found: set[Span] = set()
     for _, where, size in _stores(values):
         span = where.low, where.high + size - 1
-        known = found if where.exact is None else None  # others are followed as they are
+        known = found if where.exact is None else None  # other stores are followed individually
         if known is None or span in known or not _are_read_only(where, size, image):
             continue
         found.update(image.overwritten(span))
@@ -50,7 +50,7 @@ def refuse_read_only(values: MemoryAccesses, image: Image, regions: Sequence[Reg
 
 
 def _stores(values: MemoryAccesses) -> Iterator[tuple[Insn, ValueSet, int]]:
-    """The stores that are reached, where something is known of their addresses; their bytes."""
+    """The reached stores with restricted addresses, and their sizes in bytes."""
     for index, node in enumerate(values.graph.nodes):
         if not values.reached(index):
             continue

@@ -40,7 +40,7 @@ class EntryRegisters:
 
 
 def flow_of(graph: Supergraph) -> FlowGraph:
-    """The graph as the fixed-point engine takes it."""
+    """The graph in the form of the fixed-point engine."""
     sources = [edge.src for edge in graph.edges]
     targets = [edge.dst for edge in graph.edges]
     return FlowGraph(graph.entry, sources, targets, graph.successors)
@@ -49,9 +49,9 @@ def flow_of(graph: Supergraph) -> FlowGraph:
 def environment_in(
     image: Image, regions: MemoryRegions, *, retranslated: bool = False
 ) -> AnalysisEnvironment:
-    """Cached regions are ordinary memory; read-only ones hold what the image says.
+    """The environment under facts: cached regions are ordinary memory, read-only ones constant.
 
-    ``retranslated``: the program changes translations, so that only what the map fixes is.
+    ``retranslated``: the program changes translations, so only memory that the map fixes is.
     """
     fixed = regions.of_kind("read-only")
     environment = environment_of(image.holding((r.low, r.high) for r in fixed))
@@ -91,7 +91,9 @@ def start_of(
 
 
 class ContextDomain(ValueDomain):
-    """Transfer on a supergraph: an indirect transfer goes only where the word written says."""
+    """Transfer on a supergraph: an indirect transfer follows the edges that the written word
+    allows.
+    """
 
     noting = True
 
@@ -108,8 +110,8 @@ class ContextDomain(ValueDomain):
         self._graph = graph
         super().__init__(flow, order, blocks, kinds, environment, self._special())
         self._closed: frozenset[int] = frozenset()
-        self._like: ContextDomain | None = None  # the same but for an assumption
-        self._about: Set[int] = frozenset()  # words that it, or the one of ``_like``, is about
+        self._like: ContextDomain | None = None  # the same domain without the assumption
+        self._about: Set[int] = frozenset()  # words of its assumption, or of the one of ``_like``
         self._nodes = graph.nodes
         self.code = code
         self._indirect_sources = [n.block.last.flow in INDIRECT for n in graph.nodes]
@@ -123,7 +125,7 @@ class ContextDomain(ValueDomain):
         }
 
     def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> ContextDomain:
-        """The same where words of a device read as ``given`` and nothing passes ``closed``."""
+        """The same domain where device words read as ``given`` and no state passes ``closed``."""
         domain = copy(self)
         domain.environment = replace(self.environment, given=given)
         domain.special = domain._special()
@@ -135,11 +137,11 @@ class ContextDomain(ValueDomain):
         return domain
 
     def outcome(self, node: int, state: AbstractState) -> BlockOutcome:
-        """What comes out of ``node``; where the assumption decides nothing, as without it."""
+        """The outcome of ``node``; cached if the assumption does not affect it."""
         return self._known(node, state) or super().outcome(node, state)
 
     def _known(self, node: int, state: AbstractState) -> BlockOutcome | None:
-        """What is known to come out of ``node`` from this very state."""
+        """The cached outcome of ``node`` from this very state."""
         known = self._outcomes.get(node)
         if known is not None and known[0] is state:
             return known[1]
@@ -148,12 +150,12 @@ class ContextDomain(ValueDomain):
         return self._like._known(node, state)
 
     def _depends(self, node: int) -> bool:
-        """Whether ``node`` loads a word that the assumption is about, as far as was seen."""
+        """Whether ``node`` is known to load a word that the assumption concerns."""
         words = self.environment.loaded.get(self.order.position[node])
         return words is not None and not words.isdisjoint(self._about)
 
     def restricted(self, graph: Supergraph, nodes: Sequence[int]) -> ContextDomain:
-        """The same on a graph of the nodes ``nodes``."""
+        """The same domain on a graph of ``nodes``."""
         whole, order = self.order, self.order.restricted(nodes)
         positions = {
             whole.position[old]: order.position[new]
@@ -186,7 +188,7 @@ class ContextDomain(ValueDomain):
         return state if fall is None else fall
 
     def _passed(self, edge: int, outcome: BlockOutcome) -> AbstractState | None:
-        """Along a return, or past a function that a fact replaces."""
+        """The state along a return, or past a function that a fact replaces."""
         if outcome.leave is None:
             return None
         passed = self._graph.passed(edge)

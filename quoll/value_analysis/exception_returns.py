@@ -1,11 +1,10 @@
 """Exception returns are followed or end their path, checked in every calling context (rule 49).
 
-Extraction follows an exception return that surely goes on in the program, function by function.
-Here each is analysed once more: one that is followed goes where edges lead, in every context; one
-that ends its path does not go to known code of the image, unless the status word that it restores
-is known to be of User mode, or, where the platform says that paths end, to unmask interrupts.
-Most targets are unknown, as they are the interrupted code: an assumption lists that these leave
-the kernel.
+Extraction follows an exception return that surely continues in the program, function by function.
+Here each is analysed again in every context: a followed one goes where edges lead; a path-ending
+one does not go to known code of the image, unless its restored status word is known to select User
+mode or, where the platform ends paths, to unmask interrupts. Most targets are unknown, because they
+are the interrupted code: an assumption says that these leave the kernel.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ def refuse_returns_to_code(
 ) -> None:
     """Raise ControlFlowError for an exception return to known code that may run in the kernel.
 
-    Not where edges follow it, or a fact says that the path ends. At ``exits`` the platform says so,
-    or a fact about all of them: there it is an error only if the status is known, and may mask
-    interrupts.
+    Exempt are returns that edges follow, and returns where a fact ends the path. At ``exits``, from
+    the platform or from a fact about all exception returns, it is an error only if the status is
+    known and may mask interrupts.
     """
     everywhere = any(facts.of(ReturnsEndFact))
     stated = {a for f in facts.of(PathEndFact) for a in resolve(image, f.place, f.source)}

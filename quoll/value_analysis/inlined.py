@@ -2,8 +2,8 @@
 
 Program -> expand -> guide -> values -> prune -> values
 
-The values of the whole graph say which edges are infeasible in their context (rule 4). Without
-these edges fewer states meet, so the values of the graph that is left say more.
+The values of the whole graph decide which edges are infeasible in their context (rule 4). Without
+these edges fewer states meet, so the values of the remaining graph are more precise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["InlinedValues", "inlined"]
 
 @dataclass(frozen=True, slots=True)
 class InlinedValues:
-    """The graph of an entry before and after its infeasible edges are left out, with values."""
+    """The graph of an entry before and after its infeasible edges are removed, with values."""
 
     plain: Supergraph
     first: ValueResults  # of ``plain``
@@ -39,11 +39,11 @@ class InlinedValues:
 
     @property
     def changed(self) -> frozenset[Span]:
-        """What was taken for constant and is stored to: the image is to be read again without."""
+        """Memory treated as constant that stores hit: the image must be read again without it."""
         return self.first.changed | self.values.changed
 
     def read_again(self, image: Image) -> Image:
-        """``image`` as this program leaves it: another one if that is less than was counted on."""
+        """``image`` with the memory that this program changes: a new one if it is less constant."""
         if self.first.retranslates:
             image = image.retranslated()
         return image.changing(self.changed) if self.changed else image
@@ -65,9 +65,9 @@ def inlined(
 
     ``starts``: paths start there, with memory as loaded.
 
-    ``accept`` raises an error for a graph that cannot be analysed; it sees the pruned one.
+    ``accept`` raises an error for a graph that cannot be analysed; it gets the pruned one.
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
-    InfeasibleError where no path is left.
+    InfeasibleError if no path is left.
     """
     with stage("expand"):
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)

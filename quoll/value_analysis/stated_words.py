@@ -12,7 +12,7 @@ __all__ = ["refuse_contradicted"]
 
 
 def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegions) -> None:
-    """Raise FactsError for a fact about a word that values know to be another, in some context."""
+    """Raise FactsError for a fact about a word that has other values in some context."""
     for index, node in enumerate(values.graph.nodes if regions.pointers else ()):
         if not values.reached(index):
             continue
@@ -33,7 +33,7 @@ def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegio
 def _excluded(
     values: ValueResults, node: int, insn: int, pointer: PointerBounds
 ) -> ValueSet | None:
-    """Words that a fact excludes, if values know that nothing else is there on some way."""
+    """Words that a fact excludes, if values prove that the word is one of them on some path."""
     if pointer.register is None:
         where = values.access(node, insn)
         ways = [] if where is None else [where]

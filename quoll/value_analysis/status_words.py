@@ -1,9 +1,9 @@
-"""Effects of status writes beside flags and masks: mode, byte order, instruction set.
+"""Effects of status writes besides flags and masks: mode, byte order, instruction set.
 
 Rules 45 and 46. In User mode ``cps`` and the control field of ``msr`` have no effect (B9.3.2,
-B9.3.11), so code that enters User mode and goes on is refused. Bit E makes data big-endian
-(A3.3.1): it is refused wherever it is set. ``msr`` does not write the execution state (B9.3.11)
-from ARMv7 on; before it, a word with bit T of the other instruction set is UNPREDICTABLE, and
+B9.3.11), so code that enters User mode and continues is refused. Bit E makes data big-endian
+(A3.3.1): it is refused wherever it is set. From ARMv7 on, ``msr`` does not write the execution
+state (B9.3.11); before ARMv7, a word with bit T of the other instruction set is UNPREDICTABLE, and
 refused.
 
     word = constants, a word of mrs as it was read, or one with bits set and cleared by constants
@@ -37,20 +37,20 @@ __all__ = ["check_status_words"]
 USER = 0x10
 BIG_ENDIAN, THUMB = 1 << 9, 1 << 5
 ALL = (1 << 32) - 1
-FEW = 64  # words of a set that are analysed one by one
-CHAIN = 16  # instructions in a row that change one word
+FEW = 64  # most words of a set that are analysed one by one
+CHAIN = 16  # most instructions in a row that change one word
 PRESERVING = (StatusField.CONTROL, StatusField.EXTENSION)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusBits:
-    """A word of which the bits ``known`` are those of ``value``; others are as mrs read them."""
+    """A word whose ``known`` bits equal ``value``; its other bits are unchanged since mrs."""
 
     known: int
     value: int
 
     def with_and(self, mask: int) -> StatusBits:
-        """The word, its bits outside of ``mask`` cleared."""
+        """The word with its bits outside of ``mask`` cleared."""
         return StatusBits(self.known | ~mask & ALL, self.value & mask)
 
     def with_or(self, mask: int) -> StatusBits:
@@ -59,7 +59,7 @@ class StatusBits:
 
 
 def check_status_words(values: ValueResults, image: Image) -> Iterator[Assumption]:
-    """What is assumed of the status words that a graph writes.
+    """The assumptions about the status words that a graph writes.
 
     Raises ControlFlowError for one that enters User mode, makes data big-endian, or has bit T of
     the other instruction set.
@@ -91,7 +91,7 @@ def _status_writes(values: ValueResults) -> Iterator[tuple[int, Insn, int]]:
 
 
 def _words_read(values: ValueResults) -> Iterator[int]:
-    """The symbols of what ``mrs`` reads of the CPSR."""
+    """The symbols of the CPSR words that ``mrs`` reads."""
     for number, node in enumerate(values.graph.nodes):
         for index, insn in enumerate(node.block.insns):
             if insn.operation is Operation.READ_STATUS and reads_current_status(insn):
@@ -123,9 +123,9 @@ def _possible(
 def _made(
     values: ValueResults, node: int, index: int, register: int, read: frozenset[int], depth: int
 ) -> StatusBits | None:
-    """The word of a register as bits of one that mrs has read; None if it is not known as such.
+    """The word of a register as changed bits of a word from mrs; None if it is no such word.
 
-    Bits E and T of what is read are known, as no write changes them.
+    Bits E and T of a word from mrs are known, as no write changes them.
     """
     term = values.word(node, index, register)
     insns = values.graph.nodes[node].block.insns
@@ -172,7 +172,7 @@ def _changed(
 
 
 def _refuse(insn: Insn, word: StatusBits, fields: StatusField, image: Image) -> None:
-    """Raise for what ``word`` does to the mode, the order of bytes or the instruction set."""
+    """Raise for the effect of ``word`` on the mode, the byte order or the instruction set."""
     saved = writes_saved_status(insn)
     if StatusField.EXTENSION in fields and word.value & BIG_ENDIAN:
         raise ControlFlowError(

@@ -1,11 +1,11 @@
 """Target check of computed transfers in every calling context (rules 4 and 35).
 
-Extraction decides function by function where returns and computed jumps go. Values enter the
-callees and follow every store, also into the frames of callers. So each transfer is checked once
-more: a known target without an edge in the graph is an error, never a dead end. A return whose word
-is not known, because a store into the stack may have hit it, is listed as an assumption; so are
-targets that extraction found by the registers and frames that calls preserve, unless values confirm
-them here.
+Extraction decides the targets of returns and computed jumps function by function. Values enter the
+callees and follow every store, also into the frames of callers. So each transfer is checked again:
+a known target without an edge in the graph is an error, never a dead end. A return with an unknown
+word, because a store into the stack may have hit it, is listed as an assumption; so are targets
+that extraction found by the registers and frames that calls preserve, unless values confirm them
+here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 __all__ = ["checked_targets"]
 
 INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
-BACK = entry_symbol(LR) << 32  # where the part was called from
+BACK = entry_symbol(LR) << 32  # the return address of the function
 HINT = (
     "a store has changed its target word, or the stack was switched: state its targets "
     "(targets of PLACE are PLACE, ...), or end the path there"
@@ -39,7 +39,7 @@ HINT = (
 def checked_targets(
     graph: Supergraph, image: Image, domain: ValueDomain, states: Sequence[AbstractState | None]
 ) -> Iterator[Assumption]:
-    """What is assumed of the transfers of ``graph`` where values do not confirm its edges.
+    """The assumptions about transfers of ``graph`` whose edges values do not confirm.
 
     Raises ControlFlowError for a transfer that goes where no edge leads.
     """
@@ -61,7 +61,7 @@ class _TargetCheck:
     domain: ValueDomain
 
     def is_stated(self, node: int) -> bool:
-        """Whether facts say that nothing goes on from here, or that the path ends."""
+        """Whether facts exclude every continuation from here, or end the path."""
         graph = self.graph
         block = graph.nodes[node].block
         if block.exits or any(
@@ -77,7 +77,7 @@ class _TargetCheck:
         return False
 
     def transfer(self, node: int, leave: BlockExit) -> Assumption | None:
-        """What is assumed of the transfer that ends ``node``; None if values know where it goes."""
+        """The assumption about the transfer that ends ``node``; None if values know its target."""
         block = self.graph.nodes[node].block
         if leave.target >> 32 in self.domain.environment.lost:
             raise ControlFlowError(
@@ -103,7 +103,7 @@ class _TargetCheck:
         return TARGETS_IN_CONTEXT.of(insn=last.text, place=place) if block.by_values else None
 
     def _targets(self, node: int, thumb: object) -> set[int]:
-        """Where the graph lets ``node`` go: by edges, or by ways that were left out of it."""
+        """The targets that the graph allows for ``node``: its edges, and edges left out of it."""
         graph = self.graph
         block = graph.nodes[node].block
         found = {*block.passes, *graph.left_out.get(node, ())}
@@ -140,5 +140,5 @@ def _is_member(address: int, known: ValueSet) -> bool:
 
 
 def _all_among(known: ValueSet, targets: set[int]) -> bool:
-    """Whether every word is a target; the lowest bit says the instruction set."""
+    """Whether every word is a target; the lowest bit selects the instruction set."""
     return known.size <= 2 * len(targets) and all(word & ~1 in targets for word in known)

@@ -1,15 +1,15 @@
 """Values in every calling context: registers, data addresses, and infeasible edges.
 
     values = analyse(graph, image)
-    values.register(node, 3)     what r3 may hold when control is at the start of the node
+    values.register(node, 3)     possible words of r3 at the start of the node
     values.access(node, 2)       first addresses of the data access of its third instruction
     values.dead_edges            edges that no execution takes in their context (rule 4)
 
 The supergraph contains every call, so callees need no contract: the code itself saves and restores
 registers. Constants come from non-writable memory without a store to a known place, under any
-alias. S1 to S4 (rules 1, 34) are listed in ``assumptions`` where a
-store made use of them. Memory with its initial contents is constant too, as long as no store may
-hit it (``quoll.value_analysis.as_loaded``).
+alias. ``assumptions`` lists S1 to S4 (rules 1, 34) if a store depends on them. Memory with its
+initial contents is constant too, as long as no store may hit it
+(``quoll.value_analysis.as_loaded``).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SP = 13
 class SymbolicAddress(NamedTuple):
     """An address as a symbol plus a constant; the symbol is a word that is followed, not known.
 
-    Equal symbols are equal words, as long as ``ValueResults.aliases`` does not say otherwise.
+    Equal symbols are equal words, except across a renaming by ``ValueResults.aliases``.
     """
 
     symbol: int
@@ -84,13 +84,13 @@ def analyse(
     returning: bool = True,
     starts: bool = False,
 ) -> ValueResults:
-    """The values of ``graph``, under what facts say of memory.
+    """The values of ``graph``, under facts about memory.
 
-    ``returning``: calls come back in it, so that every transfer has its edges. ``starts``: paths
-    start at its entry, with memory as loaded; elsewhere they have stored into it before.
+    ``returning``: calls return in it, so every transfer has its edges. ``starts``: paths start at
+    its entry, with memory as loaded; otherwise they have stored into it before.
 
-    Raises ControlFlowError for an instruction without semantics, for one that a store to a known
-    place changes, and for a transfer that goes where no edge of the graph leads.
+    Raises ControlFlowError for an instruction without semantics, for an instruction that a store to
+    a known place changes, and for a transfer that goes where no edge of the graph leads.
     """
     changes = translation_changes(node.block for node in graph.nodes)
     if changes:
@@ -117,17 +117,17 @@ def analyse(
     found.environment.changed = changed
     _refuse_moved(found, image, changes)
     refuse_read_only(found, image, regions.of_kind("read-only"))
-    if returning and not (changed and image.as_loaded):  # then the whole is analysed again
+    if returning and not (changed and image.as_loaded):  # else the graph is analysed again
         found.assume_targets(image)
     return found
 
 
 def _with_stack(graph: Supergraph, entry: EntryRegisters, regions: MemoryRegions) -> EntryRegisters:
-    """``entry``, and sp if a fact says at the first instruction that it is one address.
+    """``entry``, with sp if a fact at the first instruction says that it is one address.
 
-    The fact holds whenever that instruction is about to execute, so when the entry is reached. Its
-    stack is then one of known place, as that of a constant loaded into sp. A fact about sp at a
-    later place makes no such stack: frames below sp at entry may be live there.
+    The fact holds whenever that instruction is about to execute, so also when the entry is reached.
+    Its stack then has a known place, like the stack of a constant loaded into sp. A fact about sp
+    at a later place makes no such stack: frames below sp at entry may be live there.
     """
     at = regions.pointers.get(graph.nodes[graph.entry].block.addr, ())
     known = [p.known for p in at if p.register == SP and p.known.exact is not None]
@@ -145,7 +145,7 @@ def _under(
     starts: bool,
     retranslated: bool,
 ) -> ValueResults:
-    """The values, where constants are what ``image`` says."""
+    """The values, with the constants of ``image``."""
     environment = environment_in(image, regions, retranslated=retranslated)
     flow = flow_of(graph)
     order = WeakOrder.of(flow)
@@ -161,12 +161,12 @@ def _under(
     found = solve(flow, order, domain, start_of(entry, environment, contents))
     for node, state in enumerate(found.states):
         if state is not None and not graph.successors[node]:
-            domain.outcome(node, state)  # for what it stores: nothing is queried behind it
+            domain.outcome(node, state)  # for its stores: no query follows it
     return ValueResults(graph, domain, found)
 
 
 def _overwritten(environment: AnalysisEnvironment, image: Image) -> frozenset[Span]:
-    """Constants that stores to known places write; that they write no other is S3 (rule 34)."""
+    """Constants that stores to known places write; S3 says that they write no other (rule 34)."""
     stored = environment.use.stored
     if _assumes_constants_apart(environment):
         environment.used.add(S3)
@@ -174,8 +174,8 @@ def _overwritten(environment: AnalysisEnvironment, image: Image) -> frozenset[Sp
 
 
 def _assumes_constants_apart(environment: AnalysisEnvironment) -> bool:
-    """Whether nothing but S3 says that stores to known places write no constant that was read."""
-    places: dict[int, list[Span]] = {}  # by place in a page
+    """Whether only S3 says that stores to known places write no constant that was read."""
+    places: dict[int, list[Span]] = {}  # by page offset
     for (addr, size), value in environment.constants.items():
         if value is not None:
             for word in words_in_page((addr, addr + size - 1)):
@@ -189,7 +189,7 @@ def _assumes_constants_apart(environment: AnalysisEnvironment) -> bool:
 
 
 def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span]) -> None:
-    """Raise ControlFlowError if an instruction of ``graph`` is among what stores write."""
+    """Raise ControlFlowError if stores may write an instruction of ``graph``."""
     for low, high in spans:
         for node in graph.nodes:
             for insn in node.block.insns:
@@ -203,9 +203,9 @@ def _refuse_changed_code(graph: Supergraph, image: Image, spans: Iterable[Span])
 
 
 def _refuse_moved(values: ValueResults, image: Image, changes: Sequence[Insn]) -> None:
-    """Note what is assumed behind the ``changes`` of translations that are reached.
+    """Record the assumptions behind the reached ``changes`` of translations.
 
-    Raises ControlFlowError for code that may run behind one, and a stack of known place, whose
+    Raises ControlFlowError for code that may run behind one, and for a stack of known place, whose
     translation is not fixed.
     """
     graph, environment, memory = values.graph, values.environment, image.memory
@@ -242,16 +242,15 @@ def _refuse_moved(values: ValueResults, image: Image, changes: Sequence[Insn]) -
 
 
 def _following(values: ValueResults, node: int) -> Iterator[int]:
-    """The nodes that control may go on to from ``node``."""
+    """The possible successors of ``node``."""
     graph, dead = values.graph, values.dead_edges
     return (graph.edges[e].dst for e in graph.successors[node] if e not in dead)
 
 
 class ResumedValues:
-    """Values of the same graph from other starts, under an assumption: see
-    ``ValueResults.resumed``.
+    """Values of the same graph from other starts, under an assumption; see ``ValueResults``.
 
-    ``likely`` are states to be recognised.
+    ``likely`` are states that may recur. ``ValueResults.resumed`` makes it.
     """
 
     def __init__(
@@ -266,11 +265,11 @@ class ResumedValues:
 
     @property
     def states(self) -> Sequence[AbstractState | None]:
-        """What is known so far."""
+        """The states known so far."""
         return self._ascent.states
 
     def start(self, nodes: Iterable[int]) -> Fixpoint[AbstractState]:
-        """The states when control starts at ``nodes`` also, with what was known there."""
+        """The states when control may also start at ``nodes``, with the known states there."""
         states = self._known.states
         self._ascent.run({n: state for n in nodes if (state := states[n]) is not None})
         return self._ascent.result()
@@ -289,8 +288,7 @@ class ValueResults:
         self._dead = frozenset(fixpoint.dead)
 
     def assume_targets(self, image: Image) -> None:
-        """Add what is assumed of transfers to the assumptions. Raises as ``checked_targets``
-        does."""
+        """Add the assumptions about transfers; raises as ``checked_targets`` does."""
         found = checked_targets(self.graph, image, self._domain, self._fixpoint.states)
         self.environment.used.update(found)
 
@@ -300,9 +298,10 @@ class ValueResults:
         closed: frozenset[int] = frozenset(),
         like: ResumedValues | None = None,
     ) -> ResumedValues:
-        """Values once more, from nodes to be chosen, when words of a device read as ``given``.
+        """Values computed again, from nodes to be chosen, when device words read as ``given``.
 
-        Nothing passes the edges ``closed``. ``like``: another such case, done before and similar.
+        No state passes the edges ``closed``. ``like``: another such case, computed before and
+        similar.
         """
         domain = (self._domain if like is None else like.domain).assuming(given, closed)
         if self._in_edges is None:
@@ -311,9 +310,9 @@ class ValueResults:
         return ResumedValues(self._fixpoint, domain, self._in_edges, likely)
 
     def reading(self, words: Iterable[int]) -> frozenset[int]:
-        """The nodes that load one of ``words``, by whatever instruction, from a known address.
+        """The nodes that load one of ``words``, by any instruction, from a known address.
 
-        The address may be known under an assumption only: those of ``resumed`` count too.
+        Addresses known only under an assumption, from ``resumed``, count too.
         """
         wanted, position = frozenset(words), self._domain.order.position
         found = self._domain.environment.loaded
@@ -324,16 +323,15 @@ class ValueResults:
         )
 
     def is_memory(self, address: int) -> bool:
-        """Whether a byte holds what was stored there last, or what the image says."""
+        """Whether a byte holds the last stored value, or its loaded contents."""
         environment = self._domain.environment
         return environment.ordinary(address) or environment.read(address, 1) is not None
 
     def within(self, graph: Supergraph) -> ValueResults | None:
-        """The values of this graph without its dead edges, where computing them again gives these.
+        """The values of this graph without its dead edges, if recomputation would give these.
 
-        That is so if none of these edges was ever taken (but that another head of a loop may
-        widen). The states were checked along the edges that are left (rule 5). None if they
-        have to be computed.
+        That holds if none of these edges was ever taken, except that another loop head may widen.
+        The states were checked along the remaining edges (rule 5). None if they must be recomputed.
         """
         surviving = None if self._fixpoint.late else surviving_nodes(self.graph, graph)
         if surviving is None:
@@ -356,12 +354,12 @@ class ValueResults:
 
     @property
     def environment(self) -> AnalysisEnvironment:
-        """What all blocks share."""
+        """The common inputs of all blocks."""
         return self._domain.environment
 
     @property
     def changed(self) -> frozenset[Span]:
-        """Where stores to known places write what sections say is never written."""
+        """Bytes of read-only sections that stores to known places write."""
         return self._domain.environment.changed
 
     @property
@@ -371,16 +369,16 @@ class ValueResults:
 
     @property
     def unknown(self) -> frozenset[int]:
-        """Instructions of whose accesses nothing was known but that a fact is about these."""
+        """Instructions with accesses of unknown address that a fact restricts."""
         return frozenset(self._domain.environment.unknown)
 
     @property
     def visits(self) -> int:
-        """Nodes interpreted until nothing changed, repetitions included."""
+        """Number of interpreted nodes up to the fixed point, repetitions included."""
         return self._fixpoint.visits
 
     def preserved_registers(self) -> frozenset[int]:
-        """Registers r0 to lr that hold at every return of the entry what they held at the entry."""
+        """Registers r0 to lr that have their entry value at every return of the entry."""
         preserved = frozenset(range(15))
         for node in self.graph.exits:
             state = self._fixpoint.states[node]
@@ -393,9 +391,9 @@ class ValueResults:
         return preserved
 
     def restored(self, node: int) -> tuple[ValueSet, ValueSet] | None:
-        """Where an exception return at the end of ``node`` goes, and the status that it restores.
+        """The target of an exception return at the end of ``node``, and the status it restores.
 
-        Of the status only the lowest byte counts. None if it is never executed.
+        Only the lowest byte of the status counts. None if it is never executed.
         """
         state = self._fixpoint.states[node]
         leave = None if state is None else self._domain.outcome(node, state).leave
@@ -405,7 +403,7 @@ class ValueResults:
         return self._words(target), status
 
     def reached(self, node: int) -> bool:
-        """Whether some execution may reach ``node``, as far as values tell."""
+        """Whether some execution may reach ``node``, by its values."""
         return self._fixpoint.states[node] is not None
 
     def mode(self, node: int) -> int | None:
@@ -415,7 +413,7 @@ class ValueResults:
         return mode if isinstance(mode, int) else None
 
     def register(self, node: int, register: int) -> ValueSet:
-        """What r0 to lr may hold at the start of ``node``; any word if it is never reached."""
+        """The possible words of r0 to lr at the start of ``node``; any word if unreached."""
         state = self._fixpoint.states[node]
         if state is None:
             return ANY
@@ -423,7 +421,7 @@ class ValueResults:
         return self._domain.code.stated(self.graph.nodes[node].block.addr, register, known)
 
     def operand(self, node: int, insn: int, register: int) -> ValueSet:
-        """What r0 to lr may hold just before an instruction of ``node``."""
+        """The possible words of r0 to lr just before an instruction of ``node``."""
         state = self._fixpoint.states[node]
         if state is None:
             return ANY
@@ -431,7 +429,7 @@ class ValueResults:
         return self._words(before.fact(register))
 
     def arriving(self, node: int, register: int) -> Iterator[ValueSet]:
-        """What r0 to lr may hold when control gets to ``node``, by each edge that is not dead."""
+        """The possible words of r0 to lr on arrival at ``node``, per edge that is not dead."""
         for edge in self.graph.predecessors[node]:
             before = self._fixpoint.states[self.graph.edges[edge].src]
             if before is None or edge in self._dead:
@@ -443,7 +441,7 @@ class ValueResults:
     def word(self, node: int, insn: int, register: int) -> Term | None:
         """The term of r0 to lr just before an instruction of ``node``; None if it is not reached.
 
-        Places of one symbol hold the same word, but for a constant
+        Places of one symbol hold words with a constant difference
         (``quoll.abstract_domain.terms``).
         """
         state = self._fixpoint.states[node]
@@ -461,9 +459,9 @@ class ValueResults:
         return None if known is None else self._words(known.fact)
 
     def frame_register(self, node: int, register: int) -> ValueSet | None:
-        """How far above sp at the entry a register is when ``node`` begins.
+        """The distance of a register above sp at entry when ``node`` begins, in bytes.
 
-        With ``BIAS`` added; None if that is not known.
+        With ``BIAS`` added; None if it is unknown.
         """
         state = self._fixpoint.states[node]
         return None if state is None else _above_entry(state.fact(register))
@@ -476,7 +474,7 @@ class ValueResults:
     def origin(self, node: int, insn: int) -> SymbolicAddress | None:
         """The first address of the data access of an instruction, relative to a symbol.
 
-        None if it is a constant, or differs between ways through the block.
+        None if it is a constant, or differs between paths through the block.
         """
         known = self._node_accesses(node).get(insn)
         if known is None or known.term is None or known.term >> 32 == 0:
@@ -484,9 +482,10 @@ class ValueResults:
         return SymbolicAddress(known.term >> 32, (known.term + SIGN & MASK) - SIGN)
 
     def aliases(self, edge: int) -> Mapping[int, Term]:
-        """How symbols change along ``edge``: for each one at its target the term of the source.
+        """The renaming of symbols along ``edge``: for each one at its target the term of the
+        source.
 
-        A term is ``symbol << 32 | constant``. Symbols that are not listed mean nothing there.
+        A term is ``symbol << 32 | constant``. Symbols that are not listed are undefined there.
         """
         known = self._aliases.get(edge)
         if known is None:
@@ -502,7 +501,7 @@ class ValueResults:
         return {} if out is None else aliases_between(out, after)
 
     def stack(self, node: int) -> Iterator[tuple[int, ValueSet]]:
-        """Words on stacks of known place at the start of ``node``: address, what it may hold."""
+        """Words on stacks of known place at the start of ``node``: address, possible words."""
         state = self._fixpoint.states[node]
         stacks = self._domain.environment.stacks
         for key, cell in [] if state is None else sorted(state.frames.items()):
@@ -512,7 +511,7 @@ class ValueResults:
                     yield stacks[key >> 32] + key & MASK, known
 
     def explain(self, edge: int) -> str:
-        """Why ``edge`` is dead: the instruction that decides, and the values it decides by."""
+        """The reason why ``edge`` is dead: the deciding instruction, and its values."""
         source = self.graph.edges[edge].src
         state = self._fixpoint.states[source]
         if state is None:
@@ -541,11 +540,11 @@ class ValueResults:
 
     @property
     def stored(self) -> frozenset[Span]:
-        """First and last bytes of what is stored to at known places."""
+        """First and last bytes of the stores at known places."""
         return frozenset(self._domain.environment.use.stored)
 
     def hands_on_a_stack_address(self, node: int) -> bool:
-        """The caller of the entry hands on no address in its stack."""
+        """Whether the caller of the entry passes a stack address: never."""
         return False
 
     def _words(self, fact: Fact) -> ValueSet:

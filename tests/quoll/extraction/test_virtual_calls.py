@@ -60,7 +60,8 @@ def test_a_class_stands_for_all_below_it(seed: int) -> None:
     assert not program.unresolved
     follow(elf, program)
     assert any(
-        "vtables of C" in a and "hold what was loaded" in a for a in map(str, program.assumptions)
+        "vtables of C" in a and "have their loaded contents" in a
+        for a in map(str, program.assumptions)
     )
 
 
