@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+# Packages whose docstrings and comments have no clause that begins with "what".
+PLAIN = ("quoll", "cache", "pipeline")
 
 # A former word of ours as a part of a name: the field's.
 NAMES = {
@@ -88,7 +90,13 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as file:
         for token in tokenize.tokenize(file.readline):
             if token.type == tokenize.COMMENT or token.string.startswith('"""'):
-                yield token.start[0], re.sub(r"\s+#?\s*", " ", re.sub(r"`[^`]*`", "", token.string))
+                text = re.sub(r"``[^`]*``|`[^`]*`", "", token.string.replace('"""', ""))
+                yield token.start[0], re.sub(r"\s+#?\s*", " ", text)
+
+
+def what_clauses(text: str) -> list[str]:
+    """The clauses of ``text`` that begin with "what", outside of quotations."""
+    return re.findall(r"(?i)\bwhat(?:ever)?\b[^.,;:]*", re.sub(r'"[^"]*"', "", text))
 
 
 def test_names_have_the_words_of_the_field() -> None:
@@ -116,6 +124,27 @@ def test_no_module_begins_with_what() -> None:
     """The first line of a module names the thing itself."""
     openings = {path: ast.get_docstring(ast.parse(path.read_text())) or "" for path in FILES}
     assert not [path for path, text in openings.items() if text.startswith("What ")]
+
+
+def test_no_clause_begins_with_what() -> None:
+    """A noun of the field says at first sight what a clause makes the reader work out."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {clause}"
+        for package in PLAIN
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for line, text in prose(path)
+        for clause in what_clauses(text)
+    ]
+    assert not found
+
+
+def test_a_clause_is_seen() -> None:
+    assert what_clauses("The report lists what is missing, and why.") == ["what is missing"]
+    assert what_clauses("What the model costs; whatever it is") == [
+        "What the model costs",
+        "whatever it is",
+    ]
+    assert not what_clauses('the words "what" and "what it costs", somewhat')
 
 
 def test_a_former_name_is_seen() -> None:
