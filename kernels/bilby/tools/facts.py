@@ -5,8 +5,8 @@
     facts.py -I DIR... SOURCE... > kernel.facts
     facts.py --loops -I DIR... SOURCE... > kernel.loops.csv
 
-The first is what an analyser has to be told: parameters, and facts that stand as they
-are.  The second is every loop with its bound, to compare what a tool finds out by itself.
+The first holds the analyser's inputs: parameters, and facts copied unchanged. The second lists
+every loop with its bound, for comparison with a tool's own result.
 
 Beside each for or while loop, on the line before it, stands
 
@@ -62,7 +62,7 @@ OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 class Loop(NamedTuple):
-    """``bound``: a number, a parameter, or nothing: ``why`` says what ends the path."""
+    """``bound``: a number, a parameter, or nothing: then ``why`` names the end of the path."""
 
     place: str
     bound: str
@@ -161,7 +161,7 @@ def main() -> int:
         writer.writerow(Loop._fields)
         writer.writerows(loop for _, loops in found for loop in loops)
         return 0
-    print("# Generated from the sources: what the binary does not say.")
+    print("# Generated from the sources: facts beyond the binary.")
     print("# loop PLACE at most N: its header runs at most N times per entry of the loop.")
     for facts, _ in found:
         for fact in facts:

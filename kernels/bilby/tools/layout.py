@@ -28,8 +28,8 @@ class Field:
     high: int = 31
     low: int = 0
     window: int | None = None
-    to: str = ""  # the object whose address it is
-    aligned: int = 0  # with "window": of what it is a multiple
+    to: str = ""  # the object at that address
+    aligned: int = 0  # with "window": the divisor of the address
     plus: int = 0
     offset: int = 0
     ctype: str = ""
@@ -315,14 +315,14 @@ def emit_c(records: list[Record]) -> str:
         "#define BILBY_LAYOUT_H",
         "",
         "typedef unsigned int word_t;",
-        "typedef unsigned long long count_t; /* of what may happen for ever */",
+        "typedef unsigned long long count_t; /* of events without limit */",
         "typedef unsigned char byte_t;",
         "struct tcb;",
         "struct ipc_buffer;",
         "struct cap { word_t w[2]; };",
         "#include <analysis.h>",
         "",
-        "/* The number of a capability says what it is. */",
+        "/* The number of a capability is its type. */",
         "enum cap_type {",
     ]
     capabilities = [r for r in records if r.kind == "capability"]

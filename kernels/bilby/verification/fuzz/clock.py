@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What time it is at the next random operation, and when the alarm interrupts."""
+"""The time of the next random operation, and whether the alarm interrupts."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ MUTATE = 0.15  # of the operations have one wrong argument
 
 @dataclass(slots=True)
 class Operation:
-    """What the current thread does, and what it writes into its buffer before."""
+    """An operation of the current thread, and the words it writes into its buffer before."""
 
     kind: str  # "syscall", "fault", "interrupt"
     number: int = 0
@@ -40,7 +40,7 @@ class Draw:
         self.rng = rng
         self.kernel = kernel
 
-    # ---- what is there
+    # ---- the current state
 
     @property
     def thread(self) -> Thread:

@@ -73,7 +73,7 @@ class Generator(TimedDraw):
         self.agenda += steps
 
     def time_steps(self, thread: int) -> list[Callable[[], Operation]]:
-        """Where time is a capability, a thread has a context, or runs on what others donate."""
+        """Operations on time as a capability: contexts of a thread, and donations."""
         if self.kernel.time is None:
             return []
         steps: list[Callable[[], Operation]] = []

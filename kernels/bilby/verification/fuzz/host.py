@@ -37,7 +37,7 @@ class CheckFailure(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one operation did to the kernel window."""
+    """The effect of one operation on the kernel window."""
 
     changes: dict[int, int]  # word by address
     tests: int  # how often pending interrupts were tested
@@ -69,11 +69,11 @@ class Host:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # what it never read, if it ended by itself
+                with suppress(BrokenPipeError):  # unread input of a process that ended by itself
                     pipe.close()
 
     def is_alive(self) -> bool:
-        """It waits for an operation; not if it ended, or was left in the middle of one."""
+        """Whether it waits for an operation; False after its end, or in the middle of one."""
         return not self._is_busy and self._process.poll() is None
 
     def finish(self) -> None:
@@ -147,7 +147,7 @@ class Host:
             self._process.stdin.write(asked)
             self._process.stdin.flush()
         except BrokenPipeError:
-            self._read(1)  # raises, with what the host build said
+            self._read(1)  # raises with the output of the host build
 
     def _receive(self) -> bytes:
         head = self._read(HEAD)
@@ -228,7 +228,7 @@ class Host:
     ) -> Answer:
         """A system call that is preempted at a test of pending interrupts, and left so.
 
-        ``line``: what interrupts; 0 for one that nobody waits for.
+        ``line``: the interrupting line; 0 for one without a waiting thread.
         """
         self._note_registers(number, registers, second)
         arguments = [*registers, number, test | line << 16, second]
@@ -256,7 +256,7 @@ class Host:
         self._pages_at_start = {number: list(page) for number, page in self._pages.items()}
 
     def reset(self) -> None:
-        """Back to the state after boot, or to that of ``start_here``."""
+        """Return to the state after boot, or to the state of ``start_here``."""
         self._pages = {number: list(page) for number, page in self._pages_at_start.items()}
         self.request(RESET)
 
@@ -295,13 +295,13 @@ class Host:
 
 
 def text_of(answer: bytes) -> str:
-    """What failed; empty if nothing did."""
+    """The failure; empty if there was none."""
     count, length = struct.unpack_from("<I8xI", answer, 4)
     return answer[HEAD + 8 * count :][:length].decode()
 
 
 def program(preset: str = "after", kind: str = "sanitized", pin: str = "") -> Path:
-    """The host build of a preset, up to date; ``pin``: what is locked, as in the Makefile."""
+    """The host build of a preset, up to date; ``pin``: the locked lines, as in the Makefile."""
     build.make("kernels/bilby/verification/check", f"PRESET={preset}", f"KIND={kind}", f"PIN={pin}")
     return build.ROOT / "build" / "bilby" / folder(preset, kind, pin) / "serve"
 

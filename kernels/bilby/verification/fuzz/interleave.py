@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Random interleavings: a call is preempted, a more urgent thread acts, the call is made again.
 
-What comes out must be what the specification says of one of two orders: the urgent thread acts
-first, or the call does. Where a call is preempted, a copy of the abstract state follows the kernel
-in the other order; the sequence goes on with the one that is right. Only a call that works in steps
-(it deletes, revokes, recycles or makes objects, or answers and receives) may end in neither: then
-others saw some of its steps, the invariants are all that is checked, and the sequence begins again.
+The outcome must be the specified outcome of one of two orders: the urgent thread acts first, or the
+call does. Where a call is preempted, a copy of the abstract state follows the kernel in the other
+order; the sequence continues with the order that is right. Only a call that works in steps (it
+deletes, revokes, recycles or makes objects, or answers and receives) may end in neither: then
+others saw some of its steps, only the invariants are checked, and the sequence begins again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TAKING = {
 
 @dataclass(slots=True)
 class Order:
-    """One abstract state, and what it touched since the last comparison."""
+    """One abstract state, and its objects touched since the last comparison."""
 
     kernel: Kernel
     refinement: Refinement
@@ -88,7 +88,7 @@ class Order:
 
 
 def in_root(address: int) -> int:
-    """Slot of the first CNode, whatever guard it is given."""
+    """The slot of the first CNode, for any guard in the address."""
     return address % (1 << API["ROOT_RADIX"])
 
 
@@ -163,7 +163,7 @@ class Interleaver:
     def specify(
         self, order: Order, thread: int, operation: Operation, line: int | None = None
     ) -> None:
-        """What a system call of this thread does; an order in which it cannot is out."""
+        """Perform a system call of this thread; drop an order in which it is impossible."""
         kernel = order.kernel
         kernel.scheduler.resolve(thread)
         if not order.is_possible or kernel.current is None or kernel.current.address != thread:
@@ -192,7 +192,7 @@ class Interleaver:
         return self.host.syscall(number, registers, False, writes, second).changes
 
     def agree(self, changes: dict[int, int]) -> list[Mismatch]:
-        """What speaks against each order; nothing if one is right, which is then kept."""
+        """The mismatches of each order; empty if one agrees, which then remains."""
         failures, agreeing = [], []
         for order in self.orders:
             try:
@@ -210,7 +210,7 @@ class Interleaver:
     # ---- an interleaving
 
     def act(self) -> Operation:
-        """What the urgent thread does: anything that does not wait."""
+        """An operation of the urgent thread that does not wait."""
         draw = self.generator
         kinds: list[Callable[[], Operation]] = [
             draw.retype, draw.copy, draw.mint, draw.move, draw.rotate, draw.delete, draw.delete,
@@ -240,8 +240,9 @@ class Interleaver:
         return self.generator.do_yield()
 
     def is_needed(self, index: int) -> bool:
-        """A slot that boot filled, or from which what is kept was derived: there, or in a CNode in
-        which this index means the same.
+        """Whether boot filled the slot, or a needed capability was derived from it.
+
+        The slot is in the first CNode, or in a CNode in which this index means the same.
         """
         urgent = self.kernel.objects.get(self.urgent)
         cspace = urgent.slots["cspace"].cap if isinstance(urgent, Thread) else None
@@ -305,13 +306,13 @@ class Interleaver:
         self.finish(changes, "preempted" if preempted else "at its end", operation)
 
     def know_buffers(self) -> None:
-        """What a call may read is read before it, and is not lost when it writes there."""
+        """Read the words that a call may read, so that its own writes do not lose them."""
         for item in self.kernel.objects.values():
             if isinstance(item, Thread) and item.buffer:
                 self.host.word(item.buffer)
 
     def stay_at_call(self, order: Order, caller: int, operation: Operation) -> None:
-        """Nothing is done yet but that the caller's registers are those of its call."""
+        """Set only the caller's registers to its call; nothing else is done yet."""
         thread = order.kernel.thread(caller)
         order.kernel.begin()
         order.kernel.touch(thread)

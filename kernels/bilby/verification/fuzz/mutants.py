@@ -65,7 +65,7 @@ def build_mutant(folder: Path, mutant: Mutant) -> Path:
 
 
 def why_killed(path: Path, operations: int, seeds: Sequence[int], preset: str) -> str | None:
-    """What found the fault, and how, or None: the mutant survives."""
+    """The test that found the fault, and its failure, or None: the mutant survives."""
     for sequence in SEQUENCES:
         try:
             with running(path) as host:

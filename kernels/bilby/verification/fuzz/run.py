@@ -28,7 +28,7 @@ ALARMS = 2  # that come before one operation, at most
 
 @dataclass(slots=True)
 class Statistics:
-    """How many operations ran, and how many did what they were meant to."""
+    """The numbers of executed operations, and of operations with the intended effect."""
 
     operations: int = 0
     succeeded: int = 0

@@ -48,7 +48,7 @@ class Script:
         return found
 
     def object_of(self, slot: int) -> int:
-        """The address of what a capability leads to."""
+        """The address of a capability's object."""
         return self.cap_of(slot)["object"]
 
     def thread_of(self, slot: int) -> Thread:
@@ -105,9 +105,9 @@ class Script:
     # ---- between two attempts: only the invariants are checked from there on
 
     def begin(self, label: str, slot: int, test: int, node: int = NODE) -> bool:
-        """Delete, revoke or recycle, preempted at a test of what it does; whether it was.
+        """Delete, revoke or recycle, preempted at a test during its work; returns whether it was.
 
-        Where lookups are kept, it was preempted after each of them before.
+        If lookups are cached, it was preempted after each of them before.
         """
         self.in_step = False
         sent = message(2, 0, 0, API[f"LABEL_{label}"])
@@ -164,7 +164,7 @@ class Script:
         self.run.host.syscall(API["SYS_CALL"], [NODE, sent, slot, 32, ANY_WORD, ANY_WORD])
 
     def _retype(self, kind: str, region: int, count: int) -> list[int]:
-        """The registers of the call; what is in none stands in the message buffer."""
+        """The registers of the call; other words go to the message buffer."""
         self.in_step = False
         caller = self.run.kernel.current
         assert caller is not None
@@ -245,7 +245,7 @@ class Script:
         self.invoke(context, "CONTEXT_BIND", [], [thread], error)
 
     def passive(self, endpoint: int, frame: int = 0, handler: int = 0, bound: int = 0) -> int:
-        """A server that waits for messages and has no context: it runs on what others donate."""
+        """A server that waits for messages without a context: it runs on donated contexts."""
         thread = self.make("TCB")
         self.configure(thread, frame, handler=handler)
         if bound:

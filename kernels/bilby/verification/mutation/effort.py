@@ -158,7 +158,7 @@ class Effort:
         return [operations_trial(1000 * 4 ** (level - 4), level)]
 
     def run(self, level: int) -> Iterator[Entry]:
-        """What is tried at a level, one after the other."""
+        """The trials of a level, in sequence."""
         for site in self.sites:
             before = self.journal.entries.get(name(site))
             if before is not None and (

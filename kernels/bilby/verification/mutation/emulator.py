@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The programs of ``user/tests.c`` in QEMU, on a kernel with one fault.
 
-They find what the host build cannot show: what boot leaves, what threads and devices see. What QEMU
-cannot show either, caches and barriers, is compared with ``machine/*/operations.toml`` before.
+They find faults that the host build cannot show: in boot's results, and in the view of threads and
+devices. Caches and barriers, which QEMU does not show either, are compared with
+``machine/*/operations.toml`` before.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from tests.testing.bilby.it_blocks import wrong_state
 from tests.testing.bilby.operations import MACHINES, differences, of_assembly, of_headers
 
 OF_A_MACHINE = ("machine/", "src/entry.S", "src/boot.S", "src/pin_l1_lock.S", "src/vectors.S")
-SECONDS = 60  # twenty times what the programs need
-QUIET_SECONDS = 12  # ten times what the longest of them needs
+SECONDS = 60  # twenty times the need of the programs
+QUIET_SECONDS = 12  # ten times the need of the longest of them
 PROGRAM = "tests"
 
 
@@ -70,9 +71,7 @@ class Emulator:
         return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
 
     def _other_operations(self) -> Found | None:
-        """Coprocessor accesses and barriers that are not as stated, what boot does not do, or a
-        block that is not found again.
-        """
+        """Wrong coprocessor accesses and barriers, missing boot operations, or a missing block."""
         machine, kernel = MACHINES[self.workshop.target.board], self.build / "kernel.elf"
         headers = of_headers(machine, self.workshop.bilby, self.workshop.folder)
         told = differences(machine, headers | of_assembly(kernel))

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a fault can replace as a whole: a "statement", an "expression", an "instruction", or
-    the "case" of a switch, whose place is the expression that it compares and whose ``label`` is
-    the case's.
+    """A part of the source that a fault replaces as a whole.
+
+    It is a "statement", an "expression", an "instruction", or the "case" of a switch, whose place
+    is the compared expression and whose ``label`` is the label of the case.
     """
 
     shape: str
@@ -75,7 +76,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a journal and a list of reasons say of a mutant."""
+    """A mutant, as recorded in a journal and in a list of reasons."""
 
     file: str
     function: str

@@ -14,7 +14,7 @@ SUFFIXES = (".S", "_asm.h", "/lock.h")
 COMMENT = re.compile(rb"/\*.*?\*/", re.S)
 DEFINED = re.compile(rb"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 BEGINS = re.compile(r"(?:\.macro\s+|function\s+)(\w+)|([\w\\]+):")
-NAMES = ("function",)  # macros that only name what follows
+NAMES = ("function",)  # macros that only name the following code
 
 
 def is_assembly(file: str) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was tried, a line of JSON each, written at once: a run that is stopped goes on."""
+"""The trials, one line of JSON each, written at once, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels.bilby.verification.mutation.fault import Fault
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One statement: its fault, and what found it at which level of effort, if anything did.
+    """One statement: its fault, and the test and level of effort that found it, if any.
 
     ``fault`` is missing if no edit of the statement changes the object code.
     """

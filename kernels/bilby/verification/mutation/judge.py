@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What finds a fault: the sequences by hand, then random operations, at increasing length.
+"""The finders of a fault: hand-written sequences, then random operations of increasing length.
 
-A sequence that does not reach a fault cannot find it: the kernel does the same up to there. So
-each runs once without a fault, to see what it reaches.
+A sequence that does not reach a fault cannot find it: until then the kernel does the same. So each
+runs once without a fault, to record the reached faults.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kernels.bilby.verification.fuzz.run import Run, symbols
 from kernels.bilby.verification.fuzz.script import Script
 from kernels.bilby.verification.spec.refinement import Mismatch
 
-SECONDS_AN_OPERATION = 3  # of the processor; a hundred times what any needs
+SECONDS_AN_OPERATION = 3  # of the processor; a hundred times the need of any
 SECONDS_A_TRIAL = 60  # of this process; the clock would find faults where others are busy
 MUTANTS_A_PROCESS = 100
 VARIABLE = "BILBY_MUTANT"  # read by selection.c
 
 
 class Endless(Exception):
-    """What a faulty kernel left in memory kept the comparison from ending."""
+    """Memory that a faulty kernel left kept the comparison from ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Judge:
         return found
 
     def reach(self, trial: Trial) -> set[int]:
-        """The faults that a trial comes to; boot's are those of every trial."""
+        """The faults that a trial reaches; boot's faults belong to every trial."""
         if trial.name not in self._reach:
             host = self.host()
             epoch = len(self._reach) + 2
@@ -127,7 +127,7 @@ class Judge:
         """The first trial that fails with this fault."""
         reaching = [trial for trial in trials if trial.boots or number in self.reach(trial)]
         boots = number in self.boot or any(trial.boots for trial in reaching)
-        if boots:  # what it left is in a process of its own
+        if boots:  # its effects are in a process of its own
             self.close()
             os.environ[VARIABLE] = str(number)
         try:
@@ -141,11 +141,11 @@ class Judge:
             self._settle(boots)
 
     def _try(self, number: int, trial: Trial) -> Exception | None:
-        """How it fails. If every operation is answered as without a fault, it does not.
+        """The failure of a trial; None if every operation is answered as without a fault.
 
-        The trial passes without the fault, and does the same each time. So what it raises is the
-        fault's doing, be it that the comparison stumbles over what is in memory; but for what
-        this machine lacks, which is no finding.
+        The trial passes without the fault, and repeats exactly. So the fault causes its exceptions,
+        even if the comparison fails on the memory; except resources that this machine lacks, which
+        are no finding.
         """
         try:
             with time_limit():
@@ -165,7 +165,7 @@ class Judge:
         return None
 
     def operations(self, trial: Trial) -> list[bytes]:
-        """What a trial asks for without a fault."""
+        """The requests of a trial without a fault."""
         self.reach(trial)
         return [asked for asked, _ in self._recordings[trial.name]]
 
@@ -177,7 +177,7 @@ class Judge:
         return host
 
     def _settle(self, boots: bool) -> None:
-        """No fault again. Now and then, what faulty kernels left in the process is looked for."""
+        """Remove the fault; now and then, check the process for leftovers of faulty kernels."""
         host = self._host
         if host is None or not host.is_alive() or boots:
             self.close()

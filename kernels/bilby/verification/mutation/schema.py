@@ -2,7 +2,7 @@
 """All faults in one host build (Untch et al., "Mutation analysis using mutant schemata", 1993).
 
 Each place that a fault replaces becomes a choice by number, so that a fault is tried without
-building anything. What is chosen is what the fault's own build would compute; a test compares.
+building anything. The choice computes the same as the fault's own build; a test compares.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The statements of a C file, and the edits that each operator makes of them.
 
-A statement with a body (if, while, for, switch) is its condition. What tree-sitter cannot parse is
-left out: it is never in a function of the kernel (a test).
+A statement with a body (if, while, for, switch) is its condition. Code that tree-sitter cannot
+parse is left out: it is never in a function of the kernel (a test).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLANKED = re.compile(
     rb"\b(?:PREEMPTIBLE|BOOT_CODE|BOOT_CONST|_Noreturn|__extension__|struct(?= \w+,))\b"
     rb"|__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)"
 )
-# They tell the compiler to forget what it knows, and change nothing else (analysis.h).
+# They make the compiler forget its knowledge, and change nothing else (analysis.h).
 HINTS = {"ONE_REGISTER", "COMPUTED_IN_EACH_TURN", "ONE_WAY_OUT", "MACHINE_LABEL"}
 
 BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -147,7 +147,7 @@ class Finder:
                 yield from self.expressions(condition, offset, expression(condition, offset))
 
     def initial_values(self, node: Node, offset: int) -> Iterator[Edit]:
-        """Of variables; those of constants are no statements."""
+        """Edits of initial values of variables; constants' values are no statements."""
         if any(child.type == "storage_class_specifier" for child in node.children):
             return
         for child in node.children:

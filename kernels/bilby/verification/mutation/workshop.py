@@ -21,7 +21,7 @@ DROPPED = {"-g", "-Werror", "-fstack-usage", "-Wstack-usage=256", "-MMD", "-MP",
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A build of the kernel: its board, preset, and what is pinned."""
+    """A build of the kernel: its board, preset, and pinned lines."""
 
     board: str
     preset: str

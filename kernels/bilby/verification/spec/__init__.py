@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The specification of the kernel interface, executable: what every call does to which state."""
+"""The executable specification of the kernel interface: the effect of every call on its state."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The abstract state that boot leaves: read from memory, once, before any operation.
 
-What boot makes is fixed and small; the invariants were checked on it. From then on nothing is
-read back: the specification goes its own way.
+Boot makes a small, fixed set of objects, on which the invariants were checked. From then on nothing
+is read back: the specification computes its own state.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def after_boot(
 
 
 def give_time(time: Time, context: Context, thread: Thread) -> None:
-    """What the first thread has: it runs by turns with its equals, and controls all."""
+    """Give the first thread its context: it shares time with its equals, and controls all."""
     context.home = context.thread = thread
     thread.home = thread.context = time.running = context
     context.budget = context.period = context.left = SLICE

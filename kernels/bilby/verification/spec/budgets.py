@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Time that contexts have, and what they are charged (``context.c``).
+"""The time that contexts have, and the time they are charged (``context.c``).
 
-Times are ticks since boot, as Python's integers: that the kernel's clock wraps is not to be seen.
+Times are ticks since boot, as Python's integers: the specification hides that the kernel's clock
+wraps.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ class Begins(IntEnum):
 
 @dataclass(slots=True)
 class Time:
-    """The clock, and who has been charged for what of it."""
+    """The clock, and the ticks charged to each context."""
 
-    now: int = 0  # of the operation under way
-    since: int = 0  # up to here it was charged
-    running: Context | None = None  # of the current thread
+    now: int = 0  # time of the current operation
+    since: int = 0  # the end of the charged time
+    running: Context | None = None  # context of the current thread
     level: int = 0  # the criticality that counts
     waiting: list[Context] = field(default_factory=list)  # the heap of contexts to be released
     bound: int = 0  # contexts that are bound or have a thread
-    alarm_is_old: bool = False  # what it was set by has changed
+    alarm_is_old: bool = False  # the input of the alarm has changed
     alarm_at: int = HALF_TURN
-    idle: int = 0  # ticks in which nobody ran,
-    charged: int = 0  # that were charged,
-    forgotten: int = 0  # and of these, that somebody was told, or whose context is no more
+    idle: int = 0  # ticks in which no thread ran,
+    charged: int = 0  # ticks charged to a context,
+    forgotten: int = 0  # and of these, ticks reported to a thread, or of a deleted context
 
     def charge(self, kernel: Kernel) -> None:
         """The time since the last charge, to whoever has run."""
@@ -80,7 +81,7 @@ class Time:
         context.anchor = anchor
 
     def set_alarm(self) -> None:
-        """When the running context has used up what it has, or the first is to be released."""
+        """Set the alarm to the end of the running context's budget, or to the first release."""
         left = HALF_TURN if self.running is None else self.running.left
         self.alarm_at = self.now + max(left, 1)
         if self.waiting:
@@ -88,8 +89,9 @@ class Time:
         self.alarm_is_old = False
 
     def wait(self, kernel: Kernel, context: Context) -> None:
-        """Into the release queue, until what is due returns; if nothing is, that is what it used.
-        What it used beyond its budget is used of the next one, behind that.
+        """Queue a context until its due amount returns; if nothing is due, its used amount is.
+
+        An overrun of the budget is taken from the next one, which follows it.
         """
         kernel.touch(context)
         over = min(max(-context.left, 0), context.used)
@@ -108,7 +110,7 @@ class Time:
         self.alarm_is_old = True
 
     def release(self, context: Context) -> None:
-        """What was due is there; a new amount begins with its thread, as from now."""
+        """Return the due amount; a new amount begins with its thread, as from now."""
         context.left, context.due = context.left + context.due, 0
         context.begins, context.told = Begins.RELEASED, False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""System calls, faults and interrupts: what each does to the abstract state."""
+"""The effect of system calls, faults and interrupts on the abstract state."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def fault(kernel: Kernel, kind: int, address: int, status: int, now: int | None 
 def take(kernel: Kernel, line: int) -> None:
     """The line signals its notification, and is masked until acknowledged.
 
-    That of the kernel's timer is never masked: the current thread takes its turn.
+    The line of the kernel's timer is never masked: the current thread uses its turn.
     """
     kernel.raised.discard(line)
     if line == TICK:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Contexts and schedule control: configuration, binding, what was consumed (``time_objects.c``)."""
+"""Contexts and schedule control: configuration, binding, consumed time (``time_objects.c``)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def bind(call: Invocation) -> None:
 
 
 def signal_again(kernel: Kernel, notification: Notification | None) -> None:
-    """What is pending, for whoever is bound may have time now."""
+    """Deliver pending signals, because the bound thread may have time now."""
     if notification is None or not notification.signalled:
         return
     badges = notification.pending

@@ -25,7 +25,7 @@ def copy_of(kernel: Kernel, read: Callable[[int], int]) -> Kernel:
 
 
 class _Copier:
-    """By a list of what is left to do: chains of slots are longer than Python may recur."""
+    """Copies with a work list, because chains of slots exceed Python's recursion limit."""
 
     def __init__(self) -> None:
         self._made: dict[int, Any] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Deleting, revoking and recycling: what is left in the end, and in which order threads wake.
+"""Deleting, revoking and recycling: the final state, and the order in which threads wake.
 
-What is preempted in the kernel is one step here. Containers are emptied from their last slot
+An operation that the kernel preempts is one step here. Containers are emptied from their last slot
 down, the innermost first, because that is the order in which threads are woken.
 """
 
@@ -39,7 +39,7 @@ class Grave:
 
 
 def delete(kernel: Kernel, slot: Slot) -> None:
-    """Empty a slot, and whatever nothing else leads to."""
+    """Empty a slot, and delete everything that only it led to."""
     if slot.cap is None:
         return
     graves: list[Grave] = []
@@ -90,7 +90,7 @@ def delete_signal(kernel: Kernel, line: int, graves: list[Grave]) -> None:
 
 
 def bury(kernel: Kernel, slot: Slot, graves: list[Grave]) -> None:
-    """The last capability goes into the container's first slot; what was there is next.
+    """Move the last capability to the container's first slot; its previous content is next.
 
     A thread that deletes itself is emptied last.
     """
@@ -142,7 +142,7 @@ def leave_thread(kernel: Kernel, slot: Slot) -> None:
 
 
 def finalise(kernel: Kernel, slot: Slot, last: bool) -> None:
-    """What a capability leaves behind."""
+    """Remove the effects of a capability."""
     cap = slot.cap
     assert cap is not None
     assert kernel.spaces is not None
@@ -196,7 +196,7 @@ def check_recycle(cap: Cap | None) -> None:
 
 
 def recycle(kernel: Kernel, slot: Slot) -> None:
-    """Delete what was derived, then make the object as new, or end sending with one badge."""
+    """Delete derived capabilities, then reset the object, or end the sending with one badge."""
     delete_derived(kernel, slot)
     cap = slot.cap
     if cap is None:

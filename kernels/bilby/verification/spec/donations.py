@@ -32,12 +32,12 @@ def is_refused(
 
 
 def may_not_wait(kernel: Kernel, sender: Thread, *, call: bool) -> bool:
-    """What it sends might be received so."""
+    """Whether the sender's message might be received through such a call."""
     return kernel.time is not None and not call and is_donee(sender)
 
 
 def has_time_for(kernel: Kernel, notification: Notification, thread: Thread) -> bool:
-    """A thread that gets a signal will run: on what it has, or when what is bound comes back."""
+    """Whether a signalled thread will run: on its own context, or on a bound or returning one."""
     bound = thread.context, thread.home, notification.context
     return kernel.time is None or any(context is not None for context in bound)
 
@@ -123,7 +123,7 @@ def give_back(kernel: Kernel, server: Thread, caller: Thread) -> None:
 
 
 def end(kernel: Kernel, thread: Thread) -> None:
-    """The thread gives up what was donated to it."""
+    """The thread returns its donated context."""
     context = thread.context
     if kernel.time is None or context is None or context is thread.home:
         return
@@ -140,8 +140,9 @@ def stop(kernel: Kernel, thread: Thread) -> None:
 
 
 def lose(kernel: Kernel, thread: Thread) -> None:
-    """Its context is taken away.  What it waits to send it does not send any more: it makes its
-    call, or faults, again when it has one.
+    """Take the thread's context away.
+
+    It stops waiting to send, and repeats its call or fault when it has a context again.
     """
     _take_off(kernel, thread)
     queue = thread.waits_on
@@ -158,7 +159,7 @@ def lose(kernel: Kernel, thread: Thread) -> None:
 
 
 def leave_thread(kernel: Kernel, thread: Thread) -> None:
-    """What is bound to it is not any more; a donee keeps it."""
+    """Unbind the contexts bound to the thread; a donee keeps its context."""
     own = thread.home
     if kernel.time is None or own is None:
         return
@@ -172,7 +173,7 @@ def leave_thread(kernel: Kernel, thread: Thread) -> None:
 
 
 def leave_notification(kernel: Kernel, notification: Notification) -> None:
-    """What is bound to it is not any more; a donee keeps it."""
+    """Unbind the context bound to the notification; a donee keeps its context."""
     context = notification.context
     if kernel.time is None or context is None:
         return

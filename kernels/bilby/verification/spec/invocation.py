@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an operation works on: error codes, an invocation, capability addresses."""
+"""The inputs of an operation: error codes, an invocation, capability addresses."""
 
 from __future__ import annotations
 

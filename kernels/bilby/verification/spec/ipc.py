@@ -30,7 +30,7 @@ NOT_OF_COPIES = ("entry", "address", "asid_high", "asid_low", "buffer")
 
 
 def derive(kernel: Kernel, cap: Cap | None) -> Cap:
-    """What a copy of a capability is."""
+    """The copy of a capability; raises Refused if it may not be copied."""
     if cap is None:
         raise Refused("INVALID_CAPABILITY")
     if cap.kind in NOT_COPIED:
@@ -62,7 +62,7 @@ def receive_slot(kernel: Kernel, to: Thread) -> Slot | None:
 
 
 def sent_slots(kernel: Kernel, source: Thread, count: int) -> list[Slot]:
-    """What the addresses lead to before anything is passed on, up to the first that fails."""
+    """The slots at the sent addresses, looked up before any transfer, up to the first failure."""
     slots: list[Slot] = []
     for i in range(count):
         slot = lookup(kernel, source, kernel.buffer_word(source, API["BUFFER_CAPS"] + i))
@@ -323,7 +323,7 @@ def unlink(kernel: Kernel, thread: Thread) -> None:
 
 
 def unbind(kernel: Kernel, thread: Thread | None, notification: Notification | None) -> None:
-    """Of the two, what there is is bound to nothing any more."""
+    """Unbind the thread and the notification from each other, if both exist."""
     if thread is None or notification is None:
         return
     kernel.touch(thread, notification)
@@ -331,7 +331,7 @@ def unbind(kernel: Kernel, thread: Thread | None, notification: Notification | N
 
 
 def abort(kernel: Kernel, thread: Thread) -> None:
-    """What a thread waits on is gone: it goes on with an error, or stays at its fault."""
+    """End a thread's wait on a vanished object: with an error, or stopped at its fault."""
     unlink(kernel, thread)
     if thread.fault:
         thread.state = State.INACTIVE

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What bits of memory mean: from ``objects.layout``, as the kernel's own accessors.
+"""The layout of memory, from ``objects.layout``, as in the kernel's own accessors.
 
-The specification itself knows capabilities and objects by the names of their fields only.
+The specification itself uses only the field names of capabilities and objects.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _records(preset: str) -> list[Any]:
 
 
 def use(preset: str) -> None:
-    """From here on, names mean what they mean in a preset."""
+    """Select the layout of a preset."""
     records = _records(preset)
     for table in (_CAPS, _OFFSETS, _BYTES, SIZES):
         table.clear()

@@ -106,7 +106,7 @@ class Levels:
             self.append(thread)
 
     def yields(self) -> None:
-        """The current thread gives up what its context has left."""
+        """The current thread gives up the rest of its context's budget."""
         time, current = self._time, self._kernel.current
         assert current is not None
         assert current.context is not None
@@ -175,7 +175,7 @@ class Levels:
         return not self.is_queued(current) and not self._waits(current)
 
     def _may_run(self, thread: Thread, context: Context) -> bool:
-        """With what is due now it has time, and is not to be told of a timeout."""
+        """Whether its due budget gives it time now, and no timeout is to be reported."""
         self._time.begin(self._kernel, context)
         if context.is_lacking:
             return False

@@ -240,7 +240,7 @@ def size_of(item: Object | Slot) -> int:
 
 
 def is_kept_lookup(at: int) -> bool:
-    """A byte of a thread: of what it keeps of the addresses that it looked up."""
+    """Whether a byte of a thread belongs to its cached lookups."""
     return has_field("tcb", "lookups") and at >= offset("tcb", "lookups")
 
 
@@ -261,7 +261,7 @@ class Refinement:
         return made
 
     def learn(self) -> None:
-        """What is no more, and what is new: objects first, a thread's slots are inside it."""
+        """Learn dead and new objects, outer objects first, because a thread contains its slots."""
         for address in reversed(self.kernel.died):
             self.owners.forget(address)
         for address in self.kernel.died:
@@ -305,7 +305,7 @@ class Refinement:
                 )
 
     def is_free(self, owner: int | None, address: int, value: int) -> bool:
-        """Memory of what died or was made now, or what is not specified."""
+        """Whether memory belongs to an object that died or was made now, or is unspecified."""
         for base, end in self.kernel.died_now:
             if base <= address < end:
                 return True
@@ -318,8 +318,10 @@ class Refinement:
         return owner is not None and self.is_unspecified(owner, address)
 
     def is_left_over(self, owner: int | None, address: int) -> bool:
-        """The idle thread ends the deletion that a thread has left. Memory is of what died, or what
-        it belongs to is now as specified; raises Mismatch if it is not.
+        """Whether the idle thread may have changed memory while it ended an abandoned deletion.
+
+        The memory belongs to a dead object, or has the specified content of its new owner; raises
+        Mismatch if it does not.
         """
         if owner is None:
             return any(base <= address < end for base, end in self.kernel.dead)
@@ -333,8 +335,10 @@ class Refinement:
         return owner in self.kernel.slots or (item is not None and not isinstance(item, Memory))
 
     def is_unspecified(self, owner: int, address: int) -> bool:
-        """What any switch may change: a space's hardware number, a thread's own registers; kept
-        lookups; lazy queues.
+        """Whether any switch may change the byte.
+
+        Such bytes are a space's hardware number, a thread's own registers, cached lookups and lazy
+        queues.
         """
         match self.kernel.objects.get(owner):
             case Table(is_directory=True):

@@ -46,7 +46,7 @@ class Scheduler(Protocol):
         """Choose the current thread."""
 
     def settle(self) -> None:
-        """Nobody else runs: what is left to do before somebody does."""
+        """Do the work that remains before the next thread runs."""
 
     def resolve(self, address: int | None) -> None:
         """The kernel chose the thread at this address, or the idle thread."""

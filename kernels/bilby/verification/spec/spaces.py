@@ -100,7 +100,7 @@ def unmap(call: Invocation) -> None:
 
 
 def clean(call: Invocation) -> None:
-    """Nothing that the abstract state has: memory is what it is."""
+    """Clean a frame: the abstract state does not change."""
     call.require(2, 0)
     if call.cap["device"]:
         raise Refused("ILLEGAL_OPERATION")

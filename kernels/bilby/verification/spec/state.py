@@ -26,7 +26,7 @@ USER_FIXED = 0x150  # of the cpsr
 
 
 class State(IntEnum):
-    """What a thread does; the numbers are kernel.h's."""
+    """The state of a thread; the numbers are kernel.h's."""
 
     INACTIVE = 0
     RUNNING = 1
@@ -76,7 +76,7 @@ class Slot:
     buffer_of: Thread | None = None  # the thread whose message buffer's frame it keeps
 
     def children(self) -> Iterator[Slot]:
-        """What was derived from it directly: among those that follow and are below it."""
+        """The directly derived slots, among the following slots that are below it."""
         below = {self}
         following = self.next
         while following is not None and following.parent in below:
@@ -195,7 +195,7 @@ class Row:
         return slot
 
     def known(self) -> list[Slot]:
-        """Those that have come into being; all others are empty."""
+        """The slots that exist so far; all others are empty."""
         every = range(self._address, self._address + SIZES["slot"] * self._length, SIZES["slot"])
         return [self._kernel.slots[address] for address in every if address in self._kernel.slots]
 
@@ -236,7 +236,7 @@ Object = Thread | Endpoint | Notification | CNode | Table | Memory | Pool | Cont
 
 
 class Kernel:
-    """The whole abstract state, and what the operation under way has touched."""
+    """The whole abstract state, and the objects touched by the current operation."""
 
     def __init__(
         self,
@@ -393,7 +393,7 @@ class Kernel:
         self.touch(to, above)
 
     def empty(self, slot: Slot) -> None:
-        """Take a capability out; what was derived from it belongs to its parent."""
+        """Take a capability out; its derived capabilities move to its parent."""
         children = list(slot.children())
         for other in (slot.prev, slot.next):
             self.touch(other)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How what is mapped and where it is mapped find each other: shadow tables, or numbers.
+"""Links between mapped objects and their tables: shadow tables, or numbers.
 
-``Shadow`` (``vspace_shadow.c``): a frame knows its descriptor, a directory its tables, and whatever
-is deleted takes its mappings along. ``Numbered`` (``vspace_asid.c``): what is mapped remembers the
-number of its space and its address; that may be stale, and is compared with the tables.
+``Shadow`` (``vspace_shadow.c``): a frame knows its descriptor, a directory its tables, and a
+deleted object removes its mappings. ``Numbered`` (``vspace_asid.c``): a mapped object stores the
+number of its space and its address; both may be stale, and are compared with the tables.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Shadow:
 
 
 def maps(descriptor: int, frame: Cap) -> bool:
-    """The descriptor is of a mapping of this frame, with whatever rights."""
+    """Whether the descriptor maps this frame, with any rights."""
     base = frame["base"] << 12
     same = descriptor & ~((1 << 12 + 4 * frame["size"]) - 1) == base
     if frame["size"] == 0:
@@ -199,7 +199,7 @@ class Numbered:
         kernel.touch(slot)
 
     def _take_out(self, kernel: Kernel, table: Table | None, cap: Cap) -> None:
-        """What a frame's capability remembers, if the tables agree."""
+        """Remove the mapping that a frame's capability records, if the tables agree."""
         if table is None:
             return
         index = cap["address"] >> 8
@@ -237,7 +237,7 @@ class Numbered:
         self._leave_directory(kernel, slot.cap)
 
     def delete_directory(self, kernel: Kernel, slot: Slot) -> None:
-        """Its number is nobody's; what was mapped there remembers it in vain."""
+        """Release the directory's number; the records of its mapped objects become stale."""
         cap = slot.cap
         assert cap is not None
         if self.directory(kernel, cap) is not None:

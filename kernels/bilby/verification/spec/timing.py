@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What threads and CNodes have besides, where time is a capability (``time_threads.c``)."""
+"""Additional state of threads and CNodes, where time is a capability (``time_threads.c``)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def signal_first(kernel: Kernel, thread: Thread) -> bool:
 
 
 def send_first(kernel: Kernel, thread: Thread) -> bool:
-    """To somebody who waits, or nobody; who has no context gets that of the sender."""
+    """Send to a waiting receiver, if any; a receiver without a context gets the sender's."""
     cap = second(kernel, thread, "endpoint")
     if cap is None:
         return False

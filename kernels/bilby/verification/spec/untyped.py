@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Untyped memory: what retype checks, and what it makes."""
+"""Untyped memory: the checks of retype, and the objects it makes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kernels.bilby.verification.spec.state import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a retype makes."""
+    """The objects that a retype makes."""
 
     type: int
     size_bits: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Sequences that random operations hardly reach; each says what it is after.
+"""Sequences that random operations hardly reach; each states its aim.
 
 They run on every preset, and first of all on every mutant.
 """

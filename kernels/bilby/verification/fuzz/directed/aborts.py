@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Badged aborts: two threads, and every piece of what the endpoint and its worker record.
+"""Badged aborts: two threads, and every field of the endpoint's and the worker's records.
 
 The first thread begins to abort badge 1 and is preempted; the sender that it woke is more urgent
 and acts. Where aborts are atomic there is nothing between.
@@ -17,7 +17,8 @@ from kernels.bilby.verification.spec.layout import API, has_field, message, offs
 def _begun(script: Script, badges: Sequence[int]) -> tuple[int, dict[int, int], list[int]]:
     """An endpoint, capabilities by badge, and the threads that send with these badges.
 
-    Nothing was derived from that of badge 0. The first thread has badge 1; it was woken and runs.
+    Nothing was derived from the capability with badge 0. The first thread has badge 1; it was woken
+    and runs.
     """
     endpoint = script.make("ENDPOINT")
     badged = {badge: script.mint(endpoint, badge) for badge in (1, 2)}
@@ -225,7 +226,7 @@ def a_fault_is_sent_to_a_closed_endpoint(script: Script) -> None:
         return
     _, threads = _being_closed(script, 2)
     address = script.object_of(threads[0])
-    for i in range(2):  # not what it was told when it was woken
+    for i in range(2):  # not the result of its wake-up
         script.run.host.write(address + 4 * i, ANY_WORD)
     registers = script.run.host.words(address, 8)
     script.meanwhile_fault("DATA_ABORT")

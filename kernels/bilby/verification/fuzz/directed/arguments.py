@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Invocations with too little, with what is empty or occupied, and of the wrong kind."""
+"""Invocations with too little, with empty or occupied slots, and of the wrong kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOME = 4  # objects made at once
 
 
 def _call(script: Script, address: int, label: int, words: list[int], caps: list[int]) -> None:
-    """Whatever comes of it is compared with the specification."""
+    """Make a call; its outcome is compared with the specification."""
     buffer = {WORDS + i: words[i] for i in range(4, len(words))}
     buffer |= {CAPS + i: cap for i, cap in enumerate(caps)}
     sent = message(len(words), len(caps), 0, label)

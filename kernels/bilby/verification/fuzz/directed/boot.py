@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel gives to the first thread, before any operation."""
+"""The capabilities of the first thread, before any operation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _descriptor(script: Script, address: int) -> int:
 
 
 def frames_of_the_first_thread(script: Script) -> None:
-    """What it may write, where it finds them, and what it may execute."""
+    """The first thread may write and execute certain frames, at their stated addresses."""
     image = [IMAGE + i for i in range(IMAGE_FRAMES)]
     for slot in (INFO, BUFFER, *image, *LARGE, *DEVICES):
         cap = script.cap_of(slot)
@@ -101,7 +101,7 @@ def the_idle_thread_waits_in_its_loop(script: Script) -> None:
 
 
 def memory_of_the_first_thread_is_clear(script: Script) -> None:
-    """Large frames can be executed at once; what boot made is zero but for what it is."""
+    """Large frames can be executed at once; boot's objects are zero except for their content."""
     for slot, size in LARGE.items():
         for at in (0, 4096, size // 2, size - 4096):
             assert script.run.host.is_published(_address(script, slot) + at, 4096), slot

@@ -85,7 +85,7 @@ def the_only_receiver_is_woken_and_a_sender_comes(script: Script) -> None:
 
 
 def a_signal_where_nothing_is_bound(script: Script) -> None:
-    """Whatever is in memory at the kernel window's first byte, where no thread is."""
+    """The kernel window's first byte, where no thread is, may hold anything."""
     notification = script.make("NOTIFICATION")
     script.run.host.write(WINDOW + offset("tcb", "state"), State.RECEIVE)
     script.syscall("SEND", notification)
@@ -133,7 +133,7 @@ def a_bound_thread_waits_for_something_else(script: Script) -> None:
 
 
 def a_server_answers_and_finds_a_signal(script: Script) -> None:
-    """What would be the short way, but for the signal; then it is."""
+    """The fastpath is prevented by the signal; without one, it is taken."""
     endpoint, notification = script.make("ENDPOINT"), script.make("NOTIFICATION")
     signal = script.mint(notification, 2)
     server = script.thread()

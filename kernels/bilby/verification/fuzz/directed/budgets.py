@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Budgets that are used up and return, and what may be done with contexts; amounts are ticks.
+"""Budgets that are used up and return, and operations on contexts; amounts are ticks.
 
 Each sequence ends at once where time is no capability.
 """
@@ -143,7 +143,7 @@ def full_contexts_take_turns(script: Script) -> None:
 
 
 def who_yields_waits_for_its_next_budget(script: Script) -> None:
-    """What it has left is given up."""
+    """A thread that yields gives up the rest of its budget."""
     if not script.is_timed:
         return
     thread, context = script.paid(300, 2000)
@@ -381,7 +381,7 @@ def many_contexts_wait_for_time(script: Script) -> None:
 
 
 def what_was_consumed(script: Script) -> None:
-    """Also of the running context, and beyond what it had."""
+    """Consumed time includes the running context's, and overruns of a budget."""
     if not script.is_timed:
         return
     thread, context = script.paid(300, 2000)
@@ -399,7 +399,7 @@ def what_was_consumed(script: Script) -> None:
 
 
 def yielding_to_a_thread(script: Script) -> None:
-    """It is the next of its priority; the caller asks what it has consumed."""
+    """The thread is the next of its priority; the caller queries its consumed time."""
     if not script.is_timed:
         return
     first, second, third = (script.paid(SLICE, SLICE) for _ in range(3))

@@ -15,7 +15,7 @@ def what_has_no_copy(script: Script) -> None:
 
 
 def a_badge_is_revoked_without_others(script: Script) -> None:
-    """What follows in the list is a copy, too, but of another badge."""
+    """The next slot in the list is a copy too, but has another badge."""
     for kind in ("ENDPOINT", "NOTIFICATION"):
         original = script.make(kind)
         other = script.mint(original, 2)
@@ -198,7 +198,7 @@ def small_regions_are_cleared(script: Script) -> None:
 
 
 def large_regions_are_cleared(script: Script) -> None:
-    """What was written into a frame is in no object that is made of its memory later."""
+    """Data in a frame is in no object that is made of its memory later."""
     node, table = SIZES["slot"] << 10, SIZES["page_table"]
     for kind, size, bytes_of in (
         ("FRAME_64K", 0, 1 << 16), ("CNODE", 10, node), ("FRAME_4K", 0, 1 << 12),
@@ -249,7 +249,7 @@ def copies_of_what_has_no_badge_have_no_children(script: Script) -> None:
 
 
 def two_types_in_one_place_of_a_word(script: Script) -> None:
-    """The first word of an endpoint's capability is that of a frame's, but for the type."""
+    """The first words of an endpoint's and a frame's capability differ only in the type."""
     pieces = script.make("UNTYPED", 16, 32, region=2)
     endpoint = script.make("ENDPOINT", region=pieces + 11)
     frame = script.make("FRAME_4K", region=pieces + 16)

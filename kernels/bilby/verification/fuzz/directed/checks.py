@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What every system call checks first: its length, its label, the capability it is made through."""
+"""The first checks of every system call: its length, its label, the invoked capability."""
 
 from __future__ import annotations
 

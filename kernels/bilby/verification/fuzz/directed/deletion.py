@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Deletions that are preempted: who waits for what is left, and who finishes it."""
+"""Deletions that are preempted: the threads that wait for them, and the one that ends them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def what_a_deleted_thread_left_is_not_its_deleters(script: Script) -> None:
 
 
 def a_revocation_ends_with_its_thread(script: Script) -> None:
-    """What was made before the thread stays; others have to delete it."""
+    """Objects made before the thread stay; others have to delete them."""
     region = script.make("UNTYPED", 12)
     endpoint, deleter = script.make("ENDPOINT", region=region), script.make("TCB", region=region)
     script.configure(deleter, script.make("FRAME_4K"))
@@ -184,7 +184,7 @@ def a_notification_is_deleted_and_its_memory_used(script: Script) -> None:
 
 
 def a_large_cnode_is_emptied_from_its_last_slot(script: Script) -> None:
-    """The number of a slot has more bits than stand in one field of what remains."""
+    """The number of a slot has more bits than one field of the remains."""
     node, endpoint = script.make("CNODE", 11), script.make("ENDPOINT")
     thread = _waiter(script, endpoint)
     script.invoke(node, "CNODE_MOVE", [2047, 11, endpoint, 32], [NODE])
@@ -222,7 +222,8 @@ def _tests(script: Script, first: int, last: int, step: int) -> Iterator[int]:
 def threads_of_one_priority_share_while_they_delete(script: Script) -> None:
     """The slice of each ends at every test of each attempt: they take turns until all are done.
 
-    Where lookups are kept, those of the others become invalid at each step: an interrupt at every
+    If lookups are cached, the other threads' become invalid at each step: an interrupt at every
+    test is more often than the guide allows.
     test is more often than the guide allows.
     """
     if not script.run.kernel.scheduler.ordered or script.keeps_lookups:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Regions of devices: what is made of them, what is refused, and what revoking gives back."""
+"""Regions of devices: objects made of them, refusals, and the effect of revoking."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def a_larger_frame_is_aligned(script: Script) -> None:
 
 
 def regions_of_a_region(script: Script) -> None:
-    """Revoking one takes what was made from it, and nothing of its neighbours."""
+    """Revoking one takes the objects made from it, and nothing of its neighbours."""
     whole = _make(script, SMALL, "UNTYPED", 16)
     first = _make(script, whole, "UNTYPED", 13, count=3)
     frames = [_make(script, first + i, "FRAME_4K", count=2) for i in range(3)]
@@ -104,7 +104,7 @@ def a_device_is_mapped(script: Script) -> None:
 
 
 def a_region_is_moved_and_deleted(script: Script) -> None:
-    """What was made from it stays, and nobody can make more."""
+    """Objects made from it stay, and nobody can make more."""
     frame, to = _make(script, SMALL, "FRAME_4K"), script.slots()
     script.invoke(NODE, "CNODE_MOVE", [to, 32, SMALL, 32], [NODE])
     second = _make(script, to, "FRAME_4K")

@@ -84,7 +84,7 @@ def a_donee_that_receives_gives_back(script: Script) -> None:
 
 
 def who_takes_the_next_message_gives_back(script: Script) -> None:
-    """It is on what the next one donates, by a call or by a send."""
+    """The server runs on the next client's donation, by a call or by a send."""
     if not script.is_timed:
         return
     for name in ("CALL", "SEND"):
@@ -139,7 +139,7 @@ def a_donee_calls_and_is_called(script: Script) -> None:
 
 
 def a_donee_is_stopped(script: Script) -> None:
-    """By another thread, in three ways: what was donated to it is at home again."""
+    """Another thread stops it, in three ways: its donated context returns to its owner."""
     if not script.is_timed:
         return
     for label in ("TCB_SUSPEND", "CNODE_DELETE", "CNODE_RECYCLE"):
@@ -179,7 +179,7 @@ def a_donee_faults(script: Script) -> None:
 
 
 def a_faulting_donee_waits_for_its_handler(script: Script) -> None:
-    """It keeps what was donated to it, until the handler's endpoint is deleted."""
+    """The donee keeps its context, until the handler's endpoint is deleted."""
     if not script.is_timed:
         return
     faults, endpoint = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -247,7 +247,7 @@ def a_send_that_does_not_wait_donates_nothing(script: Script) -> None:
 
 
 def a_sender_that_waits_next_donates(script: Script) -> None:
-    """A send to it donates, too: what it donated itself is not at home, and comes back first."""
+    """A send to it donates too; its own donated context returns first."""
     if not script.is_timed:
         return
     endpoint, own = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -495,7 +495,7 @@ def a_saved_answer_is_deleted(script: Script) -> None:
 
 
 def who_has_its_own_donates_what_was_donated(script: Script) -> None:
-    """It has its own from then on; the answer does not give back what goes home instead."""
+    """It has its own from then on; the answer does not return the context that goes home."""
     if not script.is_timed:
         return
     inner = script.make("ENDPOINT")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that are preempted after an address was looked up: what the kernel keeps of it.
+"""Calls that are preempted after an address was looked up: the kernel's cached lookups.
 
-Each ends at once where nothing is kept: then no call is preempted there.
+Each ends at once without a cache: then no call is preempted there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def another_address_is_looked_up(script: Script) -> None:
 
 
 def a_node_on_the_way_is_replaced(script: Script) -> None:
-    """What is sent leads through another CNode when the call is made again."""
+    """The sent address leads through another CNode when the call is made again."""
     _, notification = script.urgent()
     way, other = script.make("CNODE", 2), script.make("CNODE", 2)
     script.invoke(way, "CNODE_COPY", [0, 2, TCB, 32, 7], [NODE])

@@ -57,7 +57,7 @@ def capabilities_travel_with_the_right_to_grant(script: Script) -> None:
 
 
 def capabilities_are_sent_to_nowhere(script: Script) -> None:
-    """No receive slot; what is looked up behind it is looked up once all the same."""
+    """No receive slot: the addresses behind it are looked up once all the same."""
     endpoint, frame = script.make("ENDPOINT"), script.make("FRAME_4K")
     badged = script.mint(endpoint, 9)
     script.thread(frame=frame)
@@ -203,7 +203,7 @@ def a_server_that_is_called_stood_behind_others(script: Script) -> None:
 
 
 def a_message_looks_like_a_failure(script: Script) -> None:
-    """Its label is that of a failed lookup; the receive, preempted at its end, did not fail."""
+    """Its label equals a failed lookup's; the receive, preempted at its end, did not fail."""
     endpoint = script.make("ENDPOINT")
     script.thread()
     script.syscall("YIELD")
@@ -297,7 +297,7 @@ def a_fault_takes_no_capabilities_along(script: Script) -> None:
 
 
 def a_thread_that_faulted_goes_on_and_sends(script: Script) -> None:
-    """Without a handler it stops; what it sends later is a message, not its fault."""
+    """Without a handler it stops; its later sends are messages, not its fault."""
     endpoint = script.make("ENDPOINT")
     thread = script.thread()
     script.invoke(TCB, "TCB_SET_PRIORITY", [100])

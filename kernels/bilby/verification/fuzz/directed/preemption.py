@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that are preempted, and what is left when all stop."""
+"""Calls that are preempted, and the state in which all threads stop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def several_wake_in_the_same_order_when_preempted(script: Script) -> None:
 
 
 def a_table_whose_directory_nobody_uses(script: Script) -> None:
-    """All stop; what is left hangs together only by a page table's back-pointer."""
+    """All stop; only a page table's back-pointer links the remaining objects."""
     directory = script.space(region=2)
     table = script.make("PAGE_TABLE", region=2)
     frame = script.make("FRAME_4K", region=1)
@@ -157,7 +157,7 @@ def a_sender_is_received_while_its_badge_is_aborted(script: Script) -> None:
 def _crowd(
     script: Script, call: str, address: int, count: int, first: Sequence[int] = ()
 ) -> list[int]:
-    """Threads that wait, after those that there are; the first one runs, and is less urgent."""
+    """Threads that wait after the waiting ones; the first one runs, and is less urgent."""
     threads = [*first, *(script.thread() for _ in range(count))]
     script.syscall("YIELD")
     for _ in threads:
@@ -308,7 +308,7 @@ def a_directory_that_was_begun_gives_way(script: Script) -> None:
 
 
 def a_directory_that_was_begun_moves(script: Script) -> None:
-    """What was made before it is deleted, so that it is made elsewhere: from its first step."""
+    """An earlier object is deleted, so the directory is made elsewhere, from its first step."""
     region = script.make("UNTYPED", 16)
     endpoint = script.make("ENDPOINT", region=region)
     if script.begin_retype("PAGE_DIRECTORY", region, 8):
@@ -317,7 +317,7 @@ def a_directory_that_was_begun_moves(script: Script) -> None:
 
 
 def _recycling_becomes_another_call(script: Script, kind: str) -> None:
-    """What it was made through is another object when it is made again; the next recycles all."""
+    """Its capability leads to another object at the second attempt; the next recycles all."""
     endpoint, other, way = script.make("ENDPOINT"), script.make(kind), script.copy(NODE)
     badged = script.mint(endpoint, 1)
     worker = script.thread(frame=script.make("FRAME_4K"))

@@ -19,7 +19,7 @@ def _map_frame(
 
 
 def old_instructions_are_forgotten(script: Script) -> None:
-    """A frame was executed; what is made of its memory next must not find its instructions."""
+    """A frame was executed; code in an object made of its memory must not find its instructions."""
     region = script.make("UNTYPED", 12)
     frame = script.make("FRAME_4K", region=region)
     _map_frame(script, frame, ROOM, rights=1, flags=EXECUTE)
@@ -199,7 +199,7 @@ def a_space_has_a_number_of_the_fifth_pool(script: Script) -> None:
 
 
 def a_region_is_no_space(script: Script) -> None:
-    """Its capability reads like that of the directory that was made of it: address and number."""
+    """The region's capability reads like its directory's: address and number."""
     if not script.run.kernel.pools:
         return
     for _ in range(2, 14):
@@ -261,7 +261,7 @@ def data_is_shared_with_a_device(script: Script) -> None:
 
 
 def pieces_of_frames(script: Script) -> None:
-    """What can be cleaned: whole lines of memory, a chunk at most."""
+    """The largest and smallest pieces of a frame that can be cleaned."""
     frame, device = script.make("FRAME_4K"), API["ROOT_UART_FRAME"]
     piece = API["FRAME_CLEAN_BYTES_MAX"]
     for words, error in (

@@ -235,7 +235,7 @@ def of_equals_the_more_critical_comes_first(script: Script) -> None:
 
 
 def _critical_server(script: Script) -> tuple[int, int, int, int]:
-    """It works for a thread that is not; both, its endpoint and that of its timeouts."""
+    """A server in use by an uncritical thread; both, its endpoint and its timeout endpoint."""
     endpoint, timeouts = script.make("ENDPOINT"), script.make("ENDPOINT")
     server, notification = script.passive(endpoint), script.make("NOTIFICATION")
     script.invoke(server, "TCB_SET_TIMEOUT", [], [timeouts])
@@ -298,7 +298,7 @@ def the_home_of_a_donation_dies_or_becomes_critical(script: Script) -> None:
 
 
 def a_timeout_comes_while_its_endpoint_is_recycled(script: Script) -> None:
-    """Nobody handles it, so the thread stops, and gives back what was donated to it."""
+    """Nobody handles it, so the thread stops, and returns its donated context."""
     if not script.is_timed:
         return
     endpoint, timeouts = script.make("ENDPOINT"), script.make("ENDPOINT")
@@ -331,7 +331,7 @@ def a_timeout_comes_while_its_endpoint_is_recycled(script: Script) -> None:
 
 
 def a_server_that_counts_no_more_is_called(script: Script) -> None:
-    """It is less urgent than all that are critical, whatever its priority; or who it answers."""
+    """At any priority it is less urgent than all critical threads; or the answered one is."""
     if not script.is_timed:
         return
     for answers in (False, True):

@@ -94,7 +94,7 @@ def signalling_needs_the_right(script: Script) -> None:
 
 
 def slices_of_time(script: Script) -> None:
-    """At the end of its slice a thread goes behind those of its priority, and nobody else runs."""
+    """At the end of its slice a thread moves behind its equals, and nobody else runs."""
     second, third = script.thread(), script.thread()
     script.thread(priority=254)
     for thread in (second, third, TCB, second):
@@ -193,7 +193,7 @@ def _closed(script: Script) -> tuple[int, list[int]]:
 
 
 def _badge_of(script: Script, thread: int) -> int:
-    """Register 0: what its last system call gave."""
+    """Register 0: the result of its last system call."""
     return script.run.host.word(script.object_of(thread))
 
 

@@ -20,7 +20,7 @@ def _is_on(script: Script, thread: int, context: int) -> bool:
 
 
 def _server(script: Script, *, donates: bool) -> tuple[int, int, int, int]:
-    """A server without time, where it waits, what is bound to it, and the time of that, or 0."""
+    """A server without time, its endpoint, its bound notification, and its context, or 0."""
     endpoint, notification = script.make("ENDPOINT"), script.make("NOTIFICATION")
     server = script.passive(endpoint, bound=notification)
     context = 0
