@@ -1,9 +1,9 @@
 """The bound of every loop of a supergraph, with its evidence: proved, or stated by a fact.
 
-Loops with the same slice and the same initial ranges are proved once. A proved bound wins over a
-looser fact; a tighter fact is an assumption, and refuted where an execution exceeds it; a loop with
-neither is returned without a bound and says what to add. Nothing is sliced for a fact that is no
-tighter than the proof, or that no execution can refute.
+Loops with the same slice and the same initial ranges share one proof. A proved bound replaces a
+looser fact. A tighter fact counts as an assumption, unless an execution exceeds it: then it is
+refuted. A loop with neither gets no bound, and its result names the fact to add. No slice is
+computed for a fact that is no tighter than the proof, or that no execution can refute.
 """
 
 from __future__ import annotations
@@ -76,15 +76,16 @@ def bound_loops(
     identity: Callable[[], str] | None = None,
     replay: ExecutionReplay | None = None,
 ) -> tuple[LoopBound, ...]:
-    """One ``LoopBound`` per loop of ``graph``, in its order; ``only``: of these, if not None.
+    """One ``LoopBound`` per loop of ``graph``, in its order.
 
-    ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
-    ``stacks``: those that code outside of the graph switches to. ``identity``: of the graph and its
-    values (``graph_identity``), if known already. ``replay``: the executions that show a
-    fact to be false, if not those from the entry of the graph.
+    ``only``: the loops to be proved, if not None. ``called``: callers choose the arguments, so that
+    no arguments refute a fact. ``stacks``: further stacks, to which code outside the graph
+    switches. ``identity``: the hash of the graph and its values (``graph_identity``), if known
+    already. ``replay``: the executions that may refute a fact; by default they start at the entry
+    of the graph.
 
-    Raises FactsError for a fact that names no loop or is refuted, ControlFlowError for code
-    that has no semantics.
+    Raises FactsError for a fact that names no loop or is refuted, and ControlFlowError for an
+    instruction without semantics.
     """
     options = options or BoundOptions()
     values = values or UnknownValues()
@@ -173,12 +174,12 @@ def _bound_graph(
 
 @dataclass(slots=True)
 class _GraphLoops:
-    """The loops of one graph: their proofs, which are cached, and their bounds by facts.
+    """The bounds of the loops of one graph: by cached proofs and by facts.
 
-    ``wanted``: the loops to be bounded; ``stated``: those of them that facts are about.
-    ``lists``: facts about the list that a loop walks. ``called``: callers decide what the
-    graph begins with. ``stacks``: of the whole program. ``identity``: of the graph and its values.
-    ``replay``: what shows that a fact is false.
+    ``wanted``: the loops to be bounded; ``stated``: the wanted loops that facts count. ``lists``:
+    facts about the list that a loop walks. ``called``: callers choose the arguments. ``stacks``:
+    all stacks of the program. ``identity``: hashes the graph and its values. ``replay``: the
+    executions that may refute a fact.
     """
 
     graph: Supergraph
@@ -196,8 +197,8 @@ class _GraphLoops:
     replay: ExecutionReplay
     _acyclic: AcyclicGraph = field(init=False)
     _rounds: ProofRounds | None = None
-    _tried: Counter[int] = field(default_factory=Counter)  # contexts, by header
-    _ending: set[int] = field(default_factory=set)  # loops whose inner loops are proved to end
+    _tried: Counter[int] = field(default_factory=Counter)  # sliced contexts, by header
+    _ending: set[int] = field(default_factory=set)  # loops whose inner loops provably terminate
 
     def __post_init__(self) -> None:
         self._acyclic = AcyclicGraph.of(self.graph)
@@ -232,7 +233,7 @@ class _GraphLoops:
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
 
     def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:
-        """``known``, unless it is large and only says what a word can hold."""
+        """``known``; no bound where the proof only gives the range of a word (``table.USEFUL``)."""
         counts = [n for n in (known.bound, known.total) if n is not None]
         if min(counts, default=0) <= table.USEFUL or known.method not in CHECKERS or known.assumes:
             return known
@@ -242,10 +243,7 @@ class _GraphLoops:
         return not_useful(self.graph, self.image, self.graph.loops[loop], cut, known)
 
     def _is_reached(self, loop: int, proved: GraphBounds, facts: Mapping[int, LoopFact]) -> bool:
-        """Whether control comes past the loops before one, as far as these are known to end.
-
-        They are those entered before it that are not around it.
-        """
+        """Whether control gets here: all earlier loops, except for enclosing ones, are bounded."""
         loops, order = self.graph.loops, self._acyclic.order
         header = loops[loop].header
         before = (
@@ -256,7 +254,7 @@ class _GraphLoops:
         return all(proved.bounds[i].bound is not None or i in facts for i in before)
 
     def _without_loose_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
-        """A total says nothing where it is no less than the product of the bounds."""
+        """``bound``, without a total that is no less than the product of the bounds."""
         parent = self.graph.loops[bound.loop].parent
         if bound.total is None or bound.bound is None or parent is None:
             return bound
@@ -265,7 +263,7 @@ class _GraphLoops:
         return replace(bound, total=None, around=None) if loose else bound
 
     def _graph_bounds(self) -> GraphBounds:
-        """The bounds without facts that count: from the results store, or found now."""
+        """The bounds before facts that count are applied; cached, or computed now."""
         lists = sorted(self.lists.items())
         given, stated = not self.options.prove_stated, sorted(self.stated)
         options = (self.options.budget, self.options.s1, given, self.called)
@@ -312,9 +310,10 @@ class _GraphLoops:
         return self._rounds
 
     def _slice(self, loop: int) -> Slice | None:
-        """The slice of a loop; of one of which no proof is tried only where it is cheap.
+        """The slice of a loop; None for a loop without a proof whose slice would cost too much.
 
-        It is tried in few contexts of the loop, and in no other where it was not cheap in one.
+        Such a loop is sliced in at most ``REFUTING_CONTEXTS`` contexts, and in no further one after
+        a slice has exceeded ``REFUTING_VALUES``.
         """
         rounds = self._proofs()
         header = self.graph.nodes[self.graph.loops[loop].header].block.addr
@@ -348,11 +347,11 @@ class _GraphLoops:
         )
 
     def _entered_by_all(self, loop: int) -> bool:
-        """Whether the graph is entered with any registers, and the loops inside end."""
+        """Whether registers may hold any word at the entry, and the inner loops terminate."""
         return not self.called and loop in self._ending
 
     def _with_ending_loops_inside(self, rounds: ProofRounds) -> set[int]:
-        """Loops without a loop inside that is not proved to end."""
+        """The loops whose inner loops all provably terminate."""
         found = {loop.index for loop in self.graph.loops}
         for loop in reversed(self.graph.loops):  # inner loops first
             outcome = rounds.outcomes.get(loop.index)

@@ -1,4 +1,4 @@
-"""Which loops the facts of a user speak of."""
+"""The loops that the user's facts name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def facts_of_loops(
 ) -> list[tuple[LoopFact, ...]]:
     """The facts of each loop, by loop index, the tightest first.
 
-    A place denotes, in each context of its function, the innermost loop there that has code at
-    the place; of a line with code in several nested loops the deepest (a ``for`` line also holds
-    code before the loop). That is decided before anything is left out of the graph: where the
-    deepest never repeats, the fact says nothing, and nothing of the loop around it. Raises
-    FactsError when the place is reached but in no loop, unless paths are only parts of executions
-    (``in_part``); and when two lines of one file denote one loop: then the compiler has made it of
-    two, and neither number is its bound. A fact in a comment is about the loop written there
+    A place denotes, in each context of its function, the innermost loop with code at the place; for
+    a line with code in several nested loops the deepest one (a ``for`` line also holds code before
+    the loop). This is decided before infeasible edges are removed: where the deepest loop never
+    repeats, the fact has no effect, and does not count the enclosing loop. Raises FactsError when
+    the place is reached but in no loop, unless paths are only sections of executions (``in_part``);
+    and when two lines of one file denote one loop, because the compiler has merged two loops, and
+    neither number bounds the merged one. A fact in a comment counts the loop written there
     (``loopbounds.written_loops``), if the binary has it.
     """
     found: list[list[LoopFact]] = [[] for _ in graph.loops]
@@ -38,7 +38,7 @@ def facts_of_loops(
             raise FactsError(
                 f"'{fact.place}' is in no loop of its function",
                 where=str(fact.source),
-                hint="name a line or address inside the loop, such as that of its condition",
+                hint="name a line or address inside the loop, such as the line of its condition",
             )
         for loop in graph.loops:
             header = graph.nodes[loop.header]
@@ -50,7 +50,7 @@ def facts_of_loops(
 
 
 def lists_of_loops(graph: Supergraph, image: Image, facts: Facts) -> dict[int, ListAtMostFact]:
-    """The facts about the lists that loops walk, by loop index; the tightest of each."""
+    """The tightest fact about the list that each loop walks, by loop index."""
     about = facts.of(ListAtMostFact)
     places = Facts(tuple(LoopFact(fact.source, fact.place, fact.most) for fact in about))
     stated = facts_of_loops(graph, image, places) if about else []
@@ -78,8 +78,8 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
 def _headers_at(
     graph: Supergraph, image: Image, place: FactPlace, source: FactSource
 ) -> dict[int, set[int]]:
-    """By context in which code at the place is reached: headers of the loops that it denotes."""
-    covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block
+    """The headers of the loops that a place denotes, by context that reaches its code."""
+    covered: dict[tuple[int, int], bool] = {}  # by first and end address of a block
 
     def covers(block: Block) -> bool:
         here = covered.get((block.addr, block.end))

@@ -1,11 +1,11 @@
 """Recursion depth: the largest number of activations of a function at a time.
 
 Recursive calls are the back edges of a graph (``quoll.inlining.recursive_loops``), so a depth is
-proved as a loop bound is: n executions of the entry of a function, per entry from outside, are n
+proved like a loop bound: n executions of the entry of a function, per entry from outside, are n
 activations of it. Where the functions of a cycle call each other in several orders, loops are
-nested, and a function is entered at most as often as the product of the bounds of the loops around
-its entry says, summed over its contexts. A depth that a fact states is used where it is less than
-what is proved, and refuted as a loop's bound is.
+nested, and the product of the bounds of all loops around a function's entry, summed over its
+contexts, bounds its activations. A stated depth counts where it is less than the proved one, and an
+execution may refute it like a loop fact.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ __all__ = ["RecursionDepths", "find_depths", "with_depths"]
 
 @dataclass(frozen=True, slots=True)
 class RecursionDepths:
-    """Of recursive functions, by entry address; ``reasons``: why others have none."""
+    """Depths of recursive functions, by entry address; ``reasons``: why others have none."""
 
     depths: Mapping[int, RecursionDepth]
     reasons: Mapping[int, str]
-    assumed: tuple[Assumption, ...] = ()  # the named assumptions of proofs
+    assumed: tuple[Assumption, ...] = ()  # the named assumptions of the proofs
 
 
 def with_depths(program: Program, entry: int, image: Image, found: RecursionDepths) -> Program:
@@ -73,7 +73,7 @@ def find_depths(
 ) -> RecursionDepths:
     """The depths of recursion that ``entry`` reaches: proved, or stated and not refuted.
 
-    ``called``: callers decide what the entry begins with, so that no arguments refute a fact.
+    ``called``: callers choose the arguments, so that no arguments refute a fact.
     Raises FactsError if a stated depth is refuted.
     """
     try:
@@ -87,7 +87,7 @@ def find_depths(
         infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
-    except ControlFlowError:  # the making of contexts reports it
+    except ControlFlowError:  # reported when contexts are built
         return RecursionDepths({}, {})
     stated = Facts(tuple(_as_loops(facts, image, found)))
     entries = set(found.entries().values())
@@ -114,7 +114,7 @@ def _counted(
     found: RecursiveActivations,
     executed: ActivationCounts,
 ) -> RecursionDepths:
-    """Depths of an entry with one execution. Raises FactsError if that is deeper than is stated."""
+    """Depths of an entry with one execution. Raises FactsError if it exceeds a stated depth."""
     for fact in facts.of(RecursionFact):
         most = executed.most.get(resolve(image, fact.function, fact.source)[0], 0)
         if most > fact.activations:
@@ -150,7 +150,7 @@ def _replay(
 
 
 def _as_loops(facts: Facts, image: Image, found: RecursiveActivations) -> Iterator[LoopFact]:
-    """Stated depths as bounds of the loops that begin with the entries of their functions."""
+    """Stated depths, as bounds of the loops whose headers are the entries of the functions."""
     headers = {found.graph.nodes[x.header].block.addr for x in found.graph.loops}
     for fact in facts.of(RecursionFact):
         address = resolve(image, fact.function, fact.source)[0]
@@ -159,7 +159,7 @@ def _as_loops(facts: Facts, image: Image, found: RecursiveActivations) -> Iterat
 
 
 class _Counting:
-    """From bounds of loops to numbers of activations."""
+    """Computes numbers of activations from bounds of loops."""
 
     def __init__(
         self, program: Program, found: RecursiveActivations, bounds: tuple[LoopBound, ...]
@@ -189,12 +189,12 @@ class _Counting:
         )
 
     def _around(self, function: int) -> list[LoopBound]:
-        """The bounds of the loops that the entries of ``function`` are in."""
+        """The bounds of all loops around the entries of ``function``."""
         nodes = {n for c, n in self._entries.items() if self._function(c) == function}
         return [self._bounds[x.index] for x in self._graph.loops if x.nodes & nodes]
 
     def _depth(self, function: int, around: list[LoopBound]) -> RecursionDepth | str:
-        """The depth of a function, or why there is none."""
+        """The depth of a function, or the reason why there is none."""
         for bound in around:
             if bound.bound is None:
                 return _no_depth(bound)
@@ -205,12 +205,12 @@ class _Counting:
                 counts[outermost] = counts.get(outermost, 0) + self._executions(node)
         depth = max(counts.values(), default=1)
         if depth > table.ACTIVATIONS:
-            return f"the least depth that is proved is {depth:,}"
+            return f"the proved depth, {depth:,}, is too large"
         facts = dict.fromkeys(b.fact for b in around if b.fact is not None)
         return RecursionDepth(depth, tuple(facts), "; ".join(b.explained for b in around))
 
     def _executions(self, node: int) -> int:
-        """Most executions of an entry on a path, per call from outside of the recursion."""
+        """Most executions of an entry on a path, per call from outside the recursion."""
         return prod(self._bounds[x.index].bound or 1 for x in self._graph.loops if node in x.nodes)
 
     def _function(self, context: int) -> int:
@@ -218,7 +218,7 @@ class _Counting:
 
 
 def _no_depth(bound: LoopBound) -> str:
-    """Why there is no depth, where the loop of the entries has no bound."""
+    """The reason why there is no depth, because a loop has no bound."""
     reason = bound.reason
     assert reason is not None
     return reason.why if reason.kind is NoBoundKind.NOT_PROVED else str(reason)

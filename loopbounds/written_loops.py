@@ -1,16 +1,16 @@
-"""Which loops of a binary are the loop that is written at a place.
+"""The loops of a binary that implement a loop written in source.
 
-The compiler copies a loop (inlining, unrolling of the loop around it), and it takes loops away, so
-that lines of a loop may be left in another one. A fact about a written loop must get to all of its
-copies, and to no other loop: a loop of the binary counts only if each of its instructions that has
-a line is of the statement or of a function called in it, and if not all of its own lines are of one
-loop written inside (``LoopStatement.is_own``). Where the loop around it has left no loop in the
-binary, or where two loops in each other are made of its lines, one may be what is left of another,
-and the fact is refused.
+The compiler copies a loop (inlining, unrolling of the enclosing loop), and it removes loops, so
+that lines of a loop may appear in another one. A fact about a written loop must reach all of its
+copies, and no other loop. So a loop of the binary counts only if each of its instructions with a
+line belongs to the statement or to a function called in it, and if its own lines do not all belong
+to one written inner loop (``LoopStatement.is_own``). Where the enclosing written loop has no loop
+in the binary, or where two nested loops consist of its lines, one may be the rest of another, and
+the fact is refused.
 
 Files of other analysers name a loop by its position in a function; that function must have one.
 
-In assembly a loop is the one whose first instruction stands on the line.
+In assembly a line names the loop whose first instruction stands on it.
 """
 
 from __future__ import annotations
@@ -27,22 +27,24 @@ from quoll.source.loop_statement import LoopStatement, SingleLoop
 
 __all__ = ["headers_of", "loops_not_found"]
 
-Chain = tuple[int, ...]  # addresses of headers, outermost first: a loop
+Chain = tuple[int, ...]  # a loop, as addresses of headers, outermost first
 
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """The lines of a loop in the file of the statement, and the first line that is of neither it
-    nor a function called in it."""
+    """The lines of a loop in the statement's file; ``foreign``: the first line of any other code.
+
+    Functions called in the statement are not foreign.
+    """
 
     lines: frozenset[int]
     foreign: SourceLine | None
 
 
 def headers_of(nest: Sequence[NestedBlock], image: Image, source: FactSource) -> set[int]:
-    """Addresses of the headers of the loops that are the one of ``source.statement``.
+    """Addresses of the headers of the loops that implement ``source.statement``.
 
-    Raises FactsError where that cannot be told.
+    Raises FactsError where this is ambiguous.
     """
     statement = source.statement
     if isinstance(statement, SingleLoop):
@@ -79,7 +81,7 @@ def _only(nest: Sequence[NestedBlock], image: Image, source: FactSource) -> set[
 
 
 def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) -> tuple[str, ...]:
-    """A warning for each fact at a written loop of which the graphs have code, and no loop."""
+    """A warning for each fact at a written loop that has code in the graphs, but no loop."""
     warnings = []
     for fact in facts.facts:
         statement = fact.source.statement
@@ -93,7 +95,7 @@ def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) ->
             near = "; ".join(sorted({text for n in about for text in _near(n, image, statement)}))
             reason = f" ({near})" if near else ""
             warnings.append(
-                f"{fact.source}: no loop begins at line {statement.first} in what is analysed"
+                f"{fact.source}: no loop begins at line {statement.first} in the analysed code"
                 f"{reason}: '{fact.source.text}' has no effect"
             )
     return tuple(warnings)
@@ -102,7 +104,7 @@ def loops_not_found(graphs: Sequence[Supergraph], image: Image, facts: Facts) ->
 def _bodies(
     nest: Sequence[NestedBlock], image: Image, statement: LoopStatement
 ) -> Mapping[Chain, _Body]:
-    """All loops of a function."""
+    """The lines of all loops of a function."""
     lines: dict[Chain, set[SourceLine]] = {}
     for block, headers in nest:
         here = {line for insn in block.insns if (line := image.line(insn.addr)) is not None}
@@ -126,7 +128,7 @@ def _body(lines: set[SourceLine], statement: LoopStatement) -> _Body:
 def _is_inside(
     chain: Chain, nest: Sequence[NestedBlock], image: Image, around: LoopStatement
 ) -> bool:
-    """Whether a loop around ``chain`` is made of the lines of ``around``."""
+    """Whether a loop around ``chain`` consists of the lines of ``around``."""
     bodies = _bodies(nest, image, around)
     return any(bodies[chain[:depth]].foreign is None for depth in range(1, len(chain)))
 
@@ -142,7 +144,7 @@ def _near_line(line: SourceLine | None, statement: LoopStatement) -> bool:
 
 
 def _near(nest: Sequence[NestedBlock], image: Image, statement: LoopStatement) -> list[str]:
-    """Why the loops with code of the statement are not the one that is written there."""
+    """The reasons why loops with code of the statement do not implement it."""
     return [
         f"the loop at {image.place(chain[-1])} has code of {body.foreign}, too"
         for chain, body in _bodies(nest, image, statement).items()

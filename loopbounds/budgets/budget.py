@@ -1,7 +1,7 @@
-"""Limits of one query and of one search. How fast the machine is must change no bound.
+"""Limits of one query and of one search.
 
-So steps and queries, which are the same on any machine, come first; seconds of processor time and
-bytes of memory are several times the need of so many.
+Steps and queries limit first: their numbers are the same on any machine, so that no bound depends
+on its speed. The limits on processor time and memory are several times the need of so many steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Budget", "ProcessLimits", "SolverLimits", "StepLimits"]
 class ProcessLimits:
     """Limits of one query to a solver that runs as a child process.
 
-    It is ended when it is idle for these seconds, and after several times as many by the clock.
+    The process is ended after these seconds, or after ``PATIENCE`` times as many by the clock.
     """
 
     seconds: int = 20  # of processor time
@@ -26,24 +26,24 @@ class ProcessLimits:
 class StepLimits:
     """Limits of one query to the solver in this process.
 
-    Steps come first: the other limits are several times the need of so many steps. A step is one
-    call of the termination callback, of which there are equally many on any machine.
+    A step is one call of the solver's termination callback; a query takes equally many on any
+    machine. The other limits are several times the need of so many steps.
     """
 
     steps: int = 60_000
     seconds: int = 60  # of processor time
-    memory: int = 1 << 30  # bytes more than the process has
+    memory: int = 1 << 30  # bytes beyond the memory in use at the start
 
 
 @dataclass(frozen=True, slots=True)
 class SolverLimits:
-    """Limits of one query, by the kind of back end that answers it."""
+    """Limits of one query, by kind of back end."""
 
     process: ProcessLimits = field(default_factory=ProcessLimits)
     steps: StepLimits = field(default_factory=StepLimits)
 
     def within(self, seconds: int) -> SolverLimits:
-        """The same limits, with at most so many ``seconds`` of processor time."""
+        """The same limits, with at most ``seconds`` of processor time."""
         process = replace(self.process, seconds=min(self.process.seconds, seconds))
         return SolverLimits(process, replace(self.steps, seconds=min(self.steps.seconds, seconds)))
 
@@ -52,8 +52,8 @@ class SolverLimits:
 class Budget:
     """The budget of one loop for each of its models: ``queries`` to the solvers, and ``steps``.
 
-    Seconds of processor time, for all of them and for each, are several times what proofs need:
-    how fast the machine is, and what else it does, must not change a bound.
+    The limits on processor time are several times the need of proofs, so that neither the speed nor
+    the load of the machine changes a bound.
     """
 
     seconds: int = 60

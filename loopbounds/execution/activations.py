@@ -1,7 +1,7 @@
-"""How deep an execution of an entry calls: activations of each function at a time.
+"""The depth of calls in one execution of an entry: activations of each function at a time.
 
-It goes along the blocks of functions, before there are contexts. A tail call adds an activation, as
-it adds a context; the return behind it ends both.
+The execution follows the blocks of functions, before contexts exist. A tail call adds an
+activation, as it adds a context; the next return pops both.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["ActivationCounts", "activated", "deepest"]
 
 @dataclass(frozen=True, slots=True)
 class ActivationCounts:
-    """``most`` activations at a time, of functions by entry, in so many ``instructions``.
+    """``most`` activations at a time, by entry of the function, in so many ``instructions``.
 
-    ``ended``: up to the end of the path.
+    ``ended``: the execution reached the end of the path.
     """
 
     most: Mapping[int, int]
@@ -48,9 +48,9 @@ def activated(program: Program, entry: int, image: Image) -> ActivationCounts | 
 def deepest(
     program: Program, entry: int, image: Image, registers: Sequence[int | None], steps: int
 ) -> ActivationCounts:
-    """The activations of an execution from these general registers on; None: any word.
+    """The activations of an execution that starts with these general registers; None: any word.
 
-    It goes on as long as nothing unknown decides where, for at most so many ``steps``. Raises
+    It stops where an unknown word decides a branch, or after ``steps`` instructions. Raises
     ControlFlowError for an instruction without semantics.
     """
     calls = _Calls(program, entry, image, registers)
@@ -59,7 +59,7 @@ def deepest(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """An activation, and where it goes on after its call; nowhere after a tail call."""
+    """An activation, with the block to which its call returns; None after a tail call."""
 
     function: Cfg
     places: tuple[int, ...]

@@ -1,9 +1,8 @@
-"""Concrete execution of an entry: followed and counted where nothing unknown decides a branch.
+"""Concrete execution of an entry: it counts loops as long as no unknown word decides a branch.
 
-Registers hold any words at the entry, but for those of which value analysis knows one word. Memory
-is what paths start with. The execution goes along the edges of the supergraph, so that it is in one
-calling context at a time. Each node that it leaves for a place that is no successor must be an end
-of paths.
+At the entry a register holds the word that value analysis knows, or any word. Memory has its
+content as loaded. The execution follows the edges of the supergraph, so that it is in one calling
+context at a time. Where it leaves a node for an address that is no successor, paths must end.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ __all__ = ["FollowedLoop", "concrete_execution", "executed_most", "follow"]
 class FollowedLoop:
     """The most ``executions`` of a loop per entry from outside, in so many ``instructions``.
 
-    ``ended``: up to the end of the path.
+    ``ended``: the execution reached the end of the path.
     """
 
     executions: int
@@ -41,9 +40,9 @@ class FollowedLoop:
 def concrete_execution(
     graph: Supergraph, image: Image, values: KnownValues, facts: Facts
 ) -> ExecutionCounts | None:
-    """The concrete execution of an entry; None if there may be several, or it is not known.
+    """The concrete execution of an entry; None if there may be several, or an unknown word decides.
 
-    ``values`` say what registers hold at the entry. Raises as ``follow`` does.
+    ``values`` give the registers at the entry. Raises as ``follow`` does.
     """
     if not image.as_loaded or facts.of(PathStartFact):
         return None
@@ -57,8 +56,8 @@ def concrete_execution(
 def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> ExecutionCounts:
     """The concrete execution of ``graph`` from these general registers on; None: any word.
 
-    Raises Undecided if something unknown decides what is executed, for code that facts say
-    something else of, and as ``ConcreteMachine.execute``.
+    Raises Undecided where an unknown word decides a branch, for calls that facts replace, and as
+    ``ConcreteMachine.execute``.
     """
     if graph.guidance.replaced:
         raise Undecided("calls are not followed")
@@ -73,11 +72,11 @@ def executed_most(
     loop: int,
     steps: int,
 ) -> FollowedLoop | None:
-    """How often an execution that begins with these general registers executes a loop.
+    """How often an execution that starts with these general registers executes a loop.
 
-    It goes on as long as nothing unknown decides where, for at most so many ``steps``, along what
-    ``values`` do not exclude: facts about values are among them. None where nothing is followed.
-    Raises ControlFlowError for an instruction without semantics.
+    It stops where an unknown word decides a branch, after ``steps`` instructions, or where it
+    contradicts ``values``, which include facts about values. None if it cannot start. Raises
+    ControlFlowError for an instruction without semantics.
     """
     return _Walk(graph, image, registers).followed_for(loop, steps, values)
 
@@ -88,7 +87,7 @@ class _Walk:
         self._machine = ConcreteMachine(image, registers)
         self._headed: dict[int, list[int]] = {}  # loops by header
         self._entered: dict[int, list[int]] = {}  # loops by edge
-        self._inside: dict[int, list[int]] = {}  # loops by the one around
+        self._inside: dict[int, list[int]] = {}  # inner loops by the enclosing one
         for loop in graph.loops:
             self._headed.setdefault(loop.header, []).append(loop.index)
             for edge in loop.entries:
@@ -151,7 +150,7 @@ class _Walk:
             self._totals[loop] = max(self._totals[loop], self._total[loop])
 
     def _edge(self, node: int, target: int) -> int | None:
-        """The edge along which control goes to ``target``; None where the path ends."""
+        """The edge by which control gets to ``target``; None where the path ends."""
         graph = self._graph
         found = [e for e in graph.successors[node] if self._first(e) == target]
         if len(found) == 1:

@@ -11,11 +11,11 @@ __all__ = ["ExecutionCounts"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionCounts:
-    """The one execution of an entry that has no other: counts of each loop, by index.
+    """The counts of the concrete execution of an entry, by index of loop or edge.
 
     ``most``: executions of the header per entry from outside; 0 where it is not entered.
-    ``totals``: the most per entry of the loop around it. ``edges``: traversals of each edge of the
-    graph. ``last``: the node that the path ends after.
+    ``totals``: the most per entry of the enclosing loop. ``edges``: traversals of each edge of the
+    graph. ``last``: the last node of the path.
     """
 
     instructions: int

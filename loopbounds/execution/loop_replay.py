@@ -1,9 +1,9 @@
 """An execution from an entry that shows how often a loop is executed, or how deep calls go.
 
-A model of a loop says nothing of whether the loop is ever entered. So a claim that a fact is false
-counts only if an execution shows it (rule 51): it begins at the entry, with registers that the
-entry may have, and goes on as long as nothing unknown decides where. Its counts up to then
-are reached, whatever comes after.
+A model of a loop does not tell whether the loop is ever entered. So a fact is refuted only if an
+execution exceeds it (rule 51). The execution starts at the entry, with registers that the entry
+allows, and stops where an unknown word decides a branch. The program reaches its counts up to
+there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 class LoopExecution:
     """``executions`` of a loop per entry from outside, in so many ``instructions``.
 
-    ``ended``: the execution goes on to its end; else the loop may be executed more often.
+    ``ended``: the execution is complete; otherwise the loop may be executed more often.
     """
 
     executions: int
@@ -64,12 +64,12 @@ class ExecutionReplay(Protocol):
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """An execution with at least ``least`` executions of ``loop`` per entry from outside.
 
-        It begins with ``registers``, by number. None if there is none, or it is not known.
+        It starts with ``registers``, by number. None if no such execution is known.
         """
 
 
 class NoReplay:
-    """Of a graph that does not begin where paths do: nothing says that it is ever entered."""
+    """No executions, for a graph that does not start where paths do: it may never be entered."""
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
         """None."""
@@ -77,14 +77,14 @@ class NoReplay:
 
 @dataclass(frozen=True, slots=True)
 class GraphReplay:
-    """Executions of ``graph`` from its entry; the other registers hold any word."""
+    """Executions of ``graph`` from its entry; registers without a value hold any word."""
 
     graph: Supergraph
     image: Image
     values: KnownValues
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
-        """One that no word of the other registers, and none of unknown memory, can change."""
+        """An execution that is the same for all other registers and all unknown memory."""
         held = [self.values.register(self.graph.entry, r) for r in range(PC)]
         if any(word not in held[r] for r, word in registers.items()):
             return None
@@ -102,7 +102,7 @@ class GraphReplay:
 
 @dataclass(frozen=True, slots=True)
 class RecursionReplay:
-    """Executions of ``program`` from ``entry``; ``functions``: of each loop the one it begins."""
+    """Executions of ``program`` from ``entry``; ``functions``: the function of each loop."""
 
     program: Program
     entry: int
@@ -110,7 +110,7 @@ class RecursionReplay:
     functions: Mapping[int, int]
 
     def shows(self, loop: int, least: int, registers: Mapping[int, int], /) -> LoopExecution | None:
-        """By activations of the function at a time."""
+        """An execution with that many activations of the loop's function at a time."""
         start = [registers.get(r) for r in range(PC)]
         function = self.functions[loop]
         try:

@@ -1,7 +1,7 @@
 """The effect of an instruction on words that may be unknown.
 
-The ops of an instruction are compiled once to a Python function over the registers, as numbered in
-``quoll.semantics.ops``.
+Each instruction is compiled once, from its ops to a Python function over the registers, as numbered
+in ``quoll.semantics.ops``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 __all__ = ["NOWHERE", "ConcreteMachine"]
 
 REGISTERS = 25
-NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; one that is not known
+NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
@@ -42,17 +42,17 @@ class CompiledInsn:
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
-        """That of ``insn``. Raises ControlFlowError if it has no semantics."""
+        """The compiled ``insn``. Raises ControlFlowError if it has no semantics."""
         ops = lift(insn)
         acts = any(op.code in ACTS for op in ops)
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
         return CompiledInsn(_compiled(ops), None if acts else tuple(sorted(written)))
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
-        """Where it leads: an address, ``NEXT`` or ``NOWHERE``.
+        """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
 
-        Its outputs are unknown if an unknown condition decides. Raises Undecided if it may do
-        more then, and as ``ConcreteMemory.store``.
+        If an unknown condition decides, its outputs become unknown. Raises Undecided if the
+        instruction may then do more than write registers, and as ``ConcreteMemory.store``.
         """
         try:
             return self.effect(registers, memory)
@@ -65,7 +65,7 @@ class CompiledInsn:
 
 
 class ConcreteMachine:
-    """The state of an execution, from an entry of ``image`` with these general registers on.
+    """The state of an execution that starts at an entry of ``image`` with these general registers.
 
     None: any word. ``executed``: instructions so far.
     """
@@ -87,7 +87,7 @@ class ConcreteMachine:
         return tuple(sorted(self._memory.assumed | about_stack))
 
     def agrees(self, known: Callable[[int], ValueSet]) -> bool:
-        """Whether each general register that is known holds one of the words ``known`` of it."""
+        """Whether each register with a known word holds one of its ``known`` values."""
         return all(
             word in known(register)
             for register, word in enumerate(self._registers[:PC])
@@ -95,9 +95,9 @@ class ConcreteMachine:
         )
 
     def execute(self, block: Block) -> int:
-        """Where the block leads: an address, or ``NOWHERE``.
+        """The address of the next block, or ``NOWHERE``.
 
-        Raises Undecided if that or what it does depends on something unknown, and after too many
+        Raises Undecided if an unknown word decides the address or the effect, and after too many
         instructions; ControlFlowError for an instruction without semantics.
         """
         self.executed += len(block.insns)
@@ -129,7 +129,7 @@ def _test(condition: ConcreteValue) -> int:
 
 
 def _to(target: ConcreteValue, thumb: ConcreteValue) -> int:
-    """The address of a GOTO."""
+    """The address to which a GOTO leads, or ``NOWHERE``."""
     if isinstance(target, int) and isinstance(thumb, int):
         return target & (~1 if thumb else ~3)
     return NOWHERE
@@ -144,7 +144,7 @@ def _compiled(ops: tuple[Op, ...]) -> Effect:
 
 
 def _source(ops: tuple[Op, ...]) -> list[str]:
-    """Straight-line Python; with labels inside, a loop over the parts between them."""
+    """Straight-line Python; with inner labels, a loop over the statements between them."""
     head, last = "def effect(r, memory):", len(ops)
     labels = sorted({0, last} | {op.ins[0].offset for op in ops if op.code in BRANCHES})
     if labels == [0, last] or not ops:
@@ -165,7 +165,7 @@ def _text(var: Var) -> str:
 
 
 def _lines(op: Op, last: int | None) -> list[str]:
-    """Statements for one op; ``last`` is the label of the end, None if it is the only one."""
+    """Statements for one op; ``last``: the label behind the last op, None if there is no other."""
     ins = [_text(var) for var in op.ins]
     match op.code:
         case OpCode.BRANCH | OpCode.CBRANCH:

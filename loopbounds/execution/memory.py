@@ -1,9 +1,9 @@
 """Memory of a concrete execution: as loaded, with its stores since.
 
-Words are retained by their address, and those of a stack whose place is not known by their distance
-from sp at the entry. Nothing is stored of a store to memory that paths do not find as loaded: what
-is read there is unknown. A store that may hit anything, a constant or code, and an access to a word
-with two names, end the attempt.
+Words are recorded by address; in a stack of unknown place, by distance from sp at the entry. Stores
+to memory whose content at the start of paths is unknown are not recorded: loads from it are
+unknown. A store that may hit anything, a constant or code, and an access to a word with two virtual
+addresses, raise Undecided.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from quoll.image.image import Image
 __all__ = ["ConcreteMemory"]
 
 Bytes = tuple[int | None, ...]
-Cells = dict[
-    int, ConcreteValue | Bytes
-]  # of words; four bytes where the word is not known as a whole
+Cells = dict[int, ConcreteValue | Bytes]  # of a word; four bytes where the whole word is unknown
 WORD = 0xFFFFFFFF
 
 
@@ -29,7 +27,7 @@ class ConcreteMemory:
         self._image = image
         self._named: Cells = {}
         self._frames: Cells = {}
-        self._recorded: dict[int, bool] = {}  # by word: whether stores to it are retained
+        self._recorded: dict[int, bool] = {}  # by word: whether stores to it are recorded
         self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
 
@@ -55,7 +53,7 @@ class ConcreteMemory:
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
-        """``value`` is there from now on. Raises Undecided where that may change anything else."""
+        """Store ``value``. Raises Undecided where the store may change any other word."""
         if address is None:
             raise Undecided("a store may hit any word")
         if isinstance(address, int):
@@ -77,7 +75,7 @@ class ConcreteMemory:
             self._forget(at, size)
 
     def discard(self, address: ConcreteValue) -> None:
-        """Any bytes are in the line of ``address``. Raises Undecided as ``store``."""
+        """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""
         if isinstance(address, int):
             for at in range(address & -LINE, (address & -LINE) + LINE, 4):
                 self.store(at, 4, None)
@@ -88,16 +86,15 @@ class ConcreteMemory:
                 self.store(address.moved(offset - LINE + 1), 1, None)
 
     def retranslate(self) -> None:
-        """Addresses may name other memory, but for a stack whose place is not known (S6).
+        """Forget the words whose translation may change; a stack of unknown place stays (S6).
 
-        Nothing else is retained of memory whose translation may change: the image says which that
-        is.
+        The image tells which translations may change.
         """
         if self._frames:
             self._assumed.add(S6.of())
 
     def _look_at(self, at: int, size: int) -> None:
-        """Read what is loaded there. Raises Undecided for a word with another name."""
+        """Read the words as loaded. Raises Undecided for a word with two virtual addresses."""
         if size == 4 and at in self._recorded:
             return
         for word in _words(at, size):
@@ -120,7 +117,7 @@ class ConcreteMemory:
             )
 
     def _forget(self, at: int, size: int) -> None:
-        """Nothing is known any more of stores that are not kept."""
+        """Make the words there unknown if their stores are not recorded."""
         for word in _words(at, size):
             if not self._recorded[word]:
                 self._named[word] = None

@@ -1,8 +1,8 @@
 """Words of an execution that may be unknown, and the results of ops on them.
 
-A word is known, or the address at a known distance from sp as the entry finds it, or unknown.
-Nothing is said of an op on words that are not all known, but for sums and differences, moves,
-products with zero, and comparisons of addresses in one stack.
+A word is known, or an address at a known distance from sp at the entry, or unknown. An op with an
+operand that is not known gives an unknown word, except for sums, differences, moves, products with
+zero, and comparisons of addresses in one stack.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["NEAR", "ConcreteValue", "StackAddress", "Undecided", "mixed"]
 
 WORD = 0xFFFFFFFF
 SIGN = 0x80000000
-NEAR = 1 << 20  # bytes on both sides of sp at the entry, among which address 0 is not (S5)
+NEAR = 1 << 20  # bytes on both sides of sp at the entry, which do not include address 0 (S5)
 ABSORBED = frozenset((OpCode.INT_AND, OpCode.BOOL_AND, OpCode.INT_MULT))  # by zero
 
 
@@ -69,7 +69,7 @@ MIRRORED = {code: code for code in (OpCode.INT_ADD, OpCode.INT_EQUAL, OpCode.INT
 
 
 def _of_address(code: OpCode, a: StackAddress, b: int, out_size: int) -> ConcreteValue:
-    """Of an address and a known word."""
+    """The result of an op on an address and a known word."""
     if code is OpCode.INT_ADD:
         return a.moved(b)
     if code is OpCode.INT_SUB:
@@ -80,7 +80,7 @@ def _of_address(code: OpCode, a: StackAddress, b: int, out_size: int) -> Concret
 
 
 def _of_addresses(code: OpCode, a: StackAddress, b: StackAddress) -> ConcreteValue:
-    """Of two addresses; their order is that of their distances where 0 is not between (S5)."""
+    """The result of an op on two addresses, ordered by distance unless 0 is between (S5)."""
     if code is OpCode.INT_SUB:
         return a.offset - b.offset & WORD
     if code in (OpCode.INT_EQUAL, OpCode.INT_NOTEQUAL):

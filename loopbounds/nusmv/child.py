@@ -43,7 +43,7 @@ def run_library(path: str, arguments: list[str]) -> int:
 
 
 def limit(memory: int, seconds: int) -> None:
-    """Limit this process, for good."""
+    """Limit the memory and processor time of this process; no limit can be raised again."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -53,10 +53,10 @@ def limit(memory: int, seconds: int) -> None:
 
 
 def run_program(command: list[str], memory: int, seconds: int) -> int:
-    """Exit status of an executable; a signal that ends it ends this process.
+    """Exit status of an executable; a signal that kills it kills this process, too.
 
-    It may be a script with processes of its own, which do not end with this one. So this one stays,
-    and ends its whole group when its own parent is gone.
+    The executable may be a script whose child processes outlive it. So this process waits, and
+    kills its whole process group when its own parent exits.
     """
     child = os.fork()
     if not child:

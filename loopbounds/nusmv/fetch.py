@@ -1,8 +1,8 @@
-"""NuSMV from the package index, with its checksum, into the data folder of the user.
+"""Download NuSMV from the package index into the user's data folder, with a checked checksum.
 
 Debian has no package of it. A wheel carries it whole, as one library; pip compares the checksum of
-the wheel with that in ``requirements.txt`` beside this file. Then the library proves something, and
-only then it takes its place.
+the wheel with the one in ``requirements.txt`` beside this file. The library is put into its place
+only after it has proved and refuted an invariant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["fetch"]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 INSIDE = "lib/libdependencies.so"  # of the wheel
 MACHINE = ("Linux", "x86_64")
-# The wheel is never installed: it is for a Python that nobody has any more.
+# The wheel is never installed: it is for an obsolete version of Python.
 DOWNLOAD = (
     *("download", "--quiet", "--pre", "--no-deps", "--only-binary", ":all:"),
     *("--python-version", "3.6", "--implementation", "cp", "--abi", "cp36m"),
@@ -45,10 +45,10 @@ ELSEWHERE = "put NuSMV on PATH (https://nusmv.fbk.eu), or prove with --checker s
 
 
 def fetch() -> Path:
-    """Put NuSMV into the user's data folder; returns the library.
+    """The path of NuSMV's library, which is put into the user's data folder.
 
-    Raises SolverError where it does not run, cannot be downloaded, or is not what is expected;
-    nothing is then left behind, and what was there stays.
+    Raises SolverError where it does not run, cannot be downloaded, or differs from the expected
+    file; then nothing is left behind, and an earlier library stays.
     """
     machine = (platform.system(), platform.machine())
     if machine != MACHINE:

@@ -1,4 +1,4 @@
-"""The SMV text of a loop's transition system and of properties of it."""
+"""The SMV text of a loop's transition system and of its properties."""
 
 from __future__ import annotations
 

@@ -16,14 +16,14 @@ __all__ = ["NusmvChecker"]
 
 @dataclass(frozen=True, slots=True)
 class NusmvChecker:
-    """Proofs by NuSMV, an executable or a library that may be missing: then nothing is proved."""
+    """Proofs by NuSMV, an executable or a library; without it every check fails."""
 
     program: Path
     name = "nusmv"
 
     @property
     def identity(self) -> tuple[Version, ...]:
-        """The program and its content."""
+        """The path of the program and the hash of its content."""
         return ((self.name, file_version(self.program) if self.program.is_file() else "missing"),)
 
     def check(self, obligation: ProofObligation, limits: SolverLimits) -> ProofResult:

@@ -1,4 +1,4 @@
-"""Where the library of NuSMV is put: the environment of a checkout, or the user's data folder."""
+"""The place of NuSMV's library: the environment of a checkout, or the user's data folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NAME = Path("nusmv", "libdependencies.so")
 
 
 def installed() -> Path:
-    """That of ``make setup``; else that of ``wcet setup``. It need not be there."""
+    """The library of ``make setup``, else of ``wcet setup``. It need not exist."""
     here = Path(sys.prefix, "lib") / NAME
     user = of_user()
     return here if user is None or here.is_file() or not user.is_file() else user
 
 
 def of_user() -> Path | None:
-    """In ``quoll`` in the user's data folder (XDG base directory specification); None without."""
+    """In ``quoll`` in the user's data folder (XDG base directories); None without such a folder."""
     base = os.environ.get("XDG_DATA_HOME")
     if base and os.path.isabs(base):
         return Path(base, "quoll") / NAME

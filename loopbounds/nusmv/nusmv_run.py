@@ -1,9 +1,9 @@
 """Run NuSMV on the text of a model: the only file that runs the model checker.
 
 Each run is a child process of its own (NuSMV is not re-entrant and may run out of memory), under a
-time and a memory limit. Few outputs are a verdict (rule 19): the child ends by itself with status
-0, markers frame each query, and between them stands exactly one verdict line, which names the
-property of the query. Anything else is ``InvariantVerdict.FAILED``.
+time and a memory limit. An output counts as a verdict (rule 19) only if the child exits by itself
+with status 0, markers frame each query, and exactly one verdict line stands between them, which
+names the property of the query. Anything else is ``InvariantVerdict.FAILED``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LIBRARY = installed()
 EXECUTABLES = ("NuSMV", "nuXmv")
 MISSING = "NuSMV is missing: run 'wcet setup', put NuSMV on PATH, or use --checker smt"
 ALGORITHM = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
-PATIENCE = 10  # times the processor's seconds by the clock: the machine may do other work
+PATIENCE = 10  # seconds by the clock per second of the processor: the machine may do other work
 
 
 def any_solver() -> Path:
-    """The NuSMV or nuXmv on PATH, else the library that set-up installs, if that is there."""
+    """The NuSMV or nuXmv on PATH, else the library of the set-up, which may be missing."""
     return next((Path(found) for n in EXECUTABLES if (found := shutil.which(n))), LIBRARY)
 
 
@@ -53,7 +53,7 @@ def find_solver() -> Path:
 def check_invariants(
     text: str, queries: Sequence[InvariantQuery], limits: ProcessLimits, solver: Path
 ) -> tuple[InvariantResult, ...]:
-    """One result per query about the model of ``text``. Raises nothing if the solver fails."""
+    """One result per query about the model of ``text``. A failing solver raises nothing."""
     if not solver.is_file():
         return _results("", queries, InvariantVerdict.FAILED, MISSING)
     try:
@@ -89,7 +89,7 @@ def _script(queries: Sequence[InvariantQuery], model: int) -> str:
         "set on_failure_script_quits",
         "set sat_solver MiniSat",
         "set default_trace_plugin 1",
-        "set bdd_static_order_heuristics none",  # of variables that no BDD is made of
+        "set bdd_static_order_heuristics none",  # no BDD is built: no order is needed
         f"read_model -i {path_of(model)}",
         "flatten_hierarchy",
         "encode_variables",
@@ -106,7 +106,7 @@ def _script(queries: Sequence[InvariantQuery], model: int) -> str:
 
 
 def _failure(status: int, errors: str) -> str:
-    """Why a child gave no result."""
+    """The reason why a child process gave no result."""
     if status == 0:
         return "its output is not understood"
     said = " ".join(errors.split())[-200:]
@@ -117,7 +117,7 @@ def _failure(status: int, errors: str) -> str:
 def _results(
     output: str, queries: Sequence[InvariantQuery], otherwise: InvariantVerdict, reason: str
 ) -> tuple[InvariantResult, ...]:
-    """A query whose frame is complete keeps its verdict when a later one ends the child."""
+    """One result per query; a complete frame counts even if the child fails at a later query."""
     return tuple(
         _result(output, index, query) or InvariantResult(otherwise, reason=reason)
         for index, query in enumerate(queries)

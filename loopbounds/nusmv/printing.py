@@ -1,14 +1,13 @@
 """Print terms as SMV expressions over unsigned words and Booleans.
 
 Every shared term becomes one DEFINE. Each operator has a form for words of any width and one for
-Booleans, which are words of one bit to us and a type of their own to NuSMV. Shifts by a variable
-are printed as stages, because NuSMV's own operators leave amounts beyond the width undefined;
-counts of bits likewise.
+Booleans: NuSMV has a separate type for words of one bit. Shifts by a variable are printed as
+stages, because NuSMV leaves amounts beyond the width undefined; counts of bits likewise.
 
 NuSMV knows no word of more than ``WIDEST`` bits and no division by a variable. Terms with these can
-be printed, which serves as their identity, but are no query (``is_sayable``). Nor are those
-that are too large once every DEFINE is written out where it is used: NuSMV counts in 32 bits there,
-and takes what overflows for ill-typed.
+be printed, as a key for example, but make no query (``is_sayable``). Terms that grow too large when
+every DEFINE is expanded make no query either: NuSMV counts their size in 32 bits, and reports an
+overflow as a type error.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from loopbounds.terms.well_typed import IllTyped, check_type
 __all__ = ["WIDEST", "SmvPrinter", "TooLarge", "is_sayable", "word"]
 
 WIDEST = 64  # bits of a word in NuSMV
-LARGEST = 1 << 24  # names in an expression in which no DEFINE is left
+LARGEST = 1 << 24  # names in an expression after all DEFINEs are expanded
 NAME = re.compile(r"\bt\d+\b")  # of a DEFINE
 
 
 class TooLarge(Exception):
-    """A term of which NuSMV would overflow."""
+    """A term at which NuSMV's count of its size overflows."""
 
 
 def is_sayable(terms: Iterable[Term]) -> bool:
-    """Whether NuSMV knows all parts of ``terms``, and none is too large for it."""
+    """Whether NuSMV can represent all ``terms``, and none is too large for it."""
     terms = list(terms)
     parts = list(walk(terms))
     if any(
@@ -147,7 +146,7 @@ class SmvPrinter:
 
     @staticmethod
     def _shift_of_bit(term: Term, args: list[str]) -> str:
-        """A Boolean is shifted out by anything but 0; its copies come from above as its sign."""
+        """A shifted Boolean: any amount but 0 shifts it out; an arithmetic shift repeats it."""
         if term.op == "ashr":
             return args[0]
         amount = term.args[1]
@@ -155,7 +154,7 @@ class SmvPrinter:
         return f"{args[0]} & {stays}"
 
     def _shift(self, term: Term, args: list[str]) -> str:
-        """Stages of 1, 2, 4 ... places, and everything shifted out when a higher bit is set."""
+        """A shift in stages of 1, 2, 4 ... places; higher bits of the amount shift out all."""
         op, width, (value, amount) = term.op, term.width, args
         smv = "<<" if op == "shl" else ">>"
         if op == "ashr":
@@ -188,13 +187,13 @@ class SmvPrinter:
 
     @staticmethod
     def _division(term: Term, args: list[str]) -> str:
-        """A quotient by 0 is 0, and the remainder is all; NuSMV fails at a word that may be 0."""
+        """A division: by 0 the quotient is 0, the remainder the dividend; NuSMV would fail."""
         if term.args[1].constant == 0:
             return word(0, term.width) if term.op == "udiv" else args[0]
         return f"{args[0]} {'/' if term.op == 'udiv' else 'mod'} {args[1]}"
 
     def _leading_zeros(self, value: str, width: int) -> str:
-        """Halve the word: is its upper half 0? Other words than of 2**n bits: bit by bit."""
+        """The count by halving; bit by bit for a width that is no power of two."""
         if width & (width - 1):
             text = word(width, width)
             for bit in range(width):
@@ -219,14 +218,14 @@ class SmvPrinter:
         return " + ".join(f"({self._bits(value, i, 1)} ? {one} : {zero})" for i in range(width))
 
     def _overflow(self, op: str, args: list[str], width: int) -> str:
-        """The signs of both say which sign the result must have, and it has the other one."""
+        """Signed overflow: the result has another sign than the signs of the operands imply."""
         result = self._line(f"{args[0]} {'-' if op == 'sborrow' else '+'} {args[1]}")
         a, b, r = (f"{x}[{width - 1}:{width - 1}]" for x in (*args, result))
         return f"{a} {'!=' if op == 'sborrow' else '='} {b} & {r} != {a}"
 
 
 _INFIX = {"or": "|", "xor": "xor", "eq": "=", "ult": "<", "mul": "*"}
-# what a word of one bit makes of the same operators; where it is signed, 1 is -1
+# The same operators on words of one bit; read with sign, 1 is -1.
 _BOOLEAN = {
     "or": "{0} | {1}",
     "xor": "{0} xor {1}",
@@ -245,7 +244,7 @@ _BOOLEAN = {
 
 
 def _parity(term: Term, args: list[str]) -> str:
-    """A sum modulo 2."""
+    """A sum modulo 2, as a Boolean."""
     odd = [a for factor, a in zip(term.factors, args, strict=True) if factor & 1]
     return " xor ".join([*odd, *(["TRUE"] if term.value & 1 else [])]) or "FALSE"
 

@@ -1,6 +1,6 @@
 """Abstraction and refinement: the bound of a loop by a simpler model, by a detailed one if need be.
 
-Every abstraction has all runs of the loop, so that its bounds are bounds of the loop.
+Every abstraction has all runs of the loop, so that its bounds hold for the loop.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["LoopAbstractions", "prove"]
 
 
 def prove(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
-    """The smallest bound that is proved, for an abstraction where that suffices.
+    """The smallest proved bound, by an abstraction where one suffices.
 
     Raises nothing if a solver fails.
     """
@@ -38,7 +38,7 @@ class LoopAbstractions:
 
     simple: LoopModel
     whole: LoopModel
-    detailed: LoopModel  # with large constraints, too
+    detailed: LoopModel  # with the large constraints, too
     exact: LoopModel  # its runs show that a bound is reached
 
     @staticmethod
@@ -55,9 +55,9 @@ class LoopAbstractions:
         return budget if self.simple == self.whole else _share(budget)
 
     def refined(self, outcome: ProofOutcome, budget: Budget, checker: Checker) -> ProofOutcome:
-        """The outcome for the loop, from that for the simple model.
+        """The outcome for the loop; ``outcome`` is the one for the simple model.
 
-        A missing or loose bound is sought by explicit states, then by more detailed models.
+        If its bound is missing or loose, explicit states are tried, then more detailed models.
         """
         alike = self.simple == canonical(self.exact)
         if outcome.failed or (alike and (outcome.bound is not None or outcome.endless)):
@@ -71,7 +71,7 @@ class LoopAbstractions:
             outcome = replace(outcome, reached=reached)
         long = known >= table.RUN_STEPS
         detail = self.detailed != self.whole and not long and outcome.bound is None
-        # of a loop that goes on longer than runs are followed no run tells which bound is loose
+        # a run cut off at RUN_STEPS does not tell which bound is loose
         near = table.RUN_STEPS if long else table.LOOSE * known
         loose = outcome.bound is None or outcome.bound > near
         if loose:
@@ -90,12 +90,12 @@ class LoopAbstractions:
 
 
 def _share(budget: Budget) -> Budget:
-    """The share of the budget for a model that a more detailed one follows."""
+    """The budget of a model before the more detailed one."""
     return replace(budget, steps=max(1, budget.steps // table.ABSTRACT_SHARE))
 
 
 def _lowering_share(budget: Budget) -> Budget:
-    """The share of the budget to lower a bound that is proved."""
+    """The share of the budget that may go into lowering a proved bound."""
     return replace(
         budget,
         seconds=max(1, budget.seconds // table.LOWERING_SECONDS_SHARE),

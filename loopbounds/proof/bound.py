@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 NUSMV, SMT = "nusmv", "smt"
-CHECKERS = (NUSMV, SMT)  # whose proofs are believed
-EITHER = ""  # the model checker; where it is missing, or fails, the SMT solver
-EXECUTION = "execution"  # the only one of the entry was followed
+CHECKERS = (NUSMV, SMT)  # the checkers whose proofs count
+EITHER = ""  # the model checker; the SMT solver where it is missing or fails
+EXECUTION = "execution"  # counted in the concrete execution of the entry
 PROVED = (*CHECKERS, EXECUTION)  # methods of bounds that are proved
 INSTEAD = (
     "NuSMV is missing: the bounds of loops marked 'smt' are proved by the SMT solver, which also "
@@ -44,7 +44,7 @@ TESTS_ARE_NONE = (
 
 @dataclass(frozen=True, slots=True)
 class ProvedInvariant:
-    """``count <= most`` is an invariant; ``apart``: of iterations after the first."""
+    """``count <= most`` is an invariant; ``apart``: the count starts after the first iteration."""
 
     most: int
     relations: int
@@ -57,7 +57,7 @@ class ProvedInvariant:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteExecution:
-    """The entry has one execution, which was followed for so many ``instructions``."""
+    """The entry has one execution, of so many ``instructions``."""
 
     instructions: int
 
@@ -67,9 +67,10 @@ class ConcreteExecution:
 
 @dataclass(frozen=True, slots=True)
 class StatedCount:
-    """The fact at ``source`` states the bound, and no less is proved.
+    """The fact at ``source`` states a bound that is lower than any proved one.
 
-    ``proved`` is the bound that is. ``executed``: what a run of its model reaches, if that is more.
+    ``proved``: the proved bound, if any. ``executed``: the executions in a run of the model that
+    exceeds the fact, if any.
     """
 
     source: str
@@ -81,7 +82,7 @@ class StatedCount:
     def __str__(self) -> str:
         text = "not proved" if self.tried else "no proof was tried"
         if self.tried and self.proved is not None:
-            text += f"; proved is {self.proved}"
+            text += f"; the proved bound is {self.proved}"
         if self.tried and self.solver_failed:
             text += "; the solver failed"
         if self.executed is not None:
@@ -91,7 +92,7 @@ class StatedCount:
 
 @dataclass(frozen=True, slots=True)
 class NamedCount:
-    """The fact at ``source`` gives a loop a parameter; ``most`` is the bound, with its name.
+    """The fact at ``source`` gives a loop a parameter; ``most`` is the bound in terms of it.
 
     ``number`` is the value of the parameter, as "n = 3"; "" where the bound is a function of it.
     """
@@ -106,17 +107,17 @@ class NamedCount:
 
 @dataclass(frozen=True, slots=True)
 class NotWhilePending:
-    """The loop does not iterate while an interrupt is pending; it tests that at ``places``."""
+    """The loop does not iterate while an interrupt is pending; its tests are at ``places``."""
 
     places: tuple[str, ...]
 
     def __str__(self) -> str:
         tested = f", which is tested at {', '.join(self.places)}" if self.places else ""
-        return f"does not go round while an interrupt is pending{tested}"
+        return f"does not iterate while an interrupt is pending{tested}"
 
 
 class NoBoundKind(Enum):
-    """Why a loop has no bound."""
+    """The kind of reason why a loop has no bound."""
 
     NOT_TRIED = "not asked for"  # no path needs one
     SOLVER_FAILED = "solver failed"
@@ -125,11 +126,12 @@ class NoBoundKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NoBound:
-    """Why a loop has no bound, and which fact would help.
+    """The reason why a loop has no bound, with the fact that would help.
 
-    ``why``: what failed, or which values decide that nothing bounds. ``header`` is the printed
-    place of the loop, and ``place`` its place in a facts file. ``walks``: it may walk a list.
-    ``tip``: another fact that would help. ``tests``: it tests for interrupts, which is no bound.
+    ``why``: the failure, or the unbounded values that decide how often it iterates. ``header``: the
+    printed place of the loop; ``place``: its place in a facts file. ``walks``: the loop may walk a
+    list. ``tip``: another fact that would help. ``tests``: the loop tests for interrupts, which
+    does not bound it.
     """
 
     kind: NoBoundKind
@@ -155,7 +157,7 @@ Evidence = ProvedInvariant | ConcreteExecution | StatedCount | NamedCount | NotW
 class LoopBound:
     """``bound`` = most executions of the header per entry from outside (rule 18), or None.
 
-    Of a loop whose first iteration is apart (``Supergraph.apart``) those of the others.
+    Where the first iteration is apart (``Supergraph.apart``), ``bound`` counts the others only.
     """
 
     loop: int  # index into Supergraph.loops
@@ -165,11 +167,11 @@ class LoopBound:
     evidence: Evidence | None  # None when there is no bound
     reason: NoBound | None  # None when bounded
     seconds: float
-    total: int | None = None  # executions per entry of the loop around it, if less than the product
-    around: int | None = None  # address of the header of that loop
+    total: int | None = None  # executions per entry of the enclosing loop, if below the product
+    around: int | None = None  # address of the enclosing loop's header
     assumes: Assumption | None = None  # a fact about data that the proof assumes
     assumed: tuple[Assumption, ...] = ()  # the named assumptions of the proof
-    unanswered: str = ""  # of a bound: the query at which a solver failed
+    unanswered: str = ""  # the query at which a solver failed, for a bound
 
     @property
     def failed(self) -> bool:
@@ -178,12 +180,12 @@ class LoopBound:
 
     @property
     def final(self) -> bool:
-        """Whether no query failed, so that another run finds the same."""
+        """Whether no query failed, so that another run gets the same result."""
         return not self.failed and not self.unanswered
 
     @property
     def explained(self) -> str:
-        """One line: what was proved, or where the fact stands; "" without a bound."""
+        """One line with the proved property, or with the place of the fact; "" without a bound."""
         source = self.evidence.source if isinstance(self.evidence, StatedCount | NamedCount) else ""
         return f"{source}{self._but_source}"
 
@@ -203,7 +205,7 @@ class LoopBound:
 
     @property
     def fact(self) -> Assumption | None:
-        """The fact that gives the bound, as it is listed."""
+        """The fact that gives the bound, as an assumption; None for a proved bound."""
         if isinstance(self.evidence, StatedCount | NamedCount):
             return LOOP_FACT.of(self.evidence.source, evidence=self._but_source)
         return None
@@ -215,7 +217,7 @@ class LoopBound:
         return *facts, *self.assumed
 
     def moved(self, sources: Mapping[str, str]) -> LoopBound:
-        """The same with facts where ``sources`` says that the old places are now."""
+        """The same bound with the facts' places replaced by ``sources``."""
         evidence, assumes = self.evidence, self.assumes and self.assumes.moved(sources)
         if isinstance(evidence, StatedCount | NamedCount):
             evidence = replace(evidence, source=sources.get(evidence.source, evidence.source))
@@ -223,6 +225,6 @@ class LoopBound:
 
 
 def substituted(wanted: str, bounds: Iterable[LoopBound]) -> tuple[str, ...]:
-    """The warning where NuSMV is missing and the SMT solver proved bounds in its place."""
+    """The warning that the SMT solver proved bounds because NuSMV is missing; () otherwise."""
     alone = wanted == EITHER and any(b.method == SMT and b.final for b in bounds)
     return (INSTEAD,) if alone else ()

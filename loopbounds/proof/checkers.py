@@ -1,6 +1,6 @@
-"""The checker whose proofs are believed (rule 19): NuSMV, or by choice the SMT solver.
+"""The checker whose proofs count (rule 19): NuSMV, or by choice the SMT solver.
 
-Where the user names no checker and there is no NuSMV, the SMT solver proves.
+Where the user names no checker and NuSMV is missing, the SMT solver proves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["any_checker"]
 
 
 def any_checker(name: str = EITHER) -> Checker:
-    """The checker of a name. NuSMV, if it is named, may be missing, and then proves nothing."""
+    """The checker with this name. A missing NuSMV that the user names proves nothing."""
     program = any_solver()
     if name == SMT or (name == EITHER and not program.is_file()):
         return SmtChecker()

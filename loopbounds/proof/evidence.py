@@ -42,7 +42,7 @@ __all__ = [
     "solver_failed",
 ]
 
-SHOWN = 3  # states of a trace, origins of values, printed
+SHOWN = 3  # at most so many states of a trace, and origins of values, are printed
 
 
 def judge(
@@ -56,16 +56,16 @@ def judge(
     checker: str,
     inner_end: bool,
 ) -> LoopBound:
-    """The bound of one loop, if no fact counts it, as ``checker`` proved it.
+    """The bound of one loop as ``checker`` proved it, before facts that count are applied.
 
-    ``inner_end``: all loops inside are proved to end. Raises FactsError when it walks no list, and
-    a fact says that it does.
+    ``inner_end``: all inner loops provably terminate. Raises FactsError if a fact says that the
+    loop walks a list, and it does not.
     """
     if outcome.failed and outcome.bound is None:
         return replace(solver_failed(loop, outcome.failed), seconds=outcome.seconds)
     if listed is not None and not cut.walks():
         raise FactsError(
-            f"the loop at {listed.place} walks no list: no word of it becomes what it points to",
+            f"the loop at {listed.place} walks no list: it follows no pointer",
             where=str(listed.source),
             hint="state how often the loop is executed: loop PLACE at most N",
         )
@@ -78,7 +78,7 @@ def judge(
 
 
 def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) -> LoopBound:
-    """The bound of a loop of an entry with one execution; ``around``: header of the next loop."""
+    """The bound of a loop of an entry with one execution; ``around``: header of the outer one."""
     return LoopBound(
         loop.index,
         found.most[loop.index],
@@ -96,8 +96,7 @@ def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) ->
 def refute_by_execution(
     fact: LoopFact, executions: int, hypotheses: tuple[Assumption, ...]
 ) -> None:
-    """Raise FactsError if the concrete execution exceeds the fact; ``hypotheses``: what it
-    assumes."""
+    """Raise FactsError if the concrete execution under ``hypotheses`` exceeds the fact."""
     if executions > fact.bound:
         raise FactsError(
             f"{fact.place} is executed {executions} times in the concrete execution of its entry, "
@@ -110,14 +109,14 @@ def refute_by_execution(
 def not_useful(
     graph: Supergraph, image: Image, loop: SuperLoop, cut: Slice, bound: LoopBound
 ) -> LoopBound:
-    """No bound in place of a proved one that only says how large a word can be.
+    """No bound, in place of a proved one that only gives the range of a word.
 
-    A count that is read from memory is at most 2**32 - 1: that is true, and gives hours. Who means
-    that states it as a fact.
+    A count read from memory is at most 2**32 - 1, which would give a bound of hours. A user who
+    means that number states it as a fact.
     """
     why, tip = _unknown(cut)
     said = (bound.bound or 0) + graph.apart(loop)
-    why = f"that it is executed {said:,} times at most is proved, and not usefully bounded: {why}"
+    why = f"the proved bound, {said:,} executions per entry, is too loose: {why}"
     reason = _not_proved(graph, image, loop, why, tip, walks=cut.walks())
     return replace(
         bound, bound=None, exact=None, method="", evidence=None, reason=reason, total=None,
@@ -126,7 +125,7 @@ def not_useful(
 
 
 def is_constant(cut: Slice) -> bool:
-    """Whether nothing that is unknown decides how often the loop is executed."""
+    """Whether no unknown word decides how often the loop is executed."""
     model = simplified(cut.model)
     return not model.parameters and not model.inputs
 
@@ -134,7 +133,7 @@ def is_constant(cut: Slice) -> bool:
 def most_executed(cut: Slice, *, entered_by_all: bool) -> int:
     """The most executions of a run of the model that may refute a fact about the loop.
 
-    ``entered_by_all``: the graph is entered with any registers, and the loops inside end.
+    ``entered_by_all``: registers may hold any word at the entry, and the inner loops terminate.
     """
     if not cut.model.parameters and not cut.model.inputs:
         return longest(explore(cut.model))
@@ -151,9 +150,9 @@ def refute(
     *,
     entered_by_all: bool,
 ) -> None:
-    """Raise FactsError if an execution exceeds the fact: one of the model that ``replay`` shows.
+    """Raise FactsError if a run of the model exceeds the fact, and ``replay`` confirms it.
 
-    ``entry``: address of the first block. ``apart``: iterations before those of the model.
+    ``entry``: address of the first block. ``apart``: iterations before the model's.
     """
     _refute(fact, cut, apart, replay)
     if entered_by_all and not cut.assumed:
@@ -161,9 +160,10 @@ def refute(
 
 
 def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> LoopBound:
-    """The bound of a fact for a loop of which a larger bound, or none, is proved.
+    """The bound of a fact for a loop with a larger proved bound, or none.
 
-    ``executed``: the most executions of a run of its model, which nothing shows to be entered.
+    ``executed``: the most executions in a run of the model; no execution is known to enter the
+    loop.
     """
     evidence = StatedCount(
         str(fact.source),
@@ -178,20 +178,20 @@ def assumed(bound: LoopBound, fact: LoopFact, apart: int, executed: int) -> Loop
 
 
 def not_tried(loop: SuperLoop) -> LoopBound:
-    """No bound, for a loop of which no path needs one."""
+    """No bound, for a loop on no analysed path."""
     return LoopBound(loop.index, None, None, "", None, NoBound(NoBoundKind.NOT_TRIED), 0.0)
 
 
 def solver_failed(loop: SuperLoop, why: str) -> LoopBound:
-    """No bound of this loop, unless a fact states one."""
+    """No bound, because the solver failed for the reason ``why``."""
     failure = NoBound(NoBoundKind.SOLVER_FAILED, why)
     return LoopBound(loop.index, None, None, "", None, failure, 0.0)
 
 
 def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
-    """The bound of a loop where the checker failed at ``first``, and another one gave ``second``.
+    """The better one of ``first``, at which the checker failed, and ``second`` of another checker.
 
-    It says that the first one failed, so that it is not cached as its result.
+    The result names the failure, so that it is not cached as the first checker's.
     """
     if first.final or second.failed or (first.bound is not None and second.bound is None):
         return first
@@ -199,7 +199,7 @@ def better_proved(first: LoopBound, second: LoopBound) -> LoopBound:
     if proved and second.bound is not None and second.bound >= (first.bound or 0):
         return first
     failure = first.reason.why if first.reason else first.unanswered
-    why = f"NuSMV failed ({failure}), so the SMT solver was asked for the proof"
+    why = f"NuSMV failed ({failure}), so the SMT solver proved this bound"
     return replace(second, unanswered=why)
 
 
@@ -229,17 +229,17 @@ def _proved(
 
 
 def _faithful(cut: Slice) -> bool:
-    """Whether runs of the model are runs of the program, for the stated initial ranges."""
+    """Whether every run of the model is one of the program, for the stated initial ranges."""
     model = simplified(cut.model)
     free = not model.inputs and all(p.name in cut.given for p in model.parameters)
     return free and cut.says_all({p.name for p in model.parameters})
 
 
 def _refute(fact: LoopFact, cut: Slice, apart: int, replay: ExecutionReplay) -> None:
-    """A loop with a single possible execution that exceeds the fact refutes it, if it is entered.
+    """Raise FactsError if the only run of a closed model exceeds the fact, and the loop is entered.
 
-    ``apart``: iterations before those of the model. Where initial values or memory are free, a
-    longer execution may be one that cannot happen.
+    ``apart``: iterations before the model's. Models with free initial values or inputs are left
+    out: their longer runs may be impossible.
     """
     if cut.model.parameters or cut.model.inputs:
         return
@@ -261,9 +261,9 @@ def _refute(fact: LoopFact, cut: Slice, apart: int, replay: ExecutionReplay) -> 
 def _refute_for_some(
     fact: LoopFact, cut: Slice, entry: int, apart: int, replay: ExecutionReplay
 ) -> None:
-    """Registers at the entry for which the loop is entered and exceeds the fact refute it.
+    """Raise FactsError if some registers at the entry lead to an execution that exceeds the fact.
 
-    They may hold any word there, but for what facts about them say, which the model has.
+    Registers may hold any word there that the user's facts allow; the model has these facts.
     """
     alone = cut.alone()
     if alone is None or not alone.registers:
@@ -278,7 +278,7 @@ def _refute_for_some(
         return
     executions = shown.executions + apart
     values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
-    said = f", or what it may begin with: 'register {pairs[0][0]} at {entry:#x} is at most M'"
+    said = f", or limit the initial value: 'register {pairs[0][0]} at {entry:#x} is at most M'"
     raise FactsError(
         f"{fact.place} is executed {executions} times{_or_more(run, shown)}, not at "
         f"most {fact.bound}, where the path begins with {values}: {_shown(run, cut, shown)}",
@@ -288,13 +288,13 @@ def _refute_for_some(
 
 
 def _or_more(run: ModelRun, shown: LoopExecution) -> str:
-    """Nothing, where the execution leaves the loop, or the run of which it shows everything."""
+    """ " or more" where the execution was cut off and does not cover the whole run; else ""."""
     whole = run.ended and run.executions == shown.executions
     return "" if shown.ended or whole else " or more"
 
 
 def _shown(run: ModelRun, cut: Slice, shown: LoopExecution) -> str:
-    """The run of the model, where it is as long, and the execution."""
+    """The execution, after the run of the model if that is as long."""
     states = f"{_trace(run, cut)}; " if run.executions == shown.executions else ""
     return f"{states}{shown}"
 
@@ -319,7 +319,7 @@ def _not_proved(
 
 
 def _unknown(cut: Slice) -> tuple[str, str]:
-    """Which values the exit depends on that nothing bounds, and the fact that would help."""
+    """The unbounded values that decide the exit, and the fact that would help."""
     model = cut.model
     deciding = rewrite.symbols([model.again])
     for v in model.state:

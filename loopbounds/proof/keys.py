@@ -3,7 +3,7 @@
 A proof depends on its model, the budget, the solver of the search, the checker and the code that
 proves. The bounds of a graph, before facts that count are applied, depend on the image, the graph,
 its values, the facts about lists, the options, the same solvers, and the code of this package and
-of those before it. The versions of Python and of all packages are in every key.
+of the packages before it. Every key has the versions of Python and of all packages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def model_key(model: LoopModel, budget: Budget, checker: Checker) -> str:
 
 
 def simple_key(key: str) -> str:
-    """The key of the proof for the model with ``key`` as it is, without a simpler one."""
+    """The key of the proof for the model with ``key`` itself, without a simpler model first."""
     return key_of("simple", key)
 
 
@@ -58,14 +58,14 @@ def total_key(key: str, trip: Term, outer: int) -> str:
 
 
 def graph_key(identity: str, options: object, checker: Checker) -> str:
-    """The key of the bounds of a graph with that identity."""
+    """The key of the bounds of the graph with this identity."""
     solvers = solver_version(), *checker.identity
     return key_of("bounds", identity, options, solvers, versions(*PROVING))
 
 
 def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
     """The hash of a graph, of its image and of its values."""
-    numbers: dict[ValueSet | None, int] = {}  # few are different
+    numbers: dict[ValueSet | None, int] = {}  # few sets are distinct
     known = array("Q")
     for node in range(len(graph.nodes)):
         known.extend(numbers.setdefault(v, len(numbers)) for v in _known(graph, values, node))
@@ -75,7 +75,7 @@ def graph_identity(graph: Supergraph, image: Image, values: KnownValues) -> str:
 
 
 def _known(graph: Supergraph, values: KnownValues, node: int) -> Iterator[ValueSet | None]:
-    """The values of a node; how many there are depends on the graph alone."""
+    """The values of a node; their number depends on the graph alone."""
     for register in REGISTERS:
         yield values.register(node, register)
         yield values.frame_register(node, register)

@@ -21,6 +21,6 @@ class BoundOptions:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)  # 0: in this process
     store: ResultsStore = NOWHERE  # of proofs and bounds of graphs
     models: Path | None = None  # folder to write the SMV models to
-    checker: str = EITHER  # who proves: one of ``CHECKERS``, or that
-    prove_stated: bool = False  # try a proof of loops, too, whose bounds facts state
+    checker: str = EITHER  # one of ``CHECKERS``, or ``EITHER``
+    prove_stated: bool = False  # also try to prove the loops that facts count
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames

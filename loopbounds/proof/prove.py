@@ -1,10 +1,10 @@
 """Find and prove the smallest bound of the header executions of a model (rules 18, 19, 22).
 
-Strategies are tried in the order of ``STRATEGIES`` until one settles the bound. All but the checker
-is search: runs of the model give a lower limit and candidate invariants, and the SMT solver says
-which of them seem to be inductive. Then the checker proves one property, and no result depends on
-more than its "is true". A model without an initial state satisfies everything, so that the checker
-shows one, too.
+Strategies are tried in the order of ``STRATEGIES`` until one settles the bound. They only search:
+runs of the model give a lower limit and candidate invariants, and the SMT solver finds the
+candidates that seem to be inductive. Then the checker proves one property, and the result depends
+on its "is true" alone. A model without an initial state satisfies every property, so the checker
+also shows an initial state.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ STRATEGIES: tuple[Strategy, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ProofOutcome:
-    """``bound`` proved, or None and why. ``reached``: executions of the longest run found.
+    """The proved ``bound``, or None; ``reached``: executions of the longest run found.
 
-    Where the solver failed there may be a bound all the same: it failed to lower that.
+    With ``failed`` a bound is valid, too: the solver failed at lowering it.
     """
 
     bound: int | None
     reached: int
     invariants: tuple[Term, ...]
-    relations: int  # how many invariants
-    failed: str  # what the solver failed with; "" when it answered or ran out of time: not final
+    relations: int  # number of invariants, also without their terms
+    failed: str  # failure of the solver: the outcome is not final; "" also when it ran out of time
     model: str  # SMV text of the proof
     seconds: float  # by the clock
     endless: bool = False  # the model has a run that never ends: no bound follows from it
@@ -68,7 +68,7 @@ class ProofOutcome:
 
     @staticmethod
     def lost(why: str) -> ProofOutcome:
-        """The outcome of a proof whose worker process ended."""
+        """The outcome of a proof whose worker process died."""
         return ProofOutcome(None, 1, (), 0, why, "", 0.0)
 
     def without_terms(self) -> ProofOutcome:
@@ -79,20 +79,21 @@ class ProofOutcome:
 def prove_model(
     model: LoopModel, budget: Budget, checker: Checker, most: int = table.HUGE
 ) -> ProofOutcome:
-    """The smallest bound that is proved of ``model`` as it is.
+    """The smallest proved bound of ``model`` itself, without abstraction.
 
-    One above ``most`` is not worth a proof of its own. Raises nothing if a solver fails.
+    ``most``: by distance of ends only bounds up to here are proved. Raises nothing if a solver
+    fails.
     """
     return _attempted(ProofTask(model, budget, checker, most), STRATEGIES)
 
 
 def prove_explicit(model: LoopModel, budget: Budget, checker: Checker) -> ProofOutcome:
-    """The bound by enumeration of states alone. Raises nothing if a solver fails."""
+    """The bound by explicit states alone. Raises nothing if a solver fails."""
     return _attempted(ProofTask(model, budget, checker), (ExplicitStates(),))
 
 
 def _attempted(task: ProofTask, strategies: Sequence[Strategy]) -> ProofOutcome:
-    """The least bound of the strategies, each tried where it applies, until one settles it."""
+    """The least bound of the applicable strategies, tried in order until one settles it."""
     start, failed = time.perf_counter(), ""
     try:
         for strategy in strategies:

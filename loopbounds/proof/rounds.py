@@ -1,12 +1,12 @@
 """Prove all loops of a graph in work-list rounds: each distinct model once, cached proofs first.
 
-Values that a loop leaves behind are unknown until it has a bound. So a loop whose model reads such
-a value waits for that bound, and is sliced again. When every loop left waits, those that wait are
-proved as they are. A loop for which the solver failed has no bound to others either: their proofs
-hold without it.
+The values after a loop are unknown until it has a bound. So a loop whose model reads such a value
+waits for that bound, and is sliced again. When all remaining loops wait for each other, they are
+proved with unknown values. A loop for which the solver failed counts as unbounded for the others,
+too: their proofs hold without its bound.
 
-Loops that are left without a bound are tried once more, each in one call of its function by any
-caller (``loopbounds.slicing.one_call``): its model is smaller than in its context.
+Loops without a bound are tried once more, each in one call of its function by any caller
+(``loopbounds.slicing.one_call``): its model is smaller than in its context.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Progress = Callable[[int, int, str], None]  # queries done, all queries, place o
 
 @dataclass(slots=True)
 class ProofRounds:
-    """``run`` gives ``slices``, ``outcomes`` and ``keys``, by loop index."""
+    """``run`` fills ``slices``, ``outcomes`` and ``keys``, by loop index."""
 
     code: GraphCode
     options: BoundOptions
@@ -50,7 +50,7 @@ class ProofRounds:
     progress: Progress | None
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
-    keys: dict[int, str] = field(default_factory=dict)  # of the proofs; of totals under -1 - loop
+    keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
     proved: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
 
     @property
@@ -59,10 +59,10 @@ class ProofRounds:
         return self.options.store
 
     def run(self, loops: Sequence[int]) -> None:
-        """Prove ``loops``; others are unknown to them.
+        """Prove ``loops``; the values after other loops stay unknown.
 
-        Only for loops that are left without a bound, registers and cells that may hold a stack
-        address are told apart by context.
+        Loops without a bound are tried again with stack addresses tracked separately in each
+        context, then in a call by any caller.
         """
         ssa = GatedSsa(self.code)
         self._settle(loops, ssa)
@@ -72,7 +72,7 @@ class ProofRounds:
             self._settle(loops, GatedSsa(self.code))
 
     def _settle_in_one_call(self, loops: Sequence[int]) -> bool:
-        """Whether some loop without a bound gets one in a call of its function by any caller."""
+        """Whether some unbounded loop gets a bound in a call of its function by any caller."""
         known: dict[Hashable, tuple[Slice, ProofOutcome, str]] = {}
         more = False
         for loop in loops:
@@ -91,7 +91,7 @@ class ProofRounds:
         return more
 
     def _in_one_call(self, call: OneCall) -> tuple[Slice, ProofOutcome, str]:
-        """The slice and the outcome there, and the key of the proof."""
+        """The slice, the outcome and the key of the proof of the loop in ``call``."""
         code, loop = call.code(), call.loop
         alone = ProofRounds(code, self.options, self.checker, self.progress, proved=self.proved)
         alone._settle([loop], GatedSsa(code))
@@ -121,12 +121,12 @@ class ProofRounds:
             pending = [loop for loop in loops if self._is_open(loop)]
 
     def waited_for(self) -> set[int]:
-        """Loops that those without a bound wait for."""
+        """The loops for whose bounds the unbounded loops wait."""
         without = (i for i, outcome in self.outcomes.items() if outcome.bound is None)
         return {other for loop in without for other in waits_for(self.slices[loop])}
 
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
-        """Those of ``loops`` that wait for nothing, or else for nothing that matters, or all."""
+        """The loops to prove next: they wait for no loop, else for no deciding one, else all."""
         for known in (waits_for, waits_for_deciding):
             found = [
                 i for i in loops if not (known(self.slices[i]) & wanted) - self.outcomes.keys()
@@ -136,7 +136,7 @@ class ProofRounds:
         return list(loops)
 
     def _is_open(self, loop: int) -> bool:
-        """Whether a loop is not tried yet, or may get a bound when others have theirs."""
+        """Whether a loop is untried, or may get a bound once others have theirs."""
         outcome = self.outcomes.get(loop)
         return outcome is None or (outcome.bound is None and not outcome.failed)
 
@@ -167,7 +167,7 @@ class ProofRounds:
         return simple_key(model_key(models.simple, budget, self.checker))
 
     def _prove_all(self, loops: Mapping[str, int]) -> dict[str, ProofOutcome]:
-        """The outcome of each loop, by key; those with the same simple model share its proof."""
+        """The outcome of each loop, by key; loops with the same simple model share its proof."""
         abstractions = {
             key: LoopAbstractions.of(self.slices[loop].model) for key, loop in loops.items()
         }
@@ -179,7 +179,7 @@ class ProofRounds:
 
         def done(index: int, found: list[ProofOutcome]) -> None:
             of_simple, keys = simple[index], sharing[simple[index]]
-            found += found * (1 + len(keys) - len(found))  # one where its worker died
+            found += found * (1 + len(keys) - len(found))  # a single outcome if the worker died
             for key, outcome in zip((of_simple, *keys), found, strict=True):
                 if not outcome.failed:
                     self.store.save(key, CachedProof.of(outcome))
@@ -205,7 +205,7 @@ class ProofRounds:
         return outcomes
 
     def _limit(self, models: int) -> WorkerLimits:
-        """The limits of a worker for one query, which is about so many models."""
+        """The limits of a worker for one query about ``models`` models."""
         budget = self.options.budget
         memory = max(budget.limits.steps.memory, budget.limits.process.memory)
         return WorkerLimits(
@@ -219,7 +219,7 @@ class ProofRounds:
         return None if known is None else known.outcome()
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
-        """The bounds with totals over the loop around, where both are proved and it is less."""
+        """The bounds, with each proved total over the enclosing loop that is below the product."""
         return tuple(self._with_total(b, bounds) for b in bounds)
 
     def _with_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
@@ -240,7 +240,7 @@ class ProofRounds:
         return replace(bound, total=total, around=header)
 
     def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
-        """The proved total of a loop over the loop around it."""
+        """The proved total of a loop over its enclosing loop; ``outer`` is the outer bound."""
         key = total_key(self.keys[loop], trip, outer)
         known: CachedProof | None = self.store.load(key, CachedProof)
         if known is not None:
@@ -260,7 +260,7 @@ class ProofRounds:
         return found
 
     def failed_before(self, loop: int) -> int | None:
-        """A loop for which the solver failed, and whose bound would tell about this one."""
+        """A loop at which the solver failed and on which this one depends, or None."""
         seen, open_ = {loop}, [loop]
         while open_:
             needed = waits_for_deciding(self.slices[open_.pop()]) & self.outcomes.keys()
@@ -269,7 +269,7 @@ class ProofRounds:
                 if self.outcomes[other].failed:
                     return other
             seen.update(missing)
-            open_ += missing  # loops may wait for each other
+            open_ += missing  # loops may wait in cycles
         return None
 
     def _place(self, loop: int) -> str:
@@ -283,9 +283,9 @@ def _outcomes_of(
     budget: Budget,
     checker: Checker,
 ) -> list[ProofOutcome]:
-    """The outcome for their simple model, proved unless it is known, then one for each loop.
+    """The outcome for the shared simple model, proved unless ``proof`` is given, then one per loop.
 
-    Without terms: these are interned in the process that made them.
+    Terms are dropped: they are interned in the process that made them.
     """
     first = queries[0]
     simple = proof or prove_model(first.simple, first.first_budget(budget), checker)
@@ -298,11 +298,11 @@ def _lost(why: str) -> list[ProofOutcome]:
 
 
 def waits_for(cut: Slice) -> set[int]:
-    """Loops without a bound, one of which left a value that this one reads."""
+    """The unbounded loops that leave a value behind which this loop reads."""
     return set(cut.havoc.values())
 
 
 def waits_for_deciding(cut: Slice) -> set[int]:
-    """The same, of the values that decide how long this one is repeated."""
+    """The unbounded loops whose values decide how often this loop iterates."""
     model = simplified(cut.model)
     return {cut.havoc[s] for s in (*model.inputs, *model.parameters) if s in cut.havoc}

@@ -1,9 +1,8 @@
-"""Records of the results store (``quoll.results.results_store``): proofs, and bounds of whole
-graphs.
+"""Records of the results store: proofs, and bounds of whole graphs.
 
-A proof is stored with its model. Where a budget did not suffice, that is stored, too: the budget is
-part of the key. The bounds of a whole graph are stored so that a later run slices nothing. Nothing
-is stored that depends on a failure of a solver (rule 30).
+A proof is stored with its model. A result of "no proof within the budget" is stored, too: the
+budget is part of the key. The bounds of a whole graph are stored so that a later run slices
+nothing. Results that depend on a failure of a solver are never stored (rule 30).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["CachedProof", "GraphBounds", "copy_models", "write_model"]
 class CachedProof:
     """The record of a proof: the bound, the longest run known, the relations used, the model.
 
-    None instead of a bound where there is no proof within the budget, or none at all (``endless``).
+    The bound is None without a proof within the budget, or for an endless run (``endless``).
     """
 
     bound: int | None
@@ -47,10 +46,10 @@ class CachedProof:
 
 @dataclass(frozen=True, slots=True)
 class GraphBounds:
-    """The bounds of all loops of a graph, if no fact counts them, and the keys of their proofs.
+    """The bounds of all loops of a graph without facts that count, and the keys of their proofs.
 
-    ``executed``: of loops by index the most executions found of those that may refute a fact.
-    ``constant``: loops that are executed equally often whenever they are entered.
+    ``executed``: by loop index the most executions of a run that may refute a fact. ``constant``:
+    loops that are executed equally often at each entry.
     """
 
     bounds: tuple[LoopBound, ...]
@@ -60,7 +59,7 @@ class GraphBounds:
 
 
 def copy_models(store: ResultsStore, keys: Sequence[str], folder: Path | None) -> bool:
-    """Write the models of stored proofs to ``folder``; whether all of them are there."""
+    """Write the models of stored proofs to ``folder``; False if the store lacks one of them."""
     if folder is None:
         return True
     proofs = {key: store.load(key, CachedProof) for key in keys}
@@ -72,7 +71,7 @@ def copy_models(store: ResultsStore, keys: Sequence[str], folder: Path | None) -
 
 
 def write_model(folder: Path | None, key: str, text: str) -> None:
-    """Write the model of a proof, if there is one, to the folder that the user names, if any."""
+    """Write the model of a proof to ``folder``; nothing without a folder or a model."""
     if folder is not None and text:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{key[:16]}.smv").write_text(text)

@@ -1,13 +1,13 @@
-"""The total of a loop over the loop around it: triangular nests.
+"""The total of a loop over its enclosing loop: triangular nests.
 
-Where the bound of an inner loop depends on how often the outer one has iterated, the sum over
-all iterations of the outer loop is less than the product of the two bounds. With t the completed
-iterations of the outer loop, a line is fitted to the longest runs found for some t,
+Where the bound of an inner loop depends on how often the outer one has iterated, the sum over all
+iterations of the outer loop is less than the product of the two bounds. With t the completed
+iterations of the outer loop, a line is fitted to the longest known runs for some t,
 
     q * executions <= c + s * t,    t <= m,
 
-and proved of the model of the inner loop like a bound (rule 19). An entry of the outer loop has
-each t once at most, and for each at most one entry of the inner loop, so that
+and proved for the model of the inner loop like a bound (rule 19). Per entry of the outer loop, each
+t occurs at most once, with at most one entry of the inner loop, so that
 
     total = sum over t = 0 .. m of min(bound, (c + s*t) // q).
 """
@@ -39,24 +39,24 @@ __all__ = ["NestTotal", "total_over"]
 
 @dataclass(frozen=True, slots=True)
 class NestTotal:
-    """``executions`` of the inner header per entry of the outer loop; None: no better one known."""
+    """``executions`` of the inner header per entry of the outer loop; None: none is known."""
 
     executions: int | None
     model: str = ""
-    failed: str = ""  # what the solver failed with; "" when it answered or ran out of time
+    failed: str = ""  # failure of the solver; "" also when it ran out of time
 
     @staticmethod
     def lost(why: str) -> NestTotal:
-        """The result of a query whose worker process ended."""
+        """The result of a query whose worker process died."""
         return NestTotal(None, failed=why)
 
 
 def total_over(
     model: LoopModel, trip: Term, outer: int, inner: int, budget: Budget, checker: Checker
 ) -> NestTotal:
-    """From the proved bounds of both loops and the parameter ``trip`` of the inner one's model.
+    """The total, from the proved bounds of both loops and the inner model's parameter ``trip``.
 
-    Never raises for what the solver does.
+    A failing solver raises nothing.
     """
     model = simplified(model)
     coarse = coarsen(model)
@@ -97,11 +97,11 @@ class _Line:
     s: int
 
     def fits(self, outer: int, inner: int) -> bool:
-        """Whether neither side can wrap in a word."""
+        """Whether neither side wraps within a word."""
         return self.c >= 0 and self.q * inner + abs(self.s) * outer + self.c < 1 << 30
 
     def property(self, trip: Term) -> Term:
-        """The same over words."""
+        """The line as a term over words."""
         left, right = scale(COUNT, self.q), const(self.c, COUNT_WIDTH)
         if self.s < 0:
             return ule(terms.add(left, scale(trip, -self.s)), right)
@@ -123,22 +123,20 @@ def _sum_between(first: int, step: int, length: int, most: int) -> int:
     """The sum of a progression of integers, each cut to 0 .. ``most``."""
     if step < 0:
         first, step = first + step * (length - 1), -step
-    below = min(length, max(0, -(first // step)))  # members that are less than 0
-    within = min(length, max(below, (most - first) // step + 1))  # that are no more than ``most``
+    below = min(length, max(0, -(first // step)))  # members below 0
+    within = min(length, max(below, (most - first) // step + 1))  # further members up to ``most``
     count = within - below
     inside = count * (first + step * below) + step * count * (count - 1) // 2
     return inside + most * (length - within)
 
 
 def _points(model: LoopModel, trip: Term, outer: int) -> list[tuple[int, int]]:
-    """(t, executions of the longest run found with it), for some t."""
+    """Pairs (t, executions of the longest known run with that t), for some t."""
     chosen = {0, 1, 2, outer // 3, outer // 2, outer - 3, outer - 2, outer - 1}
     found = []
     for t in sorted(c for c in chosen if 0 <= c < outer):
         runs = _found(_with_trip(model, trip, t))
-        if (
-            runs and longest(runs) < table.RUN_STEPS
-        ):  # of a longer one it is not known where it ends
+        if runs and longest(runs) < table.RUN_STEPS:  # a longer run is cut off
             found.append((t, longest(runs)))
     return found
 
@@ -167,7 +165,7 @@ def _with_trip(model: LoopModel, trip: Term, t: int) -> LoopModel:
 
 
 def _line(points: Sequence[tuple[int, int]]) -> _Line | None:
-    """The line above all points whose slope is that of the first and the last."""
+    """The line above all points with the slope from the first point to the last; None if flat."""
     if len(points) < 2 or len({n for _, n in points}) == 1:
         return None
     (t0, n0), (t1, n1) = points[0], points[-1]
@@ -177,7 +175,7 @@ def _line(points: Sequence[tuple[int, int]]) -> _Line | None:
 
 
 def _runs(model: LoopModel, trip: Term, points: Sequence[tuple[int, int]]) -> list[ModelRun]:
-    """Runs of the model itself; those with the values of ``trip`` that matter come first."""
+    """Runs of the model itself; runs with the ``trip`` values of ``points`` come first."""
     place = model.parameters.index(trip)
     seeds = [
         (*run.parameters[:place], t, *run.parameters[place:])

@@ -1,9 +1,9 @@
 """Independent queries in worker processes, with progress.
 
-Workers are forked, so that terms stay interned, and end with this process. A worker that dies loses
-the result of one query, and no other (rule 38): another worker takes its place.
-The SMT solver runs in workers, not here, so that its crash harms one query. Memory
-and processor time of a worker are limited for each query.
+Workers are forked, so that terms stay interned, and exit with this process. A worker that dies
+loses the result of one query only (rule 38): another worker takes its place. The SMT solver runs in
+workers, not here, so that its crash harms one query. Memory and processor time of a worker are
+limited for each query.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WorkerProcess:
-    """A worker process, and the connection that takes queries and gives results."""
+    """A worker process with the connection for queries and results."""
 
     process: int
     connection: Connection
@@ -34,17 +34,17 @@ class WorkerProcess:
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """Limits of a worker, far above the needs of its queries: beyond them something is wrong."""
+    """Limits of a worker, far above the needs of its queries: only a defect exceeds them."""
 
     seconds: int  # of processor time for one query
-    memory: int  # bytes of address space, more than it has when it begins
+    memory: int  # bytes of address space beyond its size at the start
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelTasks(Generic[T]):
-    """Queries with results that can be pickled; ``lost(why)``: the result where a worker dies.
+    """Queries with picklable results; ``lost(why)``: the result for a query whose worker died.
 
-    ``done(index, result)`` is called as each query ends.
+    ``done(index, result)`` is called whenever a query finishes.
     """
 
     queries: Sequence[Callable[[], T]]
@@ -69,13 +69,13 @@ def run_all(work: ParallelTasks[T], workers: int, limit: WorkerLimits) -> None:
                 worker = free[0] if free else _forked(queries, limit, pool)
                 index = pending.pop()
                 if worker is None and busy:
-                    pending.append(index)  # no process can be made now
+                    pending.append(index)  # no process can be forked now
                     break
                 if worker is None:
                     done(index, queries[index]())
                 else:
                     busy[worker.connection] = worker, index
-                    with suppress(OSError):  # of a worker that has just died: it has no result
+                    with suppress(OSError):  # the worker has just died: it has no result
                         worker.connection.send(index)
             for connection in wait(list(busy)):
                 assert isinstance(connection, Connection)
@@ -85,7 +85,7 @@ def run_all(work: ParallelTasks[T], workers: int, limit: WorkerLimits) -> None:
 
 @contextmanager
 def _pool() -> Iterator[list[WorkerProcess]]:
-    """Workers, ended when this is left, in the middle of a query or not."""
+    """Workers, which are killed on exit, also in the middle of a query."""
     pool: list[WorkerProcess] = []
     try:
         yield pool
@@ -97,7 +97,7 @@ def _pool() -> Iterator[list[WorkerProcess]]:
 def _forked(
     queries: Sequence[Callable[[], T]], limit: WorkerLimits, pool: list[WorkerProcess]
 ) -> WorkerProcess | None:
-    """A new worker; None where no process can be made."""
+    """A new worker; None where no process can be forked."""
     here = os.getpid()
     ours, theirs = Pipe()
     try:
@@ -126,7 +126,7 @@ def _forked(
 
 
 def _limit_to(what: int, wanted: int) -> None:
-    """A limit of this process: not more than it may be."""
+    """Set a resource limit of this process, at most to its hard limit."""
     hard = resource.getrlimit(what)[1]
     resource.setrlimit(
         what, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
@@ -134,7 +134,7 @@ def _limit_to(what: int, wanted: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes of this process."""
+    """The size of this process's address space in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
@@ -142,7 +142,7 @@ def _address_space() -> int:
 def _outcome(query: Callable[[], T]) -> tuple[T | None, Exception | None]:
     try:
         return query(), None
-    except Exception as error:  # a defect, to be raised where it is seen
+    except Exception as error:  # a defect, raised again in the parent process
         return None, error
 
 
@@ -160,7 +160,7 @@ def _result_of(worker: WorkerProcess, pool: list[WorkerProcess], work: ParallelT
 
 
 def _end(worker: WorkerProcess, pool: list[WorkerProcess]) -> str:
-    """End a worker; how it had ended by itself."""
+    """Kill a worker; the way in which it had already died."""
     pool.remove(worker)
     worker.connection.close()
     with suppress(ProcessLookupError):

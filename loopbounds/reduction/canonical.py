@@ -1,9 +1,10 @@
-"""Models that differ in names and order only, made the same: one proof instead of several.
+"""A canonical form of models, so that models with other names or another order share one proof.
 
-A term's shape is what it is built like, symbols being told apart by their part in the model.
-Symbols are numbered as they are met when the terms of the model are gone through in the order of
-their shapes. Whatever the order, the result is the model with its symbols renamed one to one; a
-tie that is broken otherwise in another model costs a proof that could have been shared.
+The shape of a term is a hash of its structure, in which a symbol is identified by its role in the
+model. The terms of the model are traversed in the order of their shapes, and their symbols are
+numbered on the way. The order is only a heuristic: the result is always the model with its symbols
+renamed one to one. Where two terms have the same shape, two models may break the tie differently,
+which costs one more proof.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Shapes = Mapping[Term, int]
 
 
 def canonical(model: LoopModel) -> LoopModel:
-    """The same model with symbols named, and constraints ordered, by what they are for."""
+    """The same model with canonical names of symbols and a canonical order of constraints."""
     shapes = _shapes(model)
     state = sorted(model.state, key=lambda v: shapes[v.symbol])
     roots = [model.again, *(t for v in state for t in (v.next, v.initial))]
@@ -46,7 +47,7 @@ def canonical(model: LoopModel) -> LoopModel:
 
 
 def _shapes(model: LoopModel) -> Shapes:
-    """By what symbols are; then, state variables told apart by where they start and go on."""
+    """The shapes of all terms; initial and next values distinguish state variables."""
     parts = (("p", model.parameters), ("x", [v.symbol for v in model.state]), ("i", model.inputs))
     colors = {s: hash((crc32(kind.encode()), s.width)) for kind, own in parts for s in own}
     moving = [t for v in model.state for t in (v.initial, v.next)]
@@ -57,7 +58,7 @@ def _shapes(model: LoopModel) -> Shapes:
 
 
 def _of_terms(roots: Iterable[Term], colors: Mapping[Term, int]) -> dict[Term, int]:
-    """Equal for equal structure, in any process."""
+    """A hash of the structure of each term, the same in every process."""
     shapes: dict[Term, int] = {}
     for t in rewrite.walk(roots):
         known = colors.get(t)
@@ -71,12 +72,12 @@ def _of_terms(roots: Iterable[Term], colors: Mapping[Term, int]) -> dict[Term, i
 
 
 def _weighted(t: Term) -> Iterator[tuple[int, Term]]:
-    """The arguments, each with its factor in a sum."""
+    """The arguments, each with its factor in a sum, or 0."""
     return zip(t.factors or (0,) * len(t.args), t.args, strict=True)
 
 
 def _numbered(model: LoopModel, roots: Iterable[Term], shapes: Shapes) -> dict[Term, Term]:
-    """A new name for every symbol, in the order in which they are met below ``roots``."""
+    """A new name for every symbol, numbered in the order of traversal from ``roots``."""
     prefix = dict.fromkeys(model.parameters, "p") | dict.fromkeys(model.inputs, "i")
     prefix |= dict.fromkeys((v.symbol for v in model.state), "x")
     names: dict[Term, Term] = {}
@@ -90,7 +91,7 @@ def _numbered(model: LoopModel, roots: Iterable[Term], shapes: Shapes) -> dict[T
 
 
 def _met(roots: Iterable[Term], shapes: Shapes) -> Iterator[Term]:
-    """Symbols below ``roots``, depth first."""
+    """The symbols below ``roots``, depth first."""
     seen: set[Term] = set()
     stack = list(roots)[::-1]
     while stack:

@@ -1,9 +1,9 @@
 """A simpler model with at least the runs of a given one: dropped terms only lengthen runs.
 
-Most loops are bounded by one easy condition among others that are hard for a solver (a compare of
-shifted capability words, say). So the easy part is tried first: conditions of ``again`` that are
-large or shift by a variable are dropped, values that are hard become any word, and what then
-decides nothing is left out.
+One easy condition bounds most loops, among others that are hard for a solver (a compare of shifted
+capability words, say). So the easy conditions are tried alone: conditions of ``again`` that are
+large or shift by a variable are dropped, hard values become any word, and everything that no longer
+influences the loop is removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def coarsen(model: LoopModel) -> LoopModel:
 
 
 def _cut(model: LoopModel) -> LoopModel:
-    """Hard values that are the same throughout a run become parameters, wherever they occur."""
+    """Replace hard values that are constant throughout a run by parameters, wherever they occur."""
     cuts = _Cuts(model)
     while cuts.find():
         pass
@@ -58,18 +58,18 @@ def _cut(model: LoopModel) -> LoopModel:
 
 
 def _within(symbol: Term, value: Term) -> list[Term]:
-    """The simpler value that a symbol stands for."""
+    """The range of ``value``, as constraints on the symbol that replaces it."""
     low, high = interval(value)
     return [terms.ule(const(low, value.width), symbol), terms.ule(symbol, const(high, value.width))]
 
 
 class _Cuts:
-    """The values that are cut. ``values``: symbols for them; ``done``: terms, and what they become.
+    """Large values replaced by symbols. ``values``: by symbol; ``done``: each term's replacement.
 
-    A choice that is large because of the words that it is between, or that decide it, stays a
-    choice, between symbols for these words: so the least of two words is known to be at most
-    either, and what else is known of these words still speaks of them. A shifted sum that is large
-    stays a shifted sum of symbols in the same way: so two of them stay as far apart as they are.
+    In a large choice (``ite``), symbols replace the alternatives and the condition's words, but the
+    choice stays: so the minimum of two words stays at most either, and constraints on these words
+    still apply. In a large shifted sum, symbols replace the words in the same way, so that the
+    distance of two such sums stays known.
     """
 
     def __init__(self, model: LoopModel) -> None:
@@ -81,17 +81,17 @@ class _Cuts:
         self.done: dict[Term, Term] = {}
 
     def find(self) -> bool:
-        """Cut bottom up; whether more is to be cut below choices, for which to begin again."""
+        """Replace bottom up; True if words below choices must be replaced, too, in another pass."""
         known = len(self._below_choices)
         self.values, self.done = {}, {p: p for p in self._parameters}
         for t in self._terms:
-            if t.op != "sym" and all(a in self.done for a in t.args):  # over parameters alone
+            if t.op != "sym" and all(a in self.done for a in t.args):  # over parameters only
                 self.done[t] = self._cut(t, rewrite.rebuild(t, [self.done[a] for a in t.args]))
         return len(self._below_choices) > known
 
     def _cut(self, t: Term, new: Term) -> Term:
         if t.width == 1 or new.op in ("sym", "const", "linear"):
-            return new  # sums stay: their members may cancel against those of other terms
+            return new  # sums stay: their members may cancel in other terms
         if t in self._below_choices:
             return self._symbol(new)
         if not _worth_cutting(new):
@@ -100,7 +100,7 @@ class _Cuts:
         return self._symbol(new) if opened is None else opened
 
     def _opened(self, choice: Term) -> Term | None:
-        """It until the words below it are cut; None where that would not make it small."""
+        """The choice with its large words as symbols; None where that would not make it small."""
         inside = choice if choice.op == "ite" else choice.args[0]
         words = {w: self.done[w] for w in _chosen_between(inside)}
         new = [w for w in words if w not in self._below_choices]
@@ -123,7 +123,7 @@ def _is_shifted_sum(term: Term) -> bool:
 
 
 def _chosen_between(choice: Term) -> list[Term]:
-    """The words that a choice is between, or that decide it."""
+    """The alternatives of a choice, and the words in its conditions."""
     inside = {choice: None}
     for t in (pending := [choice]):
         if t.op in ("ite", "linear") or t.width == 1:
@@ -140,7 +140,7 @@ def _worth_cutting(term: Term) -> bool:
 
 
 def easy(term: Term) -> bool:
-    """Small, and without operators that a solver finds hard."""
+    """Whether a term is small and without operators that are hard for a solver."""
     parts = rewrite.walk([term])
     return len(parts) <= table.HARD_TERMS and not any(map(_hard, parts))
 
@@ -156,7 +156,7 @@ def _hard(t: Term) -> bool:
 def _with_easy_values(
     model: LoopModel, again: Term, known: Callable[[Term], bool] = easy
 ) -> LoopModel:
-    """Any word for values that are not ``known``, and no constraints but those that are."""
+    """The model with only ``known`` values and constraints; other values become any word."""
     parameters, inputs, state = list(model.parameters), list(model.inputs), []
     for i, v in enumerate(model.state):
         initial, following = v.initial, v.next
@@ -174,9 +174,9 @@ def _with_easy_values(
 
 
 def without_large(model: LoopModel, most: int = 2 * table.HARD_TERMS) -> LoopModel:
-    """The model without constraints of more than ``most`` terms: they are not worth their cost.
+    """The model without constraints of more than ``most`` terms, which cost more than they help.
 
-    A term that NuSMV has no form for is any word, as in ``coarsen``.
+    A term that NuSMV cannot express becomes any word, as in ``coarsen``.
     """
     small = tuple(c for c in model.constraints if rewrite.size(c) <= most)
     model = replace(model, constraints=small)

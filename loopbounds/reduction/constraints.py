@@ -1,4 +1,4 @@
-"""Constraints of a model: ranges and conditions where the loop is entered."""
+"""Constraints of a model: ranges and conditions that hold when the loop is entered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["UnknownWords", "conjuncts", "relevant", "says_all", "within"]
 
 
 def within(term: Term, values: ValueSet) -> list[Term]:
-    """Membership in a strided interval, as far as bounds and powers of two express it."""
+    """Conditions that ``term`` lies in a strided interval: its bounds, and a power of two."""
     if values == ANY or term.constant is not None or term.width != 32:
         return []
     if values.exact is not None:
@@ -33,7 +33,7 @@ def within(term: Term, values: ValueSet) -> list[Term]:
 
 
 def relevant(conditions: list[Term], wanted: set[Term]) -> list[Term]:
-    """Conditions that share symbols with ``wanted``, or with each other in a chain to it."""
+    """Conditions that share symbols with ``wanted``, directly or through other conditions."""
     wanted = set(wanted)
     chosen: list[Term] = []
     small = [c for whole in conditions for c in terms.conjuncts(whole)]
@@ -56,12 +56,12 @@ def says_all(
     tried: Set[Term],
     words: UnknownWords,
 ) -> bool:
-    """Whether ``constraints`` are all that the way into a loop says of the ``parameters``.
+    """Whether ``constraints`` contain every condition on ``parameters`` on the way into a loop.
 
-    ``deciding`` are the conditions of it that are not certain, and what they are when the loops
-    around are in their first iteration. What these say of a word that the analysis lost may hang
-    together with anything (rule 39). What they say of others than those ``tried``, for which runs
-    of the model were found, must be possible: some words for which it holds are found.
+    ``deciding``: the conditions that may fail, each with its form in the first iteration of the
+    enclosing loops. None of them may be about a word that the analysis lost, which may depend on
+    anything (rule 39). Conditions without a word of ``tried``, for which runs of the model are
+    known, must be satisfiable: words that satisfy them are searched.
     """
     if rewrite.symbols(conjuncts(way_in) - constraints) & parameters:
         return False
@@ -75,24 +75,24 @@ def says_all(
 
 
 def conjuncts(conditions: Iterable[Term]) -> set[Term]:
-    """The parts of conditions that all hold."""
+    """The conjuncts of ``conditions``."""
     return {c for condition in conditions for c in terms.conjuncts(condition)}
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownWords:
-    """The unknown words of a graph: which are indeed any, and where those from memory are."""
+    """The unknown words of a graph: whether they may be any word, and their addresses in memory."""
 
     is_given: Callable[[Term], bool]
-    loaded: Mapping[Term, Term]  # words that are read from memory -> address
-    cells: Mapping[Term, tuple[Term, int]]  # words that memory holds at the start: address, bytes
+    loaded: Mapping[Term, Term]  # loaded word -> address
+    cells: Mapping[Term, tuple[Term, int]]  # word in memory at the start -> address, bytes
     memory: MemoryMap
 
     def are_apart(self, used: Set[Term], limited: Set[Term]) -> bool:
-        """Whether the words ``used`` from memory are no parts of each other.
+        """Whether the words ``used`` from memory do not overlap.
 
-        A word that is read somewhere may be another one, and what it is is not free where
-        conditions on ``limited`` words say where it is.
+        Two loaded words may be one and the same, and a loaded word is not free if conditions
+        restrict its address (a word of ``limited``).
         """
         read = used & self.loaded.keys()
         cells = [self.cells[word] for word in used & self.cells.keys()]
@@ -113,7 +113,7 @@ class UnknownWords:
 
 
 def _are_possible(conditions: Iterable[Term]) -> bool:
-    """Whether words are found for which all hold; those that share no word are tried apart."""
+    """Whether some words satisfy all conditions; those without a common word are tried apart."""
     groups: list[tuple[list[Term], set[Term]]] = []
     for condition in conditions:
         symbols = rewrite.symbols([condition])

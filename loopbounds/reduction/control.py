@@ -1,10 +1,10 @@
-"""The control of a loop, where a few bits of words that start as constants decide it.
+"""The control of a loop that a few bits decide, in words that start as constants.
 
-A software division shifts a bit through a word and gathers what it finds in others. How long that
-takes depends on that bit alone, and on one of those gathered. So conditions on words that are not
-constant at first become Boolean inputs, either outcome in each iteration, and of a word only the
-bits remain that are *demanded*: those that may influence a condition, now or later. Each run of
-the model has a run of the result that is as long.
+A software division shifts a bit through a word, and collects the quotient and the remainder in
+others. Its number of iterations depends on that bit and on few others. So conditions on words
+without a constant initial value become Boolean inputs, with either outcome in each iteration, and
+words are restricted to their *demanded* bits, which may influence a condition, now or later. Each
+run of the model has a run of the result with the same length.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOVING = frozenset({"lshr", "ashr"})
 
 
 def control_of(model: LoopModel) -> LoopModel | None:
-    """The control of a model; None where unknown words or large values are part of it."""
+    """The control of a model; None where it depends on unknown words or on large values."""
     model = replace(model, constraints=(), exits=(), hints=())
     cut = 0
     while unknown := _unknown_at_first(model) & _decided_by(model):
@@ -39,7 +39,7 @@ def control_of(model: LoopModel) -> LoopModel | None:
 
 
 def _unknown_at_first(model: LoopModel) -> set[Term]:
-    """Parameters and wide inputs, and variables whose demanded bits are not constant at first."""
+    """Parameters, wide inputs, and variables whose demanded bits have no constant initial value."""
     bits = demanded(model)
     found = {*model.parameters, *(i for i in model.inputs if i.width > 1)}
     for v in model.state:
@@ -50,7 +50,7 @@ def _unknown_at_first(model: LoopModel) -> set[Term]:
 
 
 def _decided_by(model: LoopModel) -> set[Term]:
-    """Symbols in conditions."""
+    """The symbols in comparisons."""
     roots = [model.again, *(v.next for v in model.state)]
     return rewrite.symbols(t for t in rewrite.walk(roots) if _is_comparison(t))
 
@@ -60,7 +60,7 @@ def _is_comparison(term: Term) -> bool:
 
 
 def _inputs(model: LoopModel, unknown: set[Term], numbered: int) -> dict[Term, Term]:
-    """The terms that become inputs; ``numbered`` have their names already."""
+    """The conditions that become inputs, by term; ``numbered`` inputs exist already."""
     cut = _conditions([model.again, *(v.next for v in model.state)], unknown)
     return {t: sym(f"either{numbered + i}", 1) for i, t in enumerate(cut)}
 
@@ -75,7 +75,7 @@ def _with_inputs(model: LoopModel, inputs: Mapping[Term, Term]) -> LoopModel:
 
 
 def _conditions(roots: Iterable[Term], unknown: set[Term]) -> list[Term]:
-    """The conditions in terms that are on unknown words alone, or compare with one."""
+    """The conditions in ``roots`` that are over unknown words alone, or compare one."""
     found, seen, pending = list[Term](), set[Term](), list(roots)
     while pending:
         t = pending.pop()
@@ -91,7 +91,7 @@ def _conditions(roots: Iterable[Term], unknown: set[Term]) -> list[Term]:
 
 
 def with_demanded_bits(model: LoopModel) -> LoopModel:
-    """The model with no other bits of words: its runs are as long."""
+    """The model with only the demanded bits of words; its runs have the same lengths."""
     bits = demanded(model)
     state = []
     for v in model.state:
@@ -102,7 +102,7 @@ def with_demanded_bits(model: LoopModel) -> LoopModel:
 
 
 def demanded(model: LoopModel) -> dict[Term, int]:
-    """Per variable a mask of the bits that may influence how the loop goes on."""
+    """By variable a mask of the bits that may influence whether the loop repeats."""
     following = {v.symbol: v.next for v in model.state}
     bits = dict.fromkeys(following, 0)
     pending: list[tuple[Term, int]] = [(c, 1) for c in conjuncts(model.again)]
@@ -115,7 +115,7 @@ def demanded(model: LoopModel) -> dict[Term, int]:
 
 
 def demanded_of(term: Term, wanted: int) -> dict[Term, int]:
-    """The bits of symbols that the ``wanted`` bits of a term are made of."""
+    """The bits of symbols on which the ``wanted`` bits of a term depend."""
     found = {term: wanted}
     for t in reversed(rewrite.walk([term])):
         if found.get(t):
@@ -125,7 +125,7 @@ def demanded_of(term: Term, wanted: int) -> dict[Term, int]:
 
 
 def _of_parts(t: Term, wanted: int) -> Iterable[tuple[Term, int]]:
-    """The arguments of a term, and the bits of them that the ``wanted`` bits are made of."""
+    """The arguments of a term, each with the bits on which the ``wanted`` bits depend."""
     below = mask(wanted.bit_length())  # carries go up only
     if t.op == "ite":
         return [(t.args[0], 1), (t.args[1], wanted), (t.args[2], wanted)]

@@ -1,15 +1,15 @@
 """Walks of linked lists whose length a fact states.
 
-A loop walks a list if a word of its header is followed by what it points to, at one distance:
-p becomes *(p + k), or stays, or becomes 0. With at most N elements from where the walk begins,
-each p has a *rank*, the elements from it to the end: at most N at first, one less for each link
-that is followed, and 0 only for p = 0. The model with ranks adds a parameter n <= N and a variable
-r, and the word behind an element of rank 1 is 0:
+A loop walks a list if each iteration replaces a pointer p by the word at a fixed distance from it:
+p becomes *(p + k), or stays, or becomes 0. With at most N elements from the start of the walk, each
+p has a *rank*, the number of elements from it to the end of the list: at most N at first, one less
+after each link, and 0 only for p = 0. The model with ranks adds a parameter n <= N and a variable
+r, and the link of an element of rank 1 is 0:
 
     r = n, p = (n = 0 ? 0 : p0)         p' = (r < 2 ? 0 : *(p + k)), r' = r - 1
 
-An execution in which the fact holds is a run of it: take for n the elements that there are. Links
-that the walk itself changes are part of the fact, which speaks of the words that are loaded.
+An execution that satisfies the fact is a run of this model, with n as the number of elements in
+that execution. The fact covers links that the walk itself changes, as it is about loaded words.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ NULL = const(0, 32)
 
 
 def ranked(model: LoopModel, links: Mapping[Term, Term], most: int) -> LoopModel | None:
-    """``model`` of a walk of at most ``most`` elements; None unless it walks one list.
+    """``model`` with ranks, for a walk of at most ``most`` elements; None unless it walks one list.
 
-    ``links``: the addresses of inputs that are words from memory.
+    ``links``: the addresses of the inputs that are loaded words.
     """
     walks = [walk for v in model.state if (walk := _Walk.of(v, links)) is not None]
     if len(walks) != 1:
@@ -62,17 +62,17 @@ def ranked(model: LoopModel, links: Mapping[Term, Term], most: int) -> LoopModel
 
 
 class _Walk:
-    """A variable that follows links, and the ranks that go with it."""
+    """A variable that follows links, with the ranks of its elements."""
 
     def __init__(self, variable: StateVariable, links: Mapping[Term, Term]) -> None:
         self.variable, self._links = variable, links
-        self.bases: dict[Term, Term] = {}  # word from memory -> rank of the element it is in
+        self.bases: dict[Term, Term] = {}  # loaded word -> rank of the element that holds it
         self._distances: set[int] = set()
         self.following = NULL
 
     @staticmethod
     def of(variable: StateVariable, links: Mapping[Term, Term]) -> _Walk | None:
-        """The walk of a variable; None if it is none."""
+        """The walk of a variable; None if the variable walks no list."""
         if variable.symbol.width != 32:
             return None
         walk = _Walk(variable, links)
@@ -83,7 +83,7 @@ class _Walk:
         return walk
 
     def _rank(self, term: Term) -> Term | None:
-        """The rank of a word that the variable may become, over the rank that it has."""
+        """The rank of a next value of the variable, over its present rank; None if unknown."""
         if term is self.variable.symbol:
             return RANK
         if term is NULL:
@@ -96,7 +96,7 @@ class _Walk:
         return None if address is None else self._behind(term, address)
 
     def _behind(self, word: Term, address: Term) -> Term | None:
-        """The rank of ``word``, which is loaded from ``address``."""
+        """The rank of ``word``, loaded from ``address``; None if no known element holds it."""
         for element in (self.variable.symbol, *self._links):
             distance = sub(address, element).constant
             if distance is not None and element is not word:

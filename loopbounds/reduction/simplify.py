@@ -1,4 +1,4 @@
-"""The same model, said more simply: what its constraints and its step decide is used up.
+"""A simpler model with the same lengths of runs: constraints and step simplify each other.
 
 Each function here preserves the lengths of all runs.
 """
@@ -21,7 +21,7 @@ __all__ = ["influential", "replaced", "simplified"]
 
 @lru_cache(1 << 12)
 def simplified(model: LoopModel) -> LoopModel:
-    """All simplifications, in an order in which each helps the next."""
+    """The model after all simplifications, in an order in which each helps the next."""
     model = _with_fixed_low_bits(_without_determined_inputs(model))
     for _ in range(table.SUBSTITUTIONS):
         model = _with_constraints_used(model)
@@ -29,9 +29,9 @@ def simplified(model: LoopModel) -> LoopModel:
 
 
 def _without_inner_exits(model: LoopModel) -> LoopModel:
-    """Drop the exit condition of a loop inside, where what that loop leaves is not used.
+    """Drop the exit condition of an inner loop whose final values are not read.
 
-    A loop that ends has made its exit condition true, whatever that took.
+    A loop that terminates satisfies its exit condition, after any number of iterations.
     """
     for group in _sharing_inputs(model):
         conditions = [c for part in group for c in conjuncts(part)]
@@ -44,7 +44,7 @@ def _without_inner_exits(model: LoopModel) -> LoopModel:
 
 
 def _sharing_inputs(model: LoopModel) -> list[list[Term]]:
-    """The exits in groups that have no input in common: those of one loop inside, or of several."""
+    """The exits in groups without a common input: each group belongs to one or more inner loops."""
     groups: list[list[Term]] = []
     for part in model.exits:
         own = rewrite.symbols([part]) & set(model.inputs)
@@ -57,7 +57,7 @@ def _sharing_inputs(model: LoopModel) -> list[list[Term]]:
 def _without_determined_inputs(model: LoopModel) -> LoopModel:
     """Replace inputs that ``again`` equates with a term: another value ends the run.
 
-    The havoc of a loop inside is such an input, where its exit fixes the value.
+    The havoc of an inner loop is such an input, if its exit fixes the value.
     """
     while solved := next(_determined(model), None):
         model = _substituted(model, dict([solved]))
@@ -65,16 +65,17 @@ def _without_determined_inputs(model: LoopModel) -> LoopModel:
 
 
 def _determined(model: LoopModel) -> Iterator[tuple[Term, Term]]:
-    """Of the model as it is: what an input is replaced by may name another one.
+    """Pairs (input, term), found in the model as given; the term may contain another input.
 
-    So a condition that was read before cannot be used after: it would bring back an input.
+    So substitute each pair before the next one is computed: an old pair would bring back a replaced
+    input.
     """
     inputs = set(model.inputs)
     return filter(None, (_solved(c, inputs) for c in conjuncts(model.again)))
 
 
 def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
-    """``(i, t)`` where the condition is ``i = t`` for an input ``i`` that is not in ``t``."""
+    """``(i, t)`` for a condition ``i = t`` with an input ``i`` that is not in ``t``; else None."""
     if condition.op != "eq":
         return None
     difference = terms.sub(*condition.args)
@@ -89,7 +90,7 @@ def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
 
 
 def _substituted(model: LoopModel, values: Mapping[Term, Term]) -> LoopModel:
-    """The step of a model with inputs replaced; next values matter only where it goes on."""
+    """The model with inputs of its step replaced; next values count only where the loop repeats."""
     return replace(
         model,
         inputs=tuple(i for i in model.inputs if i not in values),
@@ -100,7 +101,7 @@ def _substituted(model: LoopModel, values: Mapping[Term, Term]) -> LoopModel:
 
 
 def _with_fixed_low_bits(model: LoopModel) -> LoopModel:
-    """Where a variable moves by multiples of 2**j, its low j bits are those that it starts with."""
+    """Use that a variable with steps that are multiples of 2**j never changes its low j bits."""
     fixed: dict[Term, Term] = {}
     for v in model.state:
         step = terms.sub(v.next, v.symbol).constant
@@ -121,10 +122,10 @@ def _with_fixed_low_bits(model: LoopModel) -> LoopModel:
 
 
 def _at_start(masked: Term, variable: StateVariable, same: int) -> Term | None:
-    """Bits of ``same`` of a sum with the variable, made of where the variable starts.
+    """The bits ``same`` of a sum with the variable, computed from its initial value.
 
-    None if it is anything else. Other members of the sum stay as they are, though they may be made
-    of the variable: of these the low bits may change.
+    None for any other term. Other members of the sum stay, as their low bits may change even if
+    they depend on the variable.
     """
     whole, ones = masked.args
     x = variable.symbol
@@ -140,7 +141,7 @@ def _at_start(masked: Term, variable: StateVariable, same: int) -> Term | None:
 
 
 def _with_constraints_used(model: LoopModel) -> LoopModel:
-    """Constraints hold throughout a run: use each in the others and in the step."""
+    """Simplify the step and each constraint by the other constraints, which always hold."""
     small = tuple(dict.fromkeys(p for c in model.constraints for p in conjuncts(c)))
     known = _decided(small)
     retained = [c for c in small if known.get(c) is TRUE]
@@ -162,7 +163,7 @@ def _with_constraints_used(model: LoopModel) -> LoopModel:
 
 
 def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
-    """The terms that small constraints decide: true, or constant, wherever they occur."""
+    """The values of terms that small constraints make true or constant."""
     known: dict[Term, Term] = {}
     for c in constraints:
         if c.constant is None and rewrite.size(c) <= table.SMALL_CONSTRAINT:
@@ -174,7 +175,7 @@ def _decided(constraints: tuple[Term, ...]) -> dict[Term, Term]:
 
 
 def _with_going_on_used(model: LoopModel) -> LoopModel:
-    """Use each condition to go on in larger ones, and in next values: these matter only then."""
+    """Simplify larger conditions and next values by each condition to repeat."""
     known: dict[Term, Term] = {}
     again = TRUE
     for c in sorted(conjuncts(model.again), key=rewrite.size):
@@ -188,7 +189,7 @@ def _with_going_on_used(model: LoopModel) -> LoopModel:
 def _rebased(model: LoopModel) -> LoopModel:
     """Count a variable from its initial value, where that makes the model smaller.
 
-    For a pointer that runs to an end which is as unknown as its start, only the distance matters.
+    For a pointer between two unknown addresses only the distance counts.
     """
     for v in model.state:
         if v.initial.constant is not None or v.symbol not in rewrite.symbols([v.next]):
@@ -200,7 +201,7 @@ def _rebased(model: LoopModel) -> LoopModel:
 
 
 def _moved(model: LoopModel, variable: StateVariable) -> LoopModel:
-    """The model with ``symbol`` standing for the distance from the initial value."""
+    """The model in which the variable's symbol is the distance from its initial value."""
     symbol, start = variable.symbol, variable.initial
     new = {symbol: terms.add(start, symbol)}
 
@@ -220,13 +221,13 @@ def _moved(model: LoopModel, variable: StateVariable) -> LoopModel:
 
 
 def _size(model: LoopModel) -> int:
-    """Terms in the step and the start."""
+    """The number of terms in the step and in the initial values."""
     step = [v.next for v in model.state] + [v.initial for v in model.state]
     return sum(t.op != "const" for t in rewrite.walk([model.again, *step]))
 
 
 def influential(model: LoopModel) -> LoopModel:
-    """The model without what cannot influence how long its runs are."""
+    """The model without symbols that cannot influence the lengths of runs."""
     following = {v.symbol: v.next for v in model.state}
     needed = closure(
         rewrite.symbols([model.again]),
@@ -250,7 +251,7 @@ def influential(model: LoopModel) -> LoopModel:
 
 
 def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ...]:
-    """Constraints that share a symbol with ``used``, or with one that does, and add few."""
+    """Constraints that share a symbol with ``used``, also through others, and add few symbols."""
     used, retained = set(used), set()
     for _ in range(table.SUBSTITUTIONS):
         reached = set(used)
@@ -264,7 +265,7 @@ def _connected(constraints: tuple[Term, ...], used: set[Term]) -> tuple[Term, ..
 
 
 def replaced(term: Term, known: Mapping[Term, Term]) -> Term:
-    """``term`` with everything in ``known`` replaced."""
+    """``term`` with each term in ``known`` replaced."""
     done = dict(known)
     for t in rewrite.walk([term]):
         if t not in done:

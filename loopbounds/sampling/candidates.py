@@ -3,18 +3,18 @@
 Templates over a loop variable ``x`` with initial value ``x0`` and ``k = count - 1``:
 
     x = x0 + s*k, x <= x0, x >= x0     affine induction
-    s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: one, or the least seen
+    s*k <= x0 - x, s*k <= x - x0       progress of at least s per iteration: 1, or the least seen
     x - x0 = 0 (mod 2**j)              congruence
-    x = (x0 + s*k) & ones              words that wrap; s**-1 tells how far it is to an end
-    high:low = high0:low0 + s*k        two words that are counted as one
+    x = (x0 + s*k) & ones              words that wrap; s**-1 gives the iterations to an end
+    high:low = high0:low0 + s*k        two words counted as one
     x <= x0 >> k, and ``shifting``     halving, doubling, count-leading-zeros loops
     bits of x <= bits ever set - k     one bit cleared in each iteration
     u <= v, u - u0 <= v0 - u0          compared terms: displacement within the initial distance
-    u - u0 <= v0 - u0 + s - 1          the same where the last step may go past it
-    v - u <= (v0 - u0) >> k            their distance is halved, as in a binary search
+    u - u0 <= v0 - u0 + s - 1          the same if the last step may overshoot
+    v - u <= (v0 - u0) >> k            distance halved, as in a binary search
     s*k <= v0 - u0                     the bound itself, as a term over parameters
-    what constraints say of x0         said of x
-    least x seen <= x <= most seen     where the middle of two words is taken, with sign
+    a constraint with x for x0         constraints on x0 hold for x, too
+    least x seen <= x <= most seen     signed middles of two words
 
 A candidate stays if it holds in every state of the given runs.
 """
@@ -47,7 +47,7 @@ COUNTED = terms.negate(eq(COUNT, const(0, COUNT_WIDTH)))
 
 
 def candidate_invariants(model: LoopModel, runs: Sequence[ModelRun]) -> list[Term]:
-    """Candidate invariants that survive ``runs``, over parameters, state and ``COUNT``."""
+    """The candidate invariants that hold in ``runs``, over parameters, state and ``COUNT``."""
     found: dict[Term, None] = dict.fromkeys([COUNTED, *model.constraints, *model.hints])
     for index, variable in enumerate(model.state):
         found.update(dict.fromkeys(_of_variable(variable, index, runs)))
@@ -111,7 +111,7 @@ def _of_variable(variable: StateVariable, index: int, runs: Sequence[ModelRun]) 
         yield eq(x, terms.add(x0, scale(k, step)))
         yield from (ule(x, x0), ule(x0, x))
         narrow = _narrow(variable)
-        if narrow is not None:  # it may wrap where no run is analysed
+        if narrow is not None:  # it may wrap in other runs
             yield eq(x, narrow.of(terms.add(x0, scale(k, step))))
         return
     yield from _progress(x, x0, k, steps)
@@ -132,7 +132,7 @@ def _of_variable(variable: StateVariable, index: int, runs: Sequence[ModelRun]) 
 
 
 def _one(steps: set[int], wrap: int) -> bool:
-    """Whether a word of the bits ``wrap`` always goes on by the same."""
+    """Whether a word with the bits ``wrap`` always moves by the same step."""
     return len({s & wrap for s in steps}) == 1
 
 
@@ -151,7 +151,7 @@ class _Narrow:
 
 
 def _narrow(variable: StateVariable) -> _Narrow | None:
-    """The narrow word that a variable is after an iteration; None if it may be any word."""
+    """The narrow word to which an iteration limits a variable; None if it may be any word."""
     following, width = variable.next, variable.symbol.width
     if following.op == "sext":
         return _Narrow(following.args[0].width, signed=True)
@@ -160,7 +160,7 @@ def _narrow(variable: StateVariable) -> _Narrow | None:
 
 
 def _narrowest(variable: StateVariable, index: int, runs: Sequence[ModelRun]) -> list[_Narrow]:
-    """The same, and the narrowest that holds all of its values."""
+    """The narrowest word that holds all observed values, and ``_narrow`` of the variable."""
     width = variable.symbol.width
     values = [state[index] for run in runs for state in run.states]
     words = (signed(v, width) for v in values)
@@ -199,7 +199,7 @@ def _observed_range(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[T
 
 
 def _cleared(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
-    """One bit less in each iteration, of those that are ever set."""
+    """Candidates that each iteration clears one of the bits that are ever set."""
     bits = reduce(or_, (state[index] for run in runs for state in run.states))
     yield eq(operation("and", x, const(~bits, x.width)), const(0, x.width))
     left = sub(const(bits.bit_count(), x.width), K)
@@ -208,7 +208,7 @@ def _cleared(x: Term, index: int, runs: Sequence[ModelRun]) -> Iterator[Term]:
 
 
 def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
-    """Relations between terms that the step compares."""
+    """Candidate relations between the terms that the step compares."""
     initial = {v.symbol: v.initial for v in model.state}
     fixed = set(model.inputs)
     strides = _strides(model, runs)
@@ -238,7 +238,7 @@ def _of_comparisons(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term
 
 
 def _of_long_words(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
-    """Two words that are counted as one, the high word by the carry out of the low one."""
+    """Candidates about two words counted as one: the low word's carry moves the high word."""
     words = [(i, v) for i, v in enumerate(model.state) if v.symbol.width == COUNT_WIDTH]
     for (h, high), (at, low) in permutations(words, 2):
         carried = low.symbol in rewrite.symbols([high.next])
@@ -252,7 +252,7 @@ def _of_long_words(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]
 
 
 def _joined(run: ModelRun, high: int, low: int) -> ModelRun:
-    """A run of which only one long word is seen."""
+    """The run as a sequence of one long word."""
     return replace(run, states=tuple((s[high] << COUNT_WIDTH | s[low],) for s in run.states))
 
 
@@ -281,14 +281,14 @@ def _reach(distance: Term, strides: Sequence[int]) -> Iterator[Term]:
 
 @dataclass(frozen=True, slots=True)
 class _IterationCount:
-    """How many steps of ``odd << even`` take a word of ``bits`` bits over a distance."""
+    """The number of steps of ``odd << even`` that move a word of ``bits`` bits over a distance."""
 
     bits: int
     even: int
     odd: int
 
     def of(self, distance: Term) -> Term:
-        """That number, for a distance that is a multiple of the step."""
+        """The number of steps as a term, for a ``distance`` that is a multiple of the step."""
         left = operation("lshr", distance, const(self.even, distance.width))
         iterations = scale(left, pow(self.odd, -1, 1 << self.bits))
         return operation("and", iterations, const(mask(self.bits - self.even), distance.width))
@@ -318,7 +318,7 @@ def _strides(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
 
 
 def _compared(model: LoopModel) -> list[tuple[Term, Term]]:
-    """Pairs under a comparison in the step, also with both sides brought to the header."""
+    """Pairs of compared terms in the step, also with both sides expressed at the header."""
     pairs: dict[tuple[Term, Term], None] = {}
     symbols = {v.symbol for v in model.state}
     before = {v.next: v.symbol for v in model.state}
@@ -341,7 +341,7 @@ def _without_constant(t: Term) -> Term:
 
 
 def _of_ranges(model: LoopModel) -> Iterator[Term]:
-    """A variable stays within what its initial and next values can be."""
+    """Candidates that a variable stays in the range of its initial and next values."""
     for v in model.state:
         if v.symbol.width == 1:
             continue
@@ -351,9 +351,9 @@ def _of_ranges(model: LoopModel) -> Iterator[Term]:
 
 
 def likely_bounds(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
-    """Bounds worth trying first: constants of what decides where runs start and how they go on.
+    """Bounds to try first: constants of initial values, constraints and conditions, and neighbours.
 
-    And constant distances between compared terms, in strides.
+    Also constant distances between compared terms, divided by the strides.
     """
     initial = {v.symbol: v.initial for v in model.state}
     values = rewrite.walk([*model.constraints, model.again, *initial.values()])
@@ -367,7 +367,7 @@ def likely_bounds(model: LoopModel, runs: Sequence[ModelRun]) -> list[int]:
 
 
 def _as_at_first(model: LoopModel) -> Iterator[Term]:
-    """Constraints on a variable's initial value, said of the variable."""
+    """Constraints on a variable's initial value, applied to the variable."""
     for v in model.state:
         if v.initial.op == "sym":
             for c in model.constraints:
@@ -376,7 +376,7 @@ def _as_at_first(model: LoopModel) -> Iterator[Term]:
 
 
 def _of_pairs(model: LoopModel) -> Iterator[Term]:
-    """Two variables that move together or against each other."""
+    """Candidates about two variables that move together or against each other."""
     combine: tuple[Callable[[Term, Term], Term], ...] = (sub, terms.add)
     state = [v for v in model.state if v.symbol.width > 1][: table.PAIRED_VARIABLES]
     for i, first in enumerate(state):

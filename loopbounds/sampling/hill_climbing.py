@@ -1,9 +1,9 @@
 """Long runs of a model by hill climbing: the bound, before anything is proved.
 
-The initial values and the inputs of a step are chosen once for the whole run, and are improved one
-bit at a time as long as runs get longer. A run found so is an execution of the model; the model
-checker says whether there is a longer one. A run that comes back to an earlier state, with the same
-inputs, never ends.
+One choice of initial values and inputs holds for a whole run; it is improved one bit at a time as
+long as runs get longer. The resulting run is an execution of the model; the model checker decides
+whether a longer one exists. A run that returns to an earlier state, with the same inputs, is
+endless.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class RunChoice:
 
 
 def hill_climb(model: LoopModel, starts: Sequence[RunChoice]) -> list[ModelRun]:
-    """The longest run found from each initial state of ``starts``; none for those forbidden."""
+    """The longest run found from each choice of ``starts``; none for forbidden initial states."""
     climber = _HillClimber(model)
     found = [run for start in starts if (run := climber.best(start)) is not None]
     found.sort(key=lambda run: (run.endless, run.executions))
@@ -82,7 +82,7 @@ class _HillClimber:
         ):
             count += 1
             self._left -= 1
-            if count & (count - 1) == 0:  # a state to come back to (Brent)
+            if count & (count - 1) == 0:  # a state to return to (Brent)
                 before = following
             if count <= table.RUN_ENDS:
                 states.append(following)

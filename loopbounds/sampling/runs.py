@@ -1,6 +1,6 @@
-"""Concrete executions of a model: where candidates come from, and witnesses that bounds are met.
+"""Concrete executions of a model: the source of candidates, and witnesses that bounds are reached.
 
-The twin of the model checker's view (rule 19): a run is an execution that the SMV text allows.
+A run is an execution that the SMV text allows, too (rule 19).
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """``states[i]`` is what execution number ``counts[i]`` of the header found."""
+    """``states[i]`` is the state in which execution number ``counts[i]`` of the header starts."""
 
     parameters: tuple[int, ...]
     states: tuple[tuple[int, ...], ...]
     counts: tuple[int, ...]
     executions: int  # of the header, so far
-    ended: bool  # the loop was left
-    endless: bool = False  # it is back in a state it was in before, so it may go on for ever
+    ended: bool  # control left the loop
+    endless: bool = False  # it returned to an earlier state, so it may repeat for ever
 
 
 def explore(
     model: LoopModel, seeds: Sequence[tuple[int, ...]] = (), steps: int = table.RUN_STEPS
 ) -> list[ModelRun]:
-    """Runs from many initial states, deterministic; ``seeds`` are parameters to try first.
+    """Deterministic runs from many initial states; ``seeds`` are parameters to try first.
 
-    ``steps``: executions in one run, at most.
+    ``steps``: the most executions in one run.
     """
     stepper = ModelStepper(model)
     chance = random.Random(1)
@@ -80,7 +80,7 @@ def runs_from(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
 
 
 def runs_near(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
-    """Short runs from an initial state and from those beside it that the model allows."""
+    """Short runs from an initial state and from its neighbours that the model allows."""
     stepper, choices = ModelStepper(model), _Choices(model, random.Random(1))
     runs: list[ModelRun] = []
     for start in (parameters, *neighbours(parameters, [p.width for p in model.parameters])):
@@ -94,7 +94,7 @@ def runs_near(model: LoopModel, parameters: tuple[int, ...]) -> list[ModelRun]:
 
 
 def neighbours(words: tuple[int, ...], widths: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """One word 0, or all ones, or with one bit changed, the highest first."""
+    """The tuples in which one word is 0, all ones, or has one bit changed, the highest first."""
     for i, (width, word) in enumerate(zip(widths, words, strict=True)):
         ones = mask(width)
         for other in (0, ones, *(word ^ 1 << bit for bit in reversed(range(width)))):
@@ -103,7 +103,7 @@ def neighbours(words: tuple[int, ...], widths: Sequence[int]) -> Iterator[tuple[
 
 
 def longest(runs: Sequence[ModelRun]) -> int:
-    """The most header executions of any run: what no bound may be below."""
+    """The most header executions of any run, a lower limit of every bound; 1 without runs."""
     return max((r.executions for r in runs), default=1)
 
 
@@ -121,7 +121,7 @@ def _starts(
 
 
 class _Choices:
-    """Interesting words: corners, constants of the model and their neighbours, random ones."""
+    """Words to choose from: corners, constants of the model and their neighbours, random words."""
 
     def __init__(self, model: LoopModel, chance: random.Random) -> None:
         terms = [*model.constraints, model.again, *(v.next for v in model.state)]
@@ -156,7 +156,7 @@ class _Choices:
         return self._chance.getrandbits(self._chance.randint(1, symbol.width))
 
     def inputs(self, policy: int) -> Iterator[tuple[int, ...]]:
-        """Inputs to try for one step: the first that keeps the loop going is taken."""
+        """Inputs to try for one step: the first that repeats the loop is taken."""
         if not self._order:
             yield ()
             return
@@ -188,7 +188,7 @@ def _run(
 
 
 def _choosing(stepper: ModelStepper, choices: _Choices, policy: int) -> Loop:
-    """The loop of a model with inputs: of those tried, the first that goes on is taken."""
+    """The loop of a model with inputs: each step takes the first tried inputs that repeat it."""
 
     def go_on(
         parameters: Sequence[int], state: Words, steps: int, see: Callable[[Words], object]

@@ -20,7 +20,7 @@ __all__ = ["Samples", "with_one_condition"]
 
 @dataclass(frozen=True)
 class Samples:
-    """Runs of ``model``. ``furthest``: upper limits of terms in initial states, as far as known."""
+    """Runs of ``model``. ``furthest``: known upper limits of terms in initial states."""
 
     model: LoopModel
     runs: Sequence[ModelRun]
@@ -38,7 +38,7 @@ class Samples:
 
     @property
     def is_endless(self) -> bool:
-        """Whether a run comes back to an earlier state, so that there is no bound."""
+        """Whether a run returns to an earlier state, so that there is no bound."""
         return any(run.endless for run in self.runs)
 
     @property
@@ -49,10 +49,10 @@ class Samples:
 
 
 def with_one_condition(samples: Samples) -> Iterator[Samples]:
-    """The model with only one of its conditions to go on, if that has no longer runs.
+    """The model with only one of its conditions to repeat, for each one whose runs are no longer.
 
-    It has all runs of the model, and fewer relations. A condition that reads inputs is left out:
-    the few runs found with it show little.
+    Such a model has all runs of the full model, and fewer relations. Conditions that read inputs
+    are left out: the few runs found with them show little.
     """
     model = samples.model
     conditions = terms.conjuncts(model.again)

@@ -1,13 +1,13 @@
-"""Candidates about words that are shifted: one word, or two of 32 bits that are shifted as one.
+"""Candidates about shifted words: one word, or two words of 32 bits shifted as one.
 
-With the initial value ``x0``, ``k = count - 1``, and ``ones`` below or up to a bit that decides:
+With the initial value ``x0``, ``k = count - 1``, and ``ones`` below or up to a tested bit:
 
     x = x0 >> j*k, x <= all ones >> j*k, x <= most >> j*k   halving, clearing from the top
     x = x0 << j*k, low j*k bits of x are 0                  doubling
-    least << j*k <= x & ones                                a bit on its way up, until it is seen
-    the same, while a condition to go on holds
+    least << j*k <= x & ones                                a bit on its way up, until it is tested
+    the same, while a condition to repeat holds
 
-``least`` and ``most`` are what the runs show.
+``least`` and ``most`` are observed in the runs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["of_shifts"]
 
 _Observations = list[tuple[int, tuple[int, ...]]]
 
-PLACES = (1, 2, 3, 4, 8)  # by which an iteration shifts
+PLACES = (1, 2, 3, 4, 8)  # shifts of one iteration
 BITWISE = frozenset({"and", "or", "xor", "shl", "lshr", "ashr", "clz"})
 
 
 def of_shifts(model: LoopModel, runs: Sequence[ModelRun]) -> Iterator[Term]:
-    """For every variable that is shifted, and every two that are shifted as one."""
+    """The candidates for every shifted variable, and for every pair shifted as one."""
     bits = _tested(model)
     for v in model.state:
         if v.symbol.width == COUNT_WIDTH and _is_shifted(v):
@@ -72,7 +72,7 @@ def _of_word(
 
 
 def _shifted(x: Term, x0: Term, j: int) -> Iterator[Term]:
-    """By ``j`` places in each iteration, or by no less."""
+    """Candidates that each iteration shifts by ``j`` places, or by at least ``j``."""
     places, all_ones = _moved(x.width, j), const(-1, x.width)
     yield eq(x, operation("lshr", x0, places))
     yield eq(x, terms.shl(x0, places))
@@ -82,19 +82,19 @@ def _shifted(x: Term, x0: Term, j: int) -> Iterator[Term]:
 
 
 def _moved(width: int, j: int) -> Term:
-    """``j*k``."""
+    """The term ``j*k``."""
     return scale(sub(terms.zext(COUNT, width), const(1, width)), j)
 
 
 def _places(observed: _Observations, width: int) -> list[int]:
-    """By how many places iterations have shifted a word, if the runs show it; else any."""
+    """The places by which iterations in the runs shift a word; if none, ``PLACES``."""
     pairs = {(a[0], b[0]) for (i, a), (n, b) in pairwise(observed) if n == i + 1}
     found = [j for j in PLACES if any(a and b in (a >> j, a << j & mask(width)) for a, b in pairs)]
     return found or list(PLACES)
 
 
 def _observed(model: LoopModel, queried: Sequence[Term], runs: Sequence[ModelRun]) -> _Observations:
-    """(count, values of the queried terms) in every state of the runs."""
+    """Pairs (count, values of the queried terms) for every state of the runs."""
     values = compile_terms(queried, [*model.parameters, *(v.symbol for v in model.state)])
     return [
         (count, values([*run.parameters, *state]))
@@ -104,7 +104,7 @@ def _observed(model: LoopModel, queried: Sequence[Term], runs: Sequence[ModelRun
 
 
 def _tested(model: LoopModel) -> list[int]:
-    """Single bits that the condition to go on looks at."""
+    """The single bits that the condition to repeat tests."""
     constants = (t.args[1].constant for t in rewrite.walk([model.again]) if t.op == "and")
     return sorted({c for c in constants if c and c > 1 and c.bit_count() == 1})
 
@@ -120,7 +120,7 @@ def _is_shifted(variable: StateVariable) -> bool:
 
 
 def _pairs(model: LoopModel) -> Iterator[tuple[StateVariable, StateVariable]]:
-    """Two words, high and low, of which one takes a bit of the other as it is shifted itself."""
+    """Pairs (high, low) of words that are shifted as one: a bit of one moves into the other."""
     words = [v for v in model.state if v.symbol.width == COUNT_WIDTH and _is_shifted(v)]
     for high in words:
         for low in words:

@@ -1,4 +1,4 @@
-"""Slicing: what decides how often a loop header runs, as terms over what its entry finds.
+"""Slicing: the values that decide how often a loop header runs, as terms over the entry state.
 
 Takes a supergraph with values.
 Gives a slice for each loop: a ``LoopModel``, or the reason why there is none.

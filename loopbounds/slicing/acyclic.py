@@ -1,8 +1,8 @@
 """The supergraph without back edges: order, dominators, loop nest.
 
-Every loop is entered through its header alone (natural loops), so what remains when all back
-edges are gone has no cycle; where it has one, a loop was irreducible or missed, and that is an
-error: no bound may be computed there (rule 18).
+Every loop is entered through its header alone (natural loops), so that the graph without back edges
+has no cycle. A cycle shows a loop that is irreducible or missed, which is an error: no bound may be
+computed there (rule 18).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AcyclicGraph:
 
     @staticmethod
     def of(graph: Supergraph) -> AcyclicGraph:
-        """Raises ControlFlowError for a cycle that is not a natural loop."""
+        """The acyclic graph. Raises ControlFlowError for a cycle that is not a natural loop."""
         back = {e for loop in graph.loops for e in loop.backs}
         predecessors = tuple(tuple(e for e in es if e not in back) for es in graph.predecessors)
         successors = tuple(tuple(e for e in es if e not in back) for es in graph.successors)
@@ -56,7 +56,7 @@ class AcyclicGraph:
         )
 
     def around(self, node: int) -> Iterator[int]:
-        """The loops around a node, from the inside out."""
+        """The loops that contain a node, innermost first."""
         loop = self.innermost[node]
         while loop >= 0:
             yield loop
@@ -64,11 +64,11 @@ class AcyclicGraph:
             loop = -1 if parent is None else parent
 
     def inside(self, node: int, loop: int) -> bool:
-        """Whether ``node`` is part of the loop."""
+        """Whether ``node`` is in the loop."""
         return node in self.graph.loops[loop].nodes
 
     def common_dominator(self, nodes: Sequence[int]) -> int:
-        """The nearest node on all paths to ``nodes``; inside a loop if all of them are."""
+        """The nearest node on all paths to ``nodes``; in a loop if all of them are in it."""
         top = nodes[0]
         for other in nodes[1:]:
             while top != other:

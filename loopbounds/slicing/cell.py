@@ -10,11 +10,11 @@ from loopbounds.terms.bit_vectors import Term
 __all__ = ["SP", "STACK", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
 
 
-STACK = 64  # no register: the end of a stack, a constant that is treated as any word
+STACK = 64  # no register: the end of a stack, a constant treated as any word
 
 
 class MemoryCell(NamedTuple):
-    """Bytes of memory. ``saved``: under F1, as what a register was saved in."""
+    """Bytes of memory. ``saved``: under F1, bytes that hold a saved register."""
 
     address: Term
     size: int
@@ -26,14 +26,14 @@ HeaderCell = tuple[int, Cell]  # a loop, and a cell when its header runs
 
 
 def cell_width(cell: Cell) -> int:
-    """In bits."""
+    """The width of a cell in bits."""
     if isinstance(cell, int):
         return register_symbol(cell).width
     return 8 * cell.size
 
 
 def cell_name(cell: Cell) -> str:
-    """A name that is part of symbols: distinct cells have distinct names."""
+    """A name for use in symbols: distinct cells have distinct names."""
     if isinstance(cell, int):
         return f"r{cell}" if cell < FLAG else f"f{cell}"
     return f"{'s' if cell.saved else 'm'}{cell.address.serial}_{cell.size}"

@@ -27,16 +27,16 @@ class KnownValues(Protocol):
         """The values of a general register when a node begins."""
 
     def access(self, node: int, insn: int, /) -> ValueSet | None:
-        """First addresses that an instruction of the node's block accesses; None: no access."""
+        """The first addresses that an instruction of the node's block accesses; None: no access."""
 
     def frame_register(self, node: int, register: int, /) -> ValueSet | None:
-        """How far a register is above sp at the entry, plus ``BIAS``; None: unknown."""
+        """The distance of a register from sp at the entry, plus ``BIAS``; None: unknown."""
 
     def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
-        """The same for the first addresses that an instruction accesses."""
+        """The distances of the first addresses that an instruction accesses; None: unknown."""
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
-        """Whether the part of ``node`` may be handed an address in a caller's stack."""
+        """Whether the function of ``node`` may receive an address in a caller's stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,10 @@ class CellStep:
 
 @dataclass(frozen=True, slots=True)
 class LoopContinuation:
-    """Conditions on the header's cells whenever an iteration that starts there comes back.
+    """Conditions on the header's cells that hold whenever an iteration returns to the header.
 
-    ``leaves``: each symbol of the conditions, its cell, and what an iteration adds to that.
+    ``leaves``: each symbol of the conditions, with its cell and the constant that an iteration
+    adds.
     """
 
     conditions: tuple[Term, ...]
@@ -71,38 +72,38 @@ class UnknownValues:
         return ANY
 
     def frame_register(self, node: int, register: int, /) -> ValueSet | None:
-        """It is not known to be near the stack."""
+        """None: no known distance from sp."""
         return None
 
     def frame_access(self, node: int, insn: int, /) -> ValueSet | None:
-        """It is not known to be near the stack."""
+        """None: no known distance from sp."""
         return None
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
-        """The caller's stack is not part of the program."""
+        """False: callers are not part of the program."""
         return False
 
 
 @dataclass(slots=True)
 class GraphCode:
-    """Read-only for its users; effects are computed when first needed."""
+    """The code, the values and the proved bounds; effects of blocks are computed on demand."""
 
     graph: Supergraph
     acyclic: AcyclicGraph
     image: Image
     values: KnownValues
-    stacks: StackSpans  # of the whole program, of which ``graph`` may be a part
-    bounds: dict[int, int] = field(default_factory=dict)  # proved so far, by loop index
+    stacks: StackSpans  # all stacks of the program, also outside of ``graph``
+    bounds: dict[int, int] = field(default_factory=dict)  # proved bounds, by loop index
     steps: dict[tuple[int, Cell], CellStep] = field(
         default_factory=dict
     )  # by loop and cell, if known
     continued: dict[int, LoopContinuation] = field(default_factory=dict)  # by loop, if bounded
     at_start: bool = False  # the graph's entry is where paths start, with memory as loaded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
-    lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of what it walks
+    lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of its list
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
-    _stores: tuple[int, ...] | None = None  # nodes that store elsewhere than near sp
+    _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp
     _written: dict[int, frozenset[int]] = field(default_factory=dict)
     _one_way_out: dict[int, bool] = field(default_factory=dict)
     _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
@@ -135,9 +136,9 @@ class GraphCode:
         return known
 
     def given_back(self, node: int, load: LoadEffect) -> tuple[int, int] | None:
-        """The register that a load of a function that returns here may restore.
+        """The node at which the activation began, and the register that a load may restore.
 
-        Before it, the node at which this activation of the function began.
+        None unless ``node`` returns.
         """
         graph, registers = self.graph, self.effect(node).registers
         if not any(graph.edges[e].kind is EdgeKind.RETURN for e in graph.successors[node]):
@@ -147,7 +148,7 @@ class GraphCode:
         return None if loaded is None or began is None else (began, loaded)
 
     def _beginnings(self) -> dict[int, int]:
-        """By context the node with which its function begins, if that is a single one."""
+        """The node at which the function of each context begins, where it is a single one."""
         if self._begins is None:
             found: dict[int, list[int]] = {}
             for index, node in enumerate(self.graph.nodes):
@@ -157,12 +158,12 @@ class GraphCode:
         return self._begins
 
     def passed_in(self, loop: int) -> list[int]:
-        """The edges of a loop along which a function runs that is not examined."""
+        """The edges of a loop that stand for a function outside the graph."""
         nodes = self.graph.loops[loop].nodes
         return [e for n in nodes for e in self.graph.successors[n] if self.graph.passed(e)]
 
     def has_one_way_out(self, loop: int) -> bool:
-        """Whether a single edge leaves a loop: it is taken if the loop ends."""
+        """Whether a single edge leaves a loop, which every terminating execution takes."""
         known = self._one_way_out.get(loop)
         if known is None:
             graph, nodes = self.graph, self.graph.loops[loop].nodes
@@ -171,12 +172,12 @@ class GraphCode:
         return known
 
     def passes(self, edge: int, register: int) -> bool:
-        """Whether a function that is not examined may change ``register`` along ``edge``."""
+        """Whether a function outside the graph may change ``register`` along ``edge``."""
         passed = self.graph.passed(edge)
         return bool(passed) and any(register not in callee.preserved for callee in passed)
 
     def stored_before(self, node: int) -> bool:
-        """Whether a store may run before ``node`` that is not at a distance from sp."""
+        """Whether a store at no constant distance from sp may run before ``node``."""
         known = self._stored_before.get(node)
         if known is None:
             order, loops = self.acyclic.order, self.graph.loops
@@ -198,7 +199,7 @@ class GraphCode:
         return self._stores
 
     def steady(self, address: int, size: int) -> bool:
-        """Whether memory there only changes by stores of this program: a section of the image."""
+        """Whether only stores of this program change memory there, in a section of the image."""
         section = self.image.section_at(address)
         if section is None or not self.image.is_constant_range(address, size):
             return False
@@ -222,5 +223,5 @@ class GraphCode:
         return known
 
     def near_stack_in_section(self, value: int) -> bool:
-        """The same of a stack that is in a section."""
+        """Whether a constant may be an address in a stack that is in a section."""
         return any(map(self.stacks.reach_in_section, self.image.memory.names(value, 1)))

@@ -1,7 +1,7 @@
-"""The effect of a basic block, as terms over its entry state: computed once, for all contexts.
+"""The effect of a basic block, as terms over its entry state: the same for all contexts.
 
-Entry values are the symbols ``register_symbol(n)``. Loaded words and unknown results are symbols
-too, one per event, to be replaced where the context is known.
+Entry values are the symbols ``register_symbol(n)``. Each loaded word and each unknown result is a
+symbol, too, which is replaced where the context is known.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LoadEffect:
     """``symbol`` stands for ``size`` bytes read at ``address``."""
 
     position: int  # among the loads and stores of the block
-    insn: int  # index into the block
+    insn: int  # index in the block
     symbol: Term
     address: Term
     size: int
@@ -53,7 +53,7 @@ class StoreEffect:
     """``value`` is written to ``address`` where ``guard`` holds."""
 
     position: int
-    insn: int  # index into the block
+    insn: int  # index in the block
     address: Term
     value: Term
     guard: Term
@@ -61,15 +61,15 @@ class StoreEffect:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The size of the store in bytes."""
         return self.value.width // 8
 
 
 @dataclass(frozen=True, slots=True)
 class BlockEffect:
-    """``leaves``: control goes elsewhere than to the next instruction in memory."""
+    """``leaves``: the condition to continue elsewhere than at the next instruction in memory."""
 
-    registers: dict[int, Term]  # those written
+    registers: dict[int, Term]  # written ones
     loads: dict[Term, LoadEffect]
     stores: tuple[StoreEffect, ...]
     unknown: frozenset[Term]
@@ -95,19 +95,19 @@ def register_symbol(number: int) -> Term:
 
 
 def entry_value(number: int) -> Term:
-    """A register at block entry in the width that ops use."""
+    """A register at block entry, in the width that ops use."""
     symbol = register_symbol(number)
     return terms.zext(symbol, 8) if number >= FLAG else symbol
 
 
 @cache
 def stack_symbol(end: int) -> Term:
-    """The constant ``end``, where a stack ends that sp is set to."""
+    """The symbol for ``end``, the constant at the end of a stack to which sp is set."""
     return sym(f"stack{end}", 32)
 
 
 def block_effect(block: Block, ends: frozenset[int] = frozenset()) -> BlockEffect:
-    """Run the ops of ``block`` symbolically; where sp becomes one of ``ends`` that is a symbol."""
+    """The effect of ``block``, by symbolic execution; sp at one of ``ends`` becomes a symbol."""
     run = _Run(ends)
     for insn in block.insns:
         run.instruction(insn)
@@ -118,7 +118,7 @@ _Variables = dict[Var, Term]
 
 
 class _Run:
-    """Symbolic state while going through a block; conditional parts merge under guards."""
+    """Symbolic state within a block; states after conditional ops merge under guards."""
 
     def __init__(self, ends: frozenset[int]) -> None:
         self._ends = ends
@@ -177,7 +177,7 @@ class _Run:
             self._state[STACK_POINTER] = stack_symbol(sp.value)
 
     def _merge(self, arriving: list[tuple[Term, _Variables]]) -> None:
-        """Join the states that reach an op; they exclude each other and together are all."""
+        """Join the states that reach an op; their guards exclude each other and cover all cases."""
         alive = [(guard, state) for guard, state in arriving if guard is not FALSE]
         if not alive:
             self._guard, self._state = FALSE, {}
@@ -203,7 +203,7 @@ class _Run:
         return self._where_guarded(self._in(self._state, var))
 
     def _where_guarded(self, term: Term) -> Term:
-        """``term`` where the guard holds: a conditional instruction reads what one before wrote."""
+        """``term`` under the guard: conditional instructions may read results of earlier ones."""
         holding = terms.conjuncts(self._guard)
         while term.op == "ite":
             condition, yes, no = term.args
@@ -233,7 +233,7 @@ class _Run:
             self._discard(self._read(op.ins[0]))
             return
         if op.code is OpCode.RETRANSLATE:
-            return  # where it may be executed, the image says what keeps its memory
+            return  # where it may be executed, the image tells which memory it preserves
         assert op.out is not None, op
         width = 8 * op.out.size
         if op.code is OpCode.LOAD:
@@ -251,9 +251,9 @@ class _Run:
         self._state[op.out] = result
 
     def _discard(self, address: Term) -> None:
-        """Any words are stored to all that may be in the line of an address.
+        """Store any words to every address that may be in the cache line of ``address``.
 
-        Word by word: no symbol of a model may be longer than what NuSMV takes.
+        Word by word, as NuSMV limits the width of a symbol.
         """
         first, size = terms.sub(address, const(LINE - 1, 32)), DISCARDED
         if address.constant is not None:

@@ -3,11 +3,12 @@
 A ``SsaScope`` is one pass through the code: an iteration of a loop, from its header on, or the
 whole graph from its entry. Its *leaves* are the values at its start: a symbol for each register or
 memory cell that is read. Where paths meet, values are joined under the conditions that lead there
-(gating). A loop inside the scope is passed once, its last iteration: what it may change is *havoc*
-at its header, any word at all; what it saves and restores keeps its value (rule 20).
+(gating). The pass goes through an inner loop once, in its last iteration: each cell that the loop
+may change is *havoc* at its header, any word; a cell that it saves and restores retains its value
+(rule 20).
 
-Memory is followed for cells that nothing but the program's own stores can change: constant
-addresses in the image and live stack frames. Any other load is an *input*, any word.
+Memory is tracked for cells that only the program's own stores change: constant addresses in the
+image and live stack frames. Any other load is an *input*, any word.
 """
 
 from __future__ import annotations
@@ -53,19 +54,19 @@ class CellAddress:
     amount: int
 
     def term(self, scope: SsaScope) -> Term:
-        """The word, at the start of a scope."""
+        """The address, as a term at the start of a scope."""
         amount = const(self.amount, 32)
         return add(scope.leaf(SP), amount) if self.from_sp else amount
 
 
-Places = tuple[tuple[int, CellAddress], ...]  # of registers
+Places = tuple[tuple[int, CellAddress], ...]  # registers with their values
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeStart:
-    """Knowledge of the registers at the start of a scope: their ``places``.
+    """The known ``places`` of registers at the start of a scope.
 
-    ``outside``: also the values from outside that the loop preserves.
+    ``outside``: also the preserved values from outside the loop.
     """
 
     places: Places = ()
@@ -76,7 +77,7 @@ NOTHING = ScopeStart()
 
 
 class SsaScope:
-    """Values within one pass from ``start``; ``loop`` is the loop passed, None for the graph."""
+    """Values within one pass from ``start``; ``loop``: the loop of the pass, None for the graph."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class SsaScope:
         self.trips = TripCounts(self)
 
     def renewed(self) -> SsaScope:
-        """The same without the values that depend on loops without a bound."""
+        """The same scope without the values that depend on unbounded loops."""
         scope = SsaScope(self.code, self.loop, self._ssa, self._known)
         scope.leaves, scope.origin = dict(self.leaves), dict(self.origin)
         scope._at, scope._instances = self._at.for_good(), self._instances.for_good()
@@ -116,7 +117,7 @@ class SsaScope:
         return scope
 
     def contains(self, node: int) -> bool:
-        """Whether ``node`` is in the part of the code that is passed."""
+        """Whether the pass may go through ``node``."""
         return self._nodes is None or node in self._nodes
 
     # --- Registers and memory cells at node boundaries --------------------------------------
@@ -132,7 +133,7 @@ class SsaScope:
         return known
 
     def after(self, node: int, cell: Cell) -> Term:
-        """The value of ``cell`` when ``node`` has run."""
+        """The value of ``cell`` after ``node``."""
         if isinstance(cell, int):
             written = self.code.effect(node).registers.get(cell)
             return self.at(node, cell) if written is None else self.instance(node, written)
@@ -186,7 +187,7 @@ class SsaScope:
         return self._limited(node, rewrite.substitute(term, values))
 
     def _end_of_stack(self, symbol: Term, end: int) -> Term:
-        """A symbol as one place for the whole graph; loops see how far below it they are."""
+        """The end of a stack: a symbol in the graph's scope, the constant in a loop's scope."""
         if self.loop is not None:
             return const(end, 32)
         self.leaves[symbol] = STACK
@@ -199,7 +200,7 @@ class SsaScope:
         return term
 
     def _find(self, node: int, cell: Cell) -> Term:
-        """The value at the nearest place above that decides it."""
+        """The value at the nearest dominating node that determines it."""
         while True:
             loop = self.code.acyclic.headers.get(node)
             if loop is not None and loop != self.loop and self._changed(loop, cell):
@@ -219,7 +220,7 @@ class SsaScope:
                 return known
 
     def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
-        """A cell that a loop changes, when its header runs for the last time."""
+        """A cell that a loop changes, at the last execution of the loop's header."""
         value = None if self.is_plain else self.trips.left(loop, header, cell)
         if value is not None:
             return value
@@ -232,8 +233,8 @@ class SsaScope:
     def places(self, loop: int) -> Places:
         """Registers that are constants, or at a constant distance from sp, at a loop's header.
 
-        Value analysis says so of all its visits: to look for it along the paths to the loop takes
-        most of the time of a slice, and finds little more.
+        Value analysis proves them for all visits: a search along the paths to the loop would take
+        most of the time of a slice, and find little more.
         """
         header, values = self.code.graph.loops[loop].header, self.code.values
         if self.starts_with(loop):
@@ -254,7 +255,7 @@ class SsaScope:
         return tuple(found)
 
     def incoming(self, node: int) -> list[int]:
-        """Edges from inside the scope, back edges left out."""
+        """Edges from inside the scope, except for back edges."""
         known = self._incoming.get(node)
         if known is None:
             order, edges = self.code.acyclic.order, self.code.graph.edges
@@ -276,7 +277,7 @@ class SsaScope:
         return self.leaf(cell) if word is None else const(word, cell_width(cell))
 
     def _at_start(self, cell: MemoryCell) -> int | None:
-        """A word of memory where paths start, if the scope does and the word is as loaded."""
+        """A word of memory as loaded, if the scope starts where paths do; else None."""
         address, size, _ = cell
         if self.loop is not None or not self.code.at_start or address.constant is None:
             return None
@@ -307,7 +308,7 @@ class SsaScope:
         return symbol
 
     def after_iteration(self, cell: Cell) -> Term:
-        """The value of ``cell`` when an iteration has come back to the header of this loop."""
+        """The value of ``cell`` when an iteration returns to the header of this loop."""
         assert self.loop is not None
         edges = self.code.graph.loops[self.loop].backs
         return self.joined(self.start, edges, cell)
@@ -335,13 +336,13 @@ class SsaScope:
         return self.input(node, f"unknown_{cell_name(cell)}", cell_width(cell), frame=True)
 
     def is_given(self, symbol: Term) -> bool:
-        """Whether a word is unknown because it is there at the start, not because it was lost."""
+        """Whether a word is unknown from the start, not lost by the analysis."""
         if symbol in self.leaves:
             return self.leaves[symbol] != STACK
         return self.origin[symbol].given
 
     def knows(self, symbol: Term) -> bool:
-        """Whether a symbol is one of this scope."""
+        """Whether a symbol belongs to this scope."""
         return symbol in self.leaves or symbol in self.origin
 
     def source(self, symbol: Term) -> tuple[int, Cell | None]:
@@ -370,7 +371,7 @@ class SsaScope:
     # --- Loops inside -----------------------------------------------------------------------
 
     def _changed(self, loop: int, cell: Cell) -> bool:
-        """Whether a pass through a loop may leave ``cell`` with another value."""
+        """Whether a loop may change ``cell``."""
         key = loop, cell
         known = self._changes.get(key)
         if known is None:
@@ -394,7 +395,7 @@ class SsaScope:
         return changed
 
     def preserves(self, register: int) -> bool:
-        """Whether an iteration of this loop leaves a register as it was."""
+        """Whether an iteration of this loop preserves a register."""
         assert self.loop is not None
         start = self.at(self.start, register)
         return all(self.along(e, register) is start for e in self.code.graph.loops[self.loop].backs)
@@ -404,7 +405,7 @@ class SsaScope:
         return self._ssa.of_loop(loop)
 
     def inside(self, loop: int, header: int, cell: Cell) -> Cell | None:
-        """A cell of this scope in the scope of a loop in it; None: its address is not known."""
+        """A cell of this scope as a cell of an inner loop's scope; None: its address is unknown."""
         if isinstance(cell, int) or cell.address.constant is not None:
             return cell
         distance = sub(cell.address, self.at(header, SP))
@@ -413,7 +414,7 @@ class SsaScope:
         return cell._replace(address=add(self.inner(loop).at(header, SP), distance))
 
     def outside(self, loop: int, header: int, cell: Cell) -> Cell | None:
-        """A cell of the scope of a loop in this one as one of this scope; None: not known."""
+        """A cell of an inner loop's scope as a cell of this scope; None: its address is unknown."""
         if isinstance(cell, int) or cell.address.constant is not None:
             return cell
         distance = sub(cell.address, self.inner(loop).at(header, SP))
@@ -429,25 +430,26 @@ class SsaScope:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is taken from outside the loop but places of registers."""
+        """Whether the scope uses no value from outside the loop, except for places of registers."""
         return self.loop is not None and not self._known.outside
 
 
 def _single(values: ValueSet | None) -> int | None:
-    """The only one of ``values``."""
+    """The only one of ``values``; None if there are several."""
     return values.low if values is not None and values.low == values.high else None
 
 
 class OutOfEffort(Exception):
-    """More values were read than there is effort."""
+    """More values were computed than the effort allows."""
 
 
 class GatedSsa:
-    """The scope of the whole graph and those of its loops, made when first needed.
+    """The scopes of the whole graph and of its loops, made on demand.
 
-    ``effort``: values that may be looked for, none again; of no use after ``OutOfEffort``.
-    ``by_itself``: whether cells that may hold a stack address are told apart by context.
-    Else what one may hold all may, which is soon found, and ``spread`` says that it was so.
+    ``effort``: the number of values that may be computed; after ``OutOfEffort`` the object is
+    unusable. ``by_itself``: track cells that may hold a stack address separately in each context.
+    Otherwise a taint holds for all contexts of a loop, which needs fewer restarts; then ``spread``
+    tells that a taint was extended so.
     """
 
     def __init__(
@@ -459,16 +461,15 @@ class GatedSsa:
         self.restart(frozenset())
 
     def spend(self) -> None:
-        """Look for one value. Raises OutOfEffort."""
+        """Count one value. Raises OutOfEffort."""
         self._effort -= 1
         if self._effort < 0:
             raise OutOfEffort
 
     def restart(self, tainted: frozenset[HeaderCell]) -> None:
-        """Forget all; ``tainted`` cells may hold stack addresses.
+        """Drop all values; ``tainted`` cells may hold stack addresses.
 
-        Unless each context is analysed by itself, so may the same registers in the same loop of
-        others.
+        Unless ``by_itself``, the taint of a register extends to all contexts of its loop.
         """
         alike: set[HeaderCell] = {
             (twin, cell)
@@ -485,27 +486,27 @@ class GatedSsa:
         self.whole = SsaScope(self.code, None, self)
 
     def _twins(self, loop: int) -> list[int]:
-        """A loop in all of its contexts."""
+        """The indices of a loop in all of its contexts."""
         graph = self.code.graph
         headers = [graph.nodes[other.header].block.addr for other in graph.loops]
         return [i for i, header in enumerate(headers) if header == headers[loop]]
 
     def renew(self) -> None:
-        """Forget the values that depend on loops without a bound, which may have one now."""
+        """Drop the values that depend on unbounded loops, which may have a bound now."""
         self._earlier |= self._loop_scopes
         self._loop_scopes = {}
         self.whole = self.whole.renewed()
         self.taint.renew()
 
     def plain(self, loop: int, places: Places) -> SsaScope:
-        """One iteration, of whose start nothing is known but ``places``."""
+        """One iteration, at whose start only ``places`` are known."""
         key = loop, places
         if key not in self._plain:
             self._plain[key] = SsaScope(self.code, loop, self, ScopeStart(places))
         return self._plain[key]
 
     def of_loop(self, loop: int) -> SsaScope:
-        """One iteration; a preserved constant or stack address is the same as outside."""
+        """One iteration, with preserved constants and stack addresses from outside."""
         if loop not in self._loop_scopes:
             earlier = self._earlier.get(loop)
             self._loop_scopes[loop] = (
@@ -516,7 +517,7 @@ class GatedSsa:
         return self._loop_scopes[loop]
 
     def preserved(self, loop: int, register: int, outside: SsaScope) -> bool:
-        """Whether a loop preserves a register, by the code inside and the values at its start."""
+        """Whether a loop preserves a register, by its code and the places at its start."""
         if register not in self.code.written(loop):
             return True
         inside = self._preserving_scope(loop, outside)
@@ -525,10 +526,10 @@ class GatedSsa:
         return preserved
 
     def _preserving_scope(self, loop: int, outside: SsaScope) -> SsaScope:
-        """An iteration that starts with registers at the places that they have outside.
+        """An iteration that starts with known places of registers and preserves these registers.
 
-        By induction over the iterations: the first starts so, and each one preserves these
-        registers. The others are left out, and the rest is checked again.
+        By induction: the first iteration starts with these places, and each one preserves them. A
+        register that is not preserved is dropped, and the others are checked again.
         """
         key = loop, outside.starts_with(loop)
         known = self._preserving.get(key)
@@ -544,7 +545,7 @@ class GatedSsa:
         return known
 
     def start_value(self, scope: SsaScope, register: int) -> Term | None:
-        """A preserved register at a loop's header, if a constant or at a distance from sp."""
+        """A preserved register at a loop's header, if a constant or at a known distance from sp."""
         loop = scope.loop
         if loop is None or register >= FLAG or not self.preserved(loop, register, self.whole):
             return None

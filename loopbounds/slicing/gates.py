@@ -14,7 +14,7 @@ __all__ = ["PathGates"]
 
 
 class PathGates:
-    """Terms of one bit at the start of a scope, on demand."""
+    """The conditions of a scope, as terms of one bit, on demand."""
 
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
@@ -22,13 +22,13 @@ class PathGates:
         self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](scope.unbounded)
 
     def renewed(self, scope: ScopeValues) -> PathGates:
-        """The same for a scope without the values that depend on loops without a bound."""
+        """The gates for a scope without the values that depend on unbounded loops."""
         gates = PathGates(scope)
         gates._edges, gates._reach = self._edges.for_good(), self._reach.for_good()
         return gates
 
     def entered(self, node: int) -> Term:
-        """The condition under which ``node`` is reached, given that its dominator is."""
+        """The condition under which ``node`` is reached after its dominator."""
         edges = self._scope.incoming(node)
         if len(edges) == 1:
             return self.taken(edges[0])
@@ -43,7 +43,7 @@ class PathGates:
         return self._scope.input(node, f"way{edge}", 1)
 
     def guards(self, node: int, edges: Sequence[int]) -> list[Term]:
-        """Which edge was taken into a join; conditions from its dominator on, or free choices."""
+        """The condition of each edge into a join, from its dominator on; else a free choice."""
         key = node, tuple(edges)
         reach = self._reach.get(key)
         if reach is None:
@@ -55,9 +55,9 @@ class PathGates:
         return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
 
     def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
-        """For each node between what dominates ``edges`` and ``node``: when it is passed.
+        """For each node between the common dominator of ``edges`` and ``node``: its condition.
 
-        Nothing if there are too many.
+        Empty if there are more than ``JOINED_NODES`` nodes.
         """
         acyclic, graph = self._scope.code.acyclic, self._scope.code.graph
         stack = [graph.edges[e].src for e in edges]
@@ -82,7 +82,7 @@ class PathGates:
         return reach
 
     def taken(self, edge: int) -> Term:
-        """When control takes ``edge`` out of its node; several that are alike are choices."""
+        """The condition of ``edge`` out of its node; among several branch targets a free choice."""
         known = self._edges.get(edge)
         if known is None:
             since = self._scope.unbounded.met
@@ -103,5 +103,5 @@ class PathGates:
         return both(leaves, self._scope.input(source, f"way{edge}", 1))
 
     def leaving(self, node: int) -> Term:
-        """When control goes elsewhere than to the next instruction in memory."""
+        """The condition to continue elsewhere than at the next instruction in memory."""
         return self._scope.instance(node, self._scope.code.effect(node).leaves)

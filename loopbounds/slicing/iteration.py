@@ -1,7 +1,7 @@
-"""One iteration of a loop: when it comes back to the header.
+"""One iteration of a loop: the condition under which it returns to the header.
 
-All paths through the body are folded into one condition over what the header finds. A loop inside
-is passed by its last iteration, so its back edges are not taken.
+All paths through the body are folded into one condition over the state at the header. A path goes
+through the last iteration of an inner loop only, and takes none of its back edges.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["LoopIteration"]
 
 
 class LoopIteration:
-    """``again``: when it comes back. ``exits``: parts of that by which loops inside are left."""
+    """``again``: the condition to return to the header. ``exits``: its exits from inner loops."""
 
     def __init__(self, code: GraphCode, scope: SsaScope, loop: SuperLoop) -> None:
         self._code, self._scope, self._loop = code, scope, loop
@@ -26,10 +26,10 @@ class LoopIteration:
         self.again = self._continues()
 
     def _continues(self) -> Term:
-        """When an iteration that starts at the header comes back to it."""
+        """The condition under which an iteration returns to the header."""
         graph, order = self._code.graph, self._code.acyclic.order
         backs = frozenset(self._loop.backs)
-        ahead: dict[int, Term | None] = {}  # None: not part of a last iteration
+        ahead: dict[int, Term | None] = {}  # None: in no last iteration
         for node in sorted(self._loop.nodes, key=lambda n: -order[n]):
             ways: list[tuple[int, Term | None]] = []
             for e in graph.successors[node]:
@@ -69,16 +69,16 @@ class LoopIteration:
         return result
 
     def _is_recursive(self, node: int, edge: int) -> bool:
-        """Whether ``node`` calls by ``edge`` alone what leads back to the header.
+        """Whether the only call of ``node``, by ``edge``, is a back edge to the header.
 
-        The call is made whenever control leaves the node; an edge past it is no other way to go.
+        The node always makes the call, so that an edge past the call is no alternative.
         """
         graph = self._code.graph
         calls = [e for e in graph.successors[node] if graph.edges[e].kind is EdgeKind.CALL]
         return calls == [edge] and edge in self._loop.backs
 
     def _always(self, node: int) -> bool:
-        """Whether every iteration that comes back to the header has passed ``node``."""
+        """Whether every iteration that returns to the header goes through ``node``."""
         acyclic, graph = self._code.acyclic, self._code.graph
         for e in self._loop.backs:
             at = graph.edges[e].src
@@ -89,7 +89,7 @@ class LoopIteration:
         return True
 
     def _complete(self, node: int) -> bool:
-        """Whether the edges out of a node are all that can happen after it."""
+        """Whether the edges out of a node cover everything that can happen after it."""
         kinds = [self._code.graph.edges[e].kind for e in self._code.graph.successors[node]]
         leaves = self._code.effect(node).leaves
         stays = EdgeKind.FALLTHROUGH in kinds

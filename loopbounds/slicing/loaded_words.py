@@ -1,11 +1,11 @@
-"""Memory cells within a scope: which store a load reads, and which stores cannot matter.
+"""Memory cells within a scope: the store that a load reads, and the stores that spare a cell.
 
-Followed are cells that nothing but the program's own stores changes: constant addresses in a
-section of the image, and live stack frames, which may be in memory that no section names. Whatever
-may alias a cell makes it unknown (rule 20), except that, by assumption S1 (rule 1), a store
-of unknown address spares live stack frames; an address that may be computed from a stack address is
-not unknown in that sense. A word may have several names (rule 34): constant addresses are those of
-its home, and addresses that differ name different words by the memory map, by their places in
+Only cells that no one but the program's own stores changes are tracked: constant addresses in a
+section of the image, and live stack frames, which may be outside of all sections. A store that may
+alias a cell makes it unknown (rule 20), except that, by assumption S1 (rule 1), a store of unknown
+address spares live stack frames; S1 does not apply to an address that may be computed from a stack
+address. A word may have several virtual addresses (rule 34): constant addresses are replaced by its
+home address, and different addresses are different words by the memory map, by their offsets in
 pages, or by assumption S3.
 """
 
@@ -34,11 +34,11 @@ WORDS = 1 << 32
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
-STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as for values
+STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as in value analysis
 
 
 class LoadedWords:
-    """The memory of one scope."""
+    """The words of memory in one scope."""
 
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
@@ -47,10 +47,10 @@ class LoadedWords:
         self._hands_on = MemoTable[int, bool](scope.unbounded)
         self._offsets = MemoTable[tuple[int, int, MemoryCell], int](scope.unbounded)
         self._intervals: dict[Term, tuple[int, int]] = {}
-        self.addresses: dict[Term, Term] = {}  # of words that are any
+        self.addresses: dict[Term, Term] = {}  # loaded unknown word -> its address
 
     def renewed(self, scope: ScopeValues) -> LoadedWords:
-        """The same for a scope without the values that depend on loops without a bound."""
+        """The memory for a scope without the values that depend on unbounded loops."""
         memory = LoadedWords(scope)
         memory._loads, memory._hands_on = self._loads.for_good(), self._hands_on.for_good()
         memory._offsets = self._offsets.for_good()
@@ -67,7 +67,7 @@ class LoadedWords:
         return known
 
     def load_of(self, node: int, symbol: Term) -> LoadEffect | None:
-        """The load of the block of ``node`` that a symbol stands for, whole."""
+        """The load of the block of ``node`` whose whole word is ``symbol``, or None."""
         loads = self._code.effect(node).loads
         return next(
             (load for s, load in loads.items() if self._loads.get((node, s)) is symbol), None
@@ -91,7 +91,7 @@ class LoadedWords:
         return word
 
     def _restored(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
-        """The word of a loaded cell: under F1 a saved register as its function began."""
+        """The word of a loaded cell; under F1 the value of a saved register at function entry."""
         read = self.before(node, load.position, cell)
         given_back = self._code.given_back(node, load)
         if given_back is None or not self._scope.contains(given_back[0]):
@@ -103,12 +103,11 @@ class LoadedWords:
         return saved if spared is saved else read
 
     def _in_table(self, node: int, load: LoadEffect, address: Term) -> Term | None:
-        """A word of a constant table, where value analysis says which words it may be.
+        """A word of a constant table, as a choice by address; None without a small table.
 
-        The address is one of those, in every execution of the node. Sorted, they fall into runs of
-        equal words, and where the next run begins tells them apart. The model may have runs with
-        other addresses, as it does not know all that values do: there it is any word. None if
-        there are too many.
+        Value analysis gives the addresses in every execution of the node. Sorted, they form runs of
+        equal words, and the start of the next run selects between them. The model may allow further
+        addresses, as it is less precise than value analysis: for these the word is any word.
         """
         memory = self._code.graph.nodes[node].block.insns[load.insn].memory
         places = self._code.values.access(node, load.insn)
@@ -134,7 +133,7 @@ class LoadedWords:
         return ite(_among(address, places), value, other)
 
     def _followed(self, node: int, address: Term, load: LoadEffect) -> bool:
-        """Whether only stores of the program change the cell, and its address is one place."""
+        """Whether a cell is tracked: only stores of the program change it, at one address."""
         if address.constant is not None and self._code.steady(address.value, load.size):
             return True
         if not rewrite.symbols([address]) <= self._scope.leaves.keys():
@@ -142,7 +141,7 @@ class LoadedWords:
         return self._in_frame(node, address, load)
 
     def _in_frame(self, node: int, address: Term, access: LoadEffect | StoreEffect | None) -> bool:
-        """Whether an address is in a frame live before or after the block, or at the access."""
+        """Whether an address is in a frame live before the block, after it or at the access."""
         effect = self._code.effect(node)
         pointers = [self._scope.at(node, SP)]
         for sp in (effect.registers.get(SP), access.sp if access else None):
@@ -152,7 +151,7 @@ class LoadedWords:
         return any(self._code.is_frame(address, pointer) for pointer in pointers)
 
     def before(self, node: int, position: int, cell: MemoryCell) -> Term:
-        """A cell as it is before event ``position`` of ``node``."""
+        """The value of a cell before event ``position`` of ``node``."""
         size = cell.size
         guarded: list[tuple[Term, Term]] = []
         found: Term | None = None
@@ -179,9 +178,9 @@ class LoadedWords:
         return found
 
     def carried(self, edge: int, cell: MemoryCell) -> Term:
-        """The value of a cell at the header when control has come back to it along ``edge``.
+        """The value of a cell at the header after control returns along ``edge``.
 
-        The address is over what the header finds in registers: it moves where these do.
+        The cell's address is a term over registers at the header, and moves with them.
         """
         scope, address = self._scope, cell.address
         bases = {leaf: scope.along(edge, scope.leaves[leaf]) for leaf in rewrite.symbols([address])}
@@ -195,18 +194,18 @@ class LoadedWords:
         return scope.along(edge, cell._replace(address=moved))
 
     def _mixed(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term:
-        """A cell that a store may hit, or a part of: any word, made of the old and the new one."""
+        """A cell that a store may hit or overlap: any word, made of the old and the new one."""
 
         def parts(scope: ScopeValues) -> tuple[Term, Term]:
             old = scope.before(node, store.position, cell)
             return old, scope.instance(node, store.value)
 
         name = f"after{store.position}_{cell_name(cell)}"
-        frame = self._in_frame(node, cell.address, store)  # what a dead frame left is unknown
+        frame = self._in_frame(node, cell.address, store)  # the content of dead frames is unknown
         return self._scope.input(node, name, 8 * cell.size, frame=frame, parts=parts)
 
     def changed(self, loop: int, cell: MemoryCell) -> bool:
-        """Whether a store in a loop may hit a cell, whose address the loop does not change."""
+        """Whether a store in a loop may hit a cell of constant address."""
         if any(self.passed(edge, cell) for edge in self._code.passed_in(loop)):
             return True
         return any(
@@ -218,7 +217,7 @@ class LoadedWords:
     def passed(self, edge: int, cell: MemoryCell) -> bool:
         """Whether a function that a fact replaces may change a cell along ``edge`` (rule 2).
 
-        Under S1 it spares live frames, unless it may have been handed an address in one.
+        Under S1 it spares live frames, unless it may receive an address in one.
         """
         passed = self._code.graph.passed(edge)
         if all(replacement.preserves for replacement in passed):
@@ -238,8 +237,7 @@ class LoadedWords:
         return not cell.saved
 
     def hands_on(self, node: int) -> bool:
-        """Whether what ``node`` calls may be handed a stack address
-        (``quoll.abstract_domain.havoc``)."""
+        """Whether the callee at ``node`` may receive a stack address."""
         known = self._hands_on.get(node)
         if known is None:
             since = self._scope.unbounded.met
@@ -249,7 +247,7 @@ class LoadedWords:
         return known
 
     def _arguments(self, node: int) -> Iterator[Term]:
-        """The registers and the words above sp after ``node``."""
+        """The values of argument registers and of words above sp after ``node``."""
         for register in ARGUMENTS:
             yield self._scope.after(node, register)
         sp = self._scope.after(node, SP)
@@ -261,7 +259,7 @@ class LoadedWords:
                 yield sp
 
     def _offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
-        """Where in the stored bytes the cell begins; None: disjoint; -1: partly, or not known."""
+        """The offset of the cell in the stored bytes; None: disjoint; -1: unknown."""
         key = node, store.position, cell
         known = self._offsets.get(key)
         if known is None:
@@ -295,9 +293,9 @@ class LoadedWords:
     def _ways_apart(
         self, node: int, store: StoreEffect, away: tuple[int, int], address: Term, size: int
     ) -> Iterator[bool]:
-        """The ways in which a store is known not to hit a cell: whether each one assumes S3.
+        """The proofs that a store spares a cell, each as whether it assumes S3.
 
-        ``away``: the least and most that the cell may lie above where the store begins.
+        ``away``: the least and greatest distance of the cell above the start of the store.
         """
         memory = self._code.image.memory
         if store.size <= away[0] and away[1] <= WORDS - size:
@@ -316,17 +314,17 @@ class LoadedWords:
         if address.constant is not None:
             if not memory.meets(hit, cell):
                 yield memory.assumes_apart(hit, cell)
-        elif hit[1] < cell[0] or cell[1] < hit[0]:  # both are distances
+        elif hit[1] < cell[0] or cell[1] < hit[0]:  # both are distances from sp
             above = (place - hit[0]) % WORDS
             yield from self._distant((above, above), size, hit[1] - hit[0] + 1)
 
     def _distant(self, away: tuple[int, int], size: int, stored: int) -> Iterator[bool]:
-        """The same where only the distance is known."""
+        """The proof from the distance alone, as ``_ways_apart``."""
         if not self._code.image.memory.meets_at(away, size, stored):
             yield same_in_page((0, stored - 1), (away[0], away[1] + size - 1))
 
     def _at_home(self, address: Term, size: int) -> Term:
-        """The name of a word at a constant address that stands for all of its names."""
+        """The home address for a constant address: the same for all virtual addresses of a word."""
         if address.constant is None:
             return address
         return terms.const(self._code.image.home(address.value, size), 32)
@@ -338,7 +336,7 @@ class LoadedWords:
         return known
 
     def _ranges(self, term: Term) -> dict[Term, tuple[int, int]]:
-        """Ranges of symbols: by value analysis, or as the trip of a bounded loop."""
+        """Ranges of the symbols of ``term``: by value analysis, or by the bound of a loop."""
         found: dict[Term, tuple[int, int]] = {}
         for symbol in rewrite.symbols([term]):
             node, cell = self._scope.source(symbol)
@@ -350,9 +348,9 @@ class LoadedWords:
         return found
 
     def _known(self, node: int, store: StoreEffect, address: Term) -> tuple[int, Span] | None:
-        """By value analysis: where a cell is, and what the access of the instruction may hit.
+        """The place of a cell, and the bytes that a store may hit, by value analysis.
 
-        Both are addresses, or both distances from sp.
+        Both are addresses, or both are distances from sp at the entry.
         """
         values = self._code.values
         if address.constant is not None:
@@ -367,7 +365,7 @@ class LoadedWords:
         return place, (known.low, known.high + memory.size * memory.count - 1)
 
     def _above_entry(self, address: Term) -> int | None:
-        """How far a cell is above sp at the entry, as values say it."""
+        """The distance of a cell from sp at the entry, by value analysis; None: unknown."""
         symbols = rewrite.symbols([address])
         if len(symbols) != 1:
             return None
@@ -382,10 +380,11 @@ class LoadedWords:
         return (base.low + distance) % WORDS
 
     def _spared(self, node: int, store: StoreEffect, target: Term, cell: MemoryCell) -> bool:
-        """S1 (rule 1); a known address is not one of a stack whose place is unknown.
+        """Whether a store spares a cell by assumption S1 (rule 1), S4 or F1.
 
-        F1 for what a function restores, of a store through a word that was read from a frame at a
-        place that is not known. A store at an unknown distance from sp may hit it.
+        S1: a store of unknown address spares live frames. S4: a store at a known address spares a
+        stack of unknown place. F1: a store through a word read from an unknown place spares saved
+        registers. A store at an unknown distance from sp may hit the cell.
         """
         address = cell.address
         if self._below_data(node, store, target, address):
@@ -405,7 +404,7 @@ class LoadedWords:
         return True
 
     def _was_read(self, target: Term) -> bool:
-        """Whether all that may be a stack address in ``target`` are words of unknown places."""
+        """Whether each possible stack address in ``target`` is read from an unknown place."""
         sources = sources_of(target)
         if sources.name_a_stack(self._code):
             return False
@@ -413,7 +412,7 @@ class LoadedWords:
         return not any(map(self._scope.tainted, symbols))
 
     def _below_data(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
-        """A store into a stack whose place is not known, which spares memory that is as loaded."""
+        """Whether the store goes into a stack of unknown place, and the cell is as loaded."""
         if address.constant is None or target.constant is not None:
             return False
         if self._code.image.at_start(address.value, 1) is None:
@@ -422,7 +421,7 @@ class LoadedWords:
 
 
 def _among(address: Term, places: ValueSet) -> Term:
-    """Whether an address is one of ``places``, whose stride is a power of two."""
+    """The condition that an address is one of ``places``, whose stride is a power of two."""
     away = sub(address, terms.const(places.low, 32))
     within = terms.ule(away, terms.const(places.high - places.low, 32))
     between = terms.operation("and", away, terms.const(max(places.stride, 1) - 1, 32))
@@ -434,6 +433,6 @@ def _span(first: int, size: int) -> Span:
 
 
 def _hit(address: int, away: tuple[int, int], stored: int) -> Span | None:
-    """The bytes that a store from ``away`` below an address on may hit; None if they wrap."""
+    """The bytes that a store ``away`` below an address may hit; None if they wrap."""
     low, high = (address - away[1]) % WORDS, (address - away[0]) % WORDS + stored - 1
     return (low, high) if low <= high < WORDS else None

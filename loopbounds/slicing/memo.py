@@ -1,9 +1,9 @@
-"""Values that are reused from round to round, unless they depend on a loop without a bound.
+"""Values that are reused between rounds, unless they depend on an unbounded loop.
 
-A loop without a bound leaves any word behind. A value that depends on one is *temporary*: it is
-computed again when more bounds are known, and so is every value made of it. The others are final.
-Dependences need not be recorded: who meets a loop without a bound, or a temporary value, counts
-that, and all values computed meanwhile are temporary, too.
+An unbounded loop leaves any word behind. A value that depends on it is *temporary*: it is computed
+again when more bounds are known. All other values are final. Dependences are not recorded: a
+counter rises at each unbounded loop and at each temporary value that is read, and a value is
+temporary if the counter rose during its computation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class UnboundedCounter:
-    """``met``: how often a loop without a bound, or a temporary value, was met."""
+    """``met``: the number of unbounded loops and temporary values read so far."""
 
     __slots__ = ("met",)
 
@@ -26,7 +26,7 @@ class UnboundedCounter:
 
 
 class MemoTable(Generic[K, V]):
-    """Values by key, none of which is None."""
+    """A table of memoised values, none of which is None."""
 
     __slots__ = ("_known", "_temporary", "_unbounded")
 
@@ -36,7 +36,7 @@ class MemoTable(Generic[K, V]):
         self._temporary: set[K] = set()
 
     def get(self, key: K) -> V | None:
-        """The value, if there is one by now."""
+        """The value of ``key``, or None."""
         known = self._known.get(key)
         if known is not None and key in self._temporary:
             self._unbounded.met += 1
@@ -52,12 +52,12 @@ class MemoTable(Generic[K, V]):
         return value
 
     def presume(self, key: K, value: V) -> None:
-        """Presume a value while it is being computed: all that depends on that is temporary."""
+        """Presume a value during its own computation; values that depend on it are temporary."""
         self._known[key] = value
         self._temporary.add(key)
 
     def for_good(self) -> MemoTable[K, V]:
-        """A table of the final values."""
+        """A copy with the final values only."""
         memo = MemoTable[K, V](self._unbounded)
         memo._known = dict(self._known)
         for key in self._temporary:

@@ -1,9 +1,9 @@
-"""One call of a function as a program of its own, whoever calls it.
+"""One call of a function as a program of its own, for any caller.
 
-Where a context is too large to look through, what is known inside the function may be enough. What
-registers and memory hold when it begins is any word, and any register may hold an address in the
-stack of a caller. So what is proved holds in every context with the same blocks and edges, in which
-the loops inside have the same bounds.
+Where a context is too large to slice, the function alone may suffice for a proof. Registers and
+memory hold any word at its start, and any register may hold an address in a caller's stack. So a
+proved bound holds in every context with the same blocks and edges, and the same bounds of inner
+loops.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["OneCall", "for_any_caller"]
 
 
 class _AnyCaller(UnknownValues):
-    """Any word, anywhere, which may be an address in a caller's stack."""
+    """Any word, everywhere; it may be an address in a caller's stack."""
 
     def hands_on_a_stack_address(self, node: int, /) -> bool:
-        """A caller may do so."""
+        """True: any caller may pass one."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class OneCall:
-    """The innermost call that a loop is in. ``loop``: its index there; ``bounds`` likewise."""
+    """The innermost call around a loop; ``loop`` and ``bounds`` use indices of its graph."""
 
     part: Activation
     loop: int
@@ -39,7 +39,7 @@ class OneCall:
 
     @staticmethod
     def around(code: GraphCode, loop: int) -> OneCall | None:
-        """None where the loop is in no call, or in one that is too large."""
+        """The call around ``loop``; None if there is none, or if it is too large."""
         graph = code.graph
         part = activation(graph, graph.nodes[graph.loops[loop].header].context, table.CALL_NODES)
         if part is None:
@@ -49,7 +49,7 @@ class OneCall:
 
     @property
     def shape(self) -> Hashable:
-        """Calls of the same shape have the same bounds."""
+        """A key: calls of the same shape have the same bounds."""
         graph = self.part.graph
         nodes = tuple((node.context, node.block.addr, node.iterations) for node in graph.nodes)
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
@@ -58,7 +58,7 @@ class OneCall:
         return self.loop, graph.entry, nodes, edges, passed, bounds
 
     def code(self) -> GraphCode:
-        """The program that it is."""
+        """The call as a program of its own."""
         whole, loops = self.whole, enumerate(self.part.loops)
         return GraphCode(
             self.part.graph,
@@ -73,9 +73,9 @@ class OneCall:
 
 
 def for_any_caller(cut: Slice, contextual: Slice) -> Slice:
-    """``cut``, made of one call, for the loop of which ``contextual`` is the slice in its context.
+    """``cut``, the slice within one call, for the loop with the slice ``contextual``.
 
-    That its parameters may be any word is not known of this context.
+    In its context the parameters need not take every value, so none is ``given``.
     """
     return replace(
         cut,

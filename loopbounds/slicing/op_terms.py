@@ -1,7 +1,7 @@
-"""The pure operations of p-code as bit-vector terms: a row each, beside ``semantics.operations``.
+"""The pure operations of p-code as bit-vector terms, one row each, as in ``semantics.operations``.
 
-A row takes both inputs, equal if there is only one, and the width of the result in bits. It gives
-the term, or None where no term expresses the result: then it is any word.
+A row takes both inputs, which are equal if there is only one, and the width of the result in bits.
+It gives the term, or None where no term expresses the result, which is then any word.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def _word(operation: Callable[[Term, Term], Term]) -> Row:
 
 
 def _truth(operation: Callable[[Term, Term], Term]) -> Row:
-    """Of a term of one bit, as a byte."""
+    """A row for a predicate, whose bit becomes a byte."""
     return lambda a, b, width: terms.zext(operation(a, b), width)
 
 
 def _logical(operation: Callable[[Term, Term], Term]) -> Row:
-    """Of the lowest bits of both inputs."""
+    """A row for an operation on the lowest bits of both inputs."""
     return _truth(lambda a, b: operation(terms.extract(a, 0, 1), terms.extract(b, 0, 1)))
 
 
@@ -49,7 +49,7 @@ def _amount(amount: Term, width: int) -> Term:
 
 
 def _divided(name: str) -> Row:
-    """By a constant only: NuSMV divides by no variable."""
+    """A row for a division by a constant; NuSMV divides by no variable."""
     return lambda a, b, width: terms.operation(name, a, b) if b.constant else None
 
 

@@ -1,4 +1,4 @@
-"""The interface of a scope, one pass through the code, for the modules that work on it.
+"""The interface of a scope, which is one pass through the code.
 
 ``loopbounds.slicing.gated_ssa.SsaScope`` implements it.
 """
@@ -20,14 +20,14 @@ __all__ = ["ScopeValues", "WordOrigin"]
 
 @dataclass(frozen=True, slots=True)
 class WordOrigin:
-    """Where an unknown word comes from: a load or instruction of ``node``, or a loop there."""
+    """The origin of an unknown word: a load or instruction of ``node``, or a loop there."""
 
     node: int
-    cell: Cell | None  # what the loop with header ``node`` havocs
+    cell: Cell | None  # the cell that the loop with header ``node`` havocs
     frame: bool  # lost from a stack frame, so it may be a stack address
     given: bool  # read from unknown memory; otherwise the analysis lost it
-    most: int | None = None  # what it cannot exceed, by the proved bound of a loop
-    # The term of a word from a frame, in its scope.
+    most: int | None = None  # its maximum, by the proved bound of a loop
+    # The terms that a word from a frame is made of, in a scope.
     parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None
 
 

@@ -1,10 +1,10 @@
-"""From a loop of the supergraph to its model: what decides how often the header runs.
+"""The model of a loop in the supergraph: the values that decide how often its header runs.
 
-Backwards from the loop's exits: the condition under which an iteration leads back to the header,
-the cells it reads at the header, what an iteration leaves in those, and so on until nothing new
-is read. Cells that an iteration does not change, and the values at entry, are followed up the
-whole graph to where they come from; what is not known there is a parameter of the model, within
-the range that value analysis gives.
+The slice starts with the condition under which an iteration returns to the header. It adds the
+cells that the condition reads at the header, the values that an iteration leaves in these cells,
+and so on until it reads no new cell. Cells that an iteration does not change, and initial values,
+are traced through the whole graph to their origins; an unknown origin becomes a parameter of the
+model, within the range that value analysis gives.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 class WordDescription:
     """An unknown word of a model, described for people.
 
-    ``tip`` says which fact would tell how large the word is; "" where no register holds it.
+    ``tip`` proposes a fact that bounds the word; "" where no register holds it.
     """
 
     name: str
@@ -54,10 +54,10 @@ class WordDescription:
 
 @dataclass(frozen=True, slots=True)
 class RegisterDecidedLoop:
-    """A loop that registers at the entry of the graph decide, and nothing else that is unknown.
+    """A loop whose only unknown inputs are registers at the entry of the graph.
 
-    ``constraints`` of the model hold just when the loop is entered, so that each of its runs is
-    one of the program, if the loops inside end. Parameters are ``numbers`` of registers.
+    ``constraints`` of the model hold exactly when the loop is entered, so that each of its runs is
+    one of the program, if inner loops terminate. ``numbers``: the registers of the parameters.
     """
 
     model: LoopModel
@@ -65,16 +65,16 @@ class RegisterDecidedLoop:
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the registers."""
         return tuple(f"r{number}" for number in self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """``model`` of the ``loop``. ``given``: parameters that may indeed be any word (rule 22).
+    """The ``model`` of ``loop``. ``given``: parameters that may really be any word (rule 22).
 
-    The others, and all inputs, are words that the analysis lost. ``origins`` says for each symbol
-    of the model, by name, what it stands for.
+    The other parameters, and all inputs, are words that the analysis lost. ``origins`` describes
+    each symbol of the model, by name.
     """
 
     loop: int
@@ -82,9 +82,9 @@ class Slice:
     given: frozenset[str]
     origins: dict[str, WordDescription]
     assumed: frozenset[Assumption]  # named assumptions (rules 1, 34)
-    havoc: dict[Term, int]  # symbols -> the loop without a bound that leaves them behind
-    trips: dict[int, Term]  # loop -> parameter: iterations that it has completed
-    cells: dict[Term, Cell]  # what the state variables are
+    havoc: dict[Term, int]  # symbols -> the unbounded loop that leaves them behind
+    trips: dict[int, Term]  # loop -> parameter: its completed iterations
+    cells: dict[Term, Cell]  # the cells of the state variables
     alone: Callable[
         [], RegisterDecidedLoop | None
     ]  # the model, if registers at the entry decide everything
@@ -93,7 +93,7 @@ class Slice:
     says_all: Callable[[Set[str]], bool]  # the model has every condition about these parameters
 
     def steps(self) -> dict[Cell, int]:
-        """The constants that an iteration which comes back to the header adds to cells."""
+        """The constants that an iteration adds to cells, if it returns to the header."""
         found: dict[Cell, int] = {}
         for v in simplified(self.model).state:
             step = terms.sub(v.next, v.symbol).constant
@@ -103,10 +103,11 @@ class Slice:
 
 
 def slice_loops(ssa: GatedSsa, loops: Sequence[int]) -> dict[int, Slice]:
-    """The model of each of ``loops``, with the bounds known by now.
+    """The model of each of ``loops``, with the bounds proved so far.
 
-    Begun again until what was assumed of stack addresses holds, which is analysed now and then;
-    loops that assumed what does not hold come first, which may lead them to assume more.
+    Slicing assumes that cells hold no stack address, checks this now and then, and restarts with
+    the failed cells tainted until all assumptions hold. Loops with failed assumptions are sliced
+    first, as they may need more.
     """
     ssa.renew()
     slices: dict[int, Slice] = {}
@@ -137,7 +138,7 @@ class _Slicer:
         self._walks = False
         self._address = code.graph.nodes[self._loop.header].block.addr
         self._cells: dict[Term, Cell] = {}
-        self._parameters: dict[str, Term] = {}  # by their names in the model
+        self._parameters: dict[str, Term] = {}  # by name in the model
         self._constraints: set[Term] = set()
         self._changing: dict[Term, Term] = {}  # leaf -> value after an iteration
         self._fixed: dict[Term, Term] = {}  # leaf -> value at entry
@@ -173,7 +174,7 @@ class _Slicer:
         return self._walks
 
     def _continued(self, assumed: frozenset[Assumption]) -> LoopContinuation:
-        """The parts of the condition to go on that only read what moves by constants."""
+        """The conjuncts of ``again`` whose cells all move by constants."""
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
         leaves = {
@@ -191,7 +192,7 @@ class _Slicer:
     # --- Cells that the step reads -----------------------------------------------------------
 
     def _close(self) -> None:
-        """Follow what the step reads until it reads nothing new."""
+        """Add the cells that the step reads until it reads no new one."""
         pending = [self._again]
         seen: set[Term] = set()
         addresses = {} if self._most is None else self._scope.memory.addresses
@@ -242,7 +243,7 @@ class _Slicer:
         return relevant(self._way_in(table.WAY_IN), wanted)
 
     def _alone(self, initial: dict[Term, Term]) -> RegisterDecidedLoop | None:
-        """Every condition on the way from the entry counts, whatever it is about."""
+        """The model with all conditions on the way from the entry; None if other words decide."""
         steps = [
             rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
         ]
@@ -273,7 +274,7 @@ class _Slicer:
             node = above
 
     def _certain(self) -> list[Term]:
-        """The condition of the way in after loops with one exit have been left."""
+        """Conditions on the way in that always hold after earlier loops with a single exit."""
         code = self._code
         left = [
             node
@@ -286,12 +287,12 @@ class _Slicer:
         return [self._whole.gates.entered(node) for node in left]
 
     def _deciding(self, way_in: Sequence[Term]) -> dict[Term, Term]:
-        """Conjuncts of the way in that are not certain, and their terms in first iterations."""
+        """Conjuncts of the way in that may fail, with their terms in first iterations."""
         parts = conjuncts(way_in) - conjuncts(self._certain())
         return {part: self._in_first_turns(part) for part in parts}
 
     def _in_first_turns(self, term: Term) -> Term:
-        """A term of the whole graph in the first iteration of all loops around this one."""
+        """A term of the whole graph in the first iteration of all enclosing loops."""
         loops = self._code.graph.loops
         for _ in loops:
             found: dict[Term, Term] = {}
@@ -398,7 +399,7 @@ class _Slicer:
         return self._walked(model, links), origins
 
     def _links(self, words: list[Term]) -> dict[Term, Term]:
-        """The addresses of words from memory, and of the words that these are computed from."""
+        """The addresses of loaded words, also of words from which addresses are computed."""
         addresses, found = self._scope.memory.addresses, dict[Term, Term]()
         pending = [] if self._most is None else list(words)
         while pending:
@@ -409,7 +410,7 @@ class _Slicer:
         return found
 
     def _walked(self, model: LoopModel, links: dict[Term, Term]) -> LoopModel:
-        """``model`` with what a fact says of the list that the loop walks."""
+        """``model`` with ranks, if a fact limits the list that the loop walks."""
         if self._most is None:
             return model
         walk = ranked(model, links, self._most)
@@ -426,7 +427,7 @@ class _Slicer:
         return [part for leaf in leaves for part in within(leaf, self._header_range(leaf))]
 
     def _ranges(self, initial: dict[Term, Term]) -> list[Term]:
-        """The values of cells at the header hold at the first visit, too."""
+        """Ranges of initial values: value analysis covers the first visit of the header, too."""
         values = initial | self._fixed
         return [
             part
@@ -447,13 +448,13 @@ class _Slicer:
 
     @staticmethod
     def _trips(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
-        """How often bounded loops have iterated."""
+        """Upper limits of the completed iterations of bounded loops."""
         known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
 
     @staticmethod
     def _rounds(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
-        """That bounded loops had iterated that often."""
+        """Conditions that follow from the completed iterations of bounded loops."""
         return [
             condition
             for s in _sorted(symbols)
@@ -462,7 +463,7 @@ class _Slicer:
         ]
 
     def _havocked_by(self, symbol: Term) -> int | None:
-        """The loop whose unknown number of iterations a symbol stands for."""
+        """The unbounded loop that leaves a symbol behind; None if there is none."""
         for scope in (self._scope, self._whole):
             origin = scope.origin.get(symbol)
             if origin is not None and origin.cell is not None:
@@ -480,7 +481,7 @@ def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
 
 
 def _described(scope: SsaScope, symbol: Term) -> WordDescription:
-    """A symbol of ``scope``."""
+    """The description of a symbol of ``scope``."""
     node, cell = scope.source(symbol)
     block = scope.code.graph.nodes[node].block
     where = scope.code.image.place(block.addr)
@@ -503,7 +504,7 @@ def _described(scope: SsaScope, symbol: Term) -> WordDescription:
 
 
 def _after(block: Block, load: LoadEffect) -> str:
-    """The fact about the register that a load has just filled."""
+    """The fact about the register that a load has just filled; "" where none can be stated."""
     insn = block.insns[load.insn]
     if (
         load.insn + 1 == len(block.insns)

@@ -1,9 +1,9 @@
-"""Which words may be computed from a stack address: assumption S1 does not speak of those.
+"""The words that may be computed from a stack address: assumption S1 excludes them.
 
-What a loop changes is assumed untainted at its header, and afterwards every assumption made is
-verified at the loop's entries and back edges, under the same assumptions: by induction over an
-execution none is the first to fail. Where one fails, its cell is tainted and all is redone. What
-was verified is true of every execution, and need not be verified when more bounds are known.
+Cells that a loop changes are assumed untainted at its header. Then every assumption is verified at
+the loop's entries and back edges, under the same assumptions: by induction over an execution, none
+can be the first to fail. Where one fails, its cell is tainted and slicing restarts. A verified
+assumption holds for every execution, and is not verified again when more bounds are known.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ COUNTED = ("clz", "popcount")
 
 
 class StackTaint:
-    """Taint in all scopes of one graph; ``tainted`` is known, other cells are assumed clean."""
+    """Taint in all scopes of one graph; cells outside of ``tainted`` are assumed clean."""
 
     def __init__(self, tainted: frozenset[HeaderCell]) -> None:
         self.tainted = tainted
         self._assumed: dict[HeaderCell, None] = {}
-        self._holding: set[HeaderCell] = set()  # assumed and verified: so for good
+        self._holding: set[HeaderCell] = set()  # verified for good
         self._told = 0
         self._mixed: dict[ScopeValues, MemoTable[Term, bool]] = {}
 
@@ -41,7 +41,7 @@ class StackTaint:
         return any(t.op == "sym" and self._of_symbol(scope, t) for t in sources.parts)
 
     def renew(self) -> None:
-        """Forget the results of other than plain scopes, but no verified ones."""
+        """Drop the results of all scopes but plain ones; verified assumptions stay."""
         self._mixed = {scope: memo for scope, memo in self._mixed.items() if scope.is_plain}
 
     def newly_assumed(self) -> frozenset[HeaderCell]:
@@ -51,7 +51,7 @@ class StackTaint:
         return frozenset(new)
 
     def failed(self, whole: ScopeValues) -> frozenset[HeaderCell]:
-        """Assumptions made so far that do not hold, and those that then do not hold either.
+        """The assumptions that fail, including those that depended on failed ones.
 
         ``whole`` is the scope of the whole graph.
         """
@@ -126,16 +126,16 @@ class StackTaint:
 
 
 class TermSources(NamedTuple):
-    """The terms that a term is computed from, itself too; ``masks``: constants of bit fields."""
+    """A term with the terms from which it is computed; ``masks``: constants of bit fields."""
 
     parts: tuple[Term, ...]
     masks: tuple[Term, ...]
 
     def name_a_stack(self, code: GraphCode) -> bool:
-        """Whether a number among them may be an address in a stack.
+        """Whether a number among the sources may be an address in a stack.
 
-        A mask only in one that is in a section. What sp is in another is a symbol, so
-        ``x & 0xfffffff0`` is x at a multiple of 16 also where a stack ends there.
+        A mask counts only for stacks in a section. Any other stack has a symbol as its end, so that
+        ``x & 0xfffffff0`` stays an alignment of x, although a stack may end at that number.
         """
         numbers = (t.value for t in self.parts if t.op in ("const", "linear"))
         return any(map(code.near_stack, numbers)) or any(
@@ -145,7 +145,7 @@ class TermSources(NamedTuple):
 
 @lru_cache(1 << 14)
 def sources_of(term: Term) -> TermSources:
-    """The words of ``term``: not those that a condition compares, or whose bits are counted."""
+    """The words from which ``term`` is computed, without words that are compared or bit-counted."""
     seen, masks = {term: None}, dict[Term, None]()
     pending = [term]
     while pending:

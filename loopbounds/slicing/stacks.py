@@ -1,4 +1,4 @@
-"""The stacks that code switches to: where constants that sp is computed from say that they are."""
+"""The stacks to which code switches, as given by the constants from which sp is computed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from quoll.image.image import Image
 
 __all__ = ["FRAMES", "NO_STACKS", "StackSpans"]
 
-FRAMES = 1 << 16  # bytes above the stack pointer that may be live frames
+FRAMES = 1 << 16  # bytes above sp that may belong to live frames
 
 
 @dataclass(frozen=True, slots=True)
 class StackSpans:
-    """``spans``: lowest address and end of each; ``apart``: ends of those in no section.
+    """``spans``: lowest address and end of each stack; ``apart``: ends of stacks in no section.
 
-    Addresses in those are distances from their ends. As numbers they could not be told
-    from others: a stack may end at 0xfffffff0, and -62 is no address in it.
+    An address in a stack of ``apart`` is a distance from its end. As a number it could be confused
+    with other numbers: a stack may end at 0xfffffff0, and -62 is no address in it.
     """
 
     spans: tuple[tuple[int, int], ...]
@@ -29,31 +29,31 @@ class StackSpans:
 
     @staticmethod
     def of(blocks: Iterable[Block], image: Image) -> StackSpans:
-        """Those that code switches to."""
+        """The stacks to which code switches."""
         tops = sorted(set(_tops(blocks, image)))
         apart = frozenset(top for top in tops if image.section_at(top - 1) is None)
         return StackSpans(tuple((_bottom(top, image), top) for top in tops), apart)
 
     @staticmethod
     def of_program(program: Program, image: Image) -> StackSpans:
-        """Those that a program switches to."""
+        """The stacks to which a program switches."""
         return StackSpans.of((b for cfg in program.functions.values() for b in cfg.blocks), image)
 
     def joined(self, other: StackSpans) -> StackSpans:
-        """These, and others."""
+        """These stacks and the other ones."""
         spans = sorted({*self.spans, *other.spans}, key=lambda span: span[1])
         return StackSpans(tuple(spans), self.apart | other.apart)
 
     def end_of(self, symbol: Term) -> int | None:
-        """The end of a stack that a symbol of a block's effect stands for."""
+        """The end of the stack that ``symbol`` stands for; None for other symbols."""
         return next((end for end in self.apart if stack_symbol(end) is symbol), None)
 
     def hold(self, stack_pointer: int, address: int) -> bool:
-        """Whether an address is in live frames of the one that sp points into."""
+        """Whether an address is in live frames of the stack into which sp points."""
         return any(bottom <= stack_pointer <= address < top for bottom, top in self.spans)
 
     def are_apart(self, stack_pointer: int, address: int) -> bool:
-        """Whether both are in one that is in no section; sp may be at its end."""
+        """Whether both are in one stack outside of sections; sp may be at its end."""
         return any(
             bottom <= stack_pointer <= top and bottom <= address <= top
             for bottom, top in self.spans
@@ -61,9 +61,9 @@ class StackSpans:
         )
 
     def surely_reach(self, low: int, high: int) -> bool:
-        """Whether some byte from ``low`` to ``high`` is in one that is known from end to end.
+        """Whether some byte from ``low`` to ``high`` is in a stack with two known ends.
 
-        Of one in a section, without a symbol, it is not known where it begins.
+        A stack in a section, without a symbol, has no known lowest address.
         """
         return any(
             bottom <= high and low < top
@@ -72,11 +72,11 @@ class StackSpans:
         )
 
     def reach(self, address: int) -> bool:
-        """Whether an address is in one, or at its end."""
+        """Whether an address is in a stack, or at its end."""
         return any(bottom <= address <= top for bottom, top in self.spans)
 
     def reach_in_section(self, address: int) -> bool:
-        """The same of those in a section."""
+        """Whether an address is in a stack in a section, or at its end."""
         return any(low <= address <= top for low, top in self.spans if top not in self.apart)
 
 
@@ -84,7 +84,7 @@ NO_STACKS = StackSpans((), frozenset())
 
 
 def _tops(blocks: Iterable[Block], image: Image) -> Iterator[int]:
-    """The constants that the stack pointer is computed from."""
+    """The constants from which code computes the stack pointer."""
     for block in {id(block): block for block in blocks}.values():
         if not any(SP in insn.writes for insn in block.insns):
             continue
@@ -101,7 +101,7 @@ def _tops(blocks: Iterable[Block], image: Image) -> Iterator[int]:
 
 
 def _bottom(top: int, image: Image) -> int:
-    """Where the stack below ``top`` ends: the object it is, if it has a symbol."""
+    """The lowest address of the stack below ``top``: its symbol's, if it has one."""
     found = image.symbol_at(top - 1)
     if found is None or found[0].addr + found[0].size < top:
         return top - FRAMES
@@ -109,7 +109,7 @@ def _bottom(top: int, image: Image) -> int:
 
 
 def _chosen(value: Term) -> Iterator[Term]:
-    """The words that a value may be, or is computed from; not what chooses between them."""
+    """The words that a value may be, or from which it is computed, except for conditions."""
     seen = {value}
     pending = [value]
     while pending:

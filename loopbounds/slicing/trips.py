@@ -1,20 +1,19 @@
 """Values after bounded loops: after a number of iterations, called ``trip``.
 
 With a proved bound n, a loop has iterated at most n - 1 times when its header runs for the last
-time. A cell that moves by a constant per iteration has then moved by ``trip`` of them, all such
-cells of a loop by the same number; a cell that takes over another one's value is where that was one
-iteration before. And in each of those iterations, so in all but the last, the condition to go on
-held.
+time. A cell that moves by a constant per iteration has then moved ``trip`` times, with the same
+``trip`` for all such cells of a loop. A cell that copies another cell holds the value that the
+other one had an iteration before. In each of these iterations the condition to repeat held.
 
-With t iterations that came back, a cell that moves by s was x0 + s*k at the header's visit number
-k = 0 .. t, and the condition held of it for every k < t. Said for the last of them, for the first
-few, and for a word d that the condition finds different from 0 for every k:
+With t completed iterations, a cell that moves by s was x0 + s*k at the header's visit number k = 0
+.. t, and it satisfied the condition for every k < t. This is stated for the last k, for the first
+few, and for a word d that the condition requires to differ from 0 for every k:
 
     d0 + k != 0, k < t            t <= -d0
     d0 - k != 0, k < t            t <= d0
     d0 + 2**j * k != 0, k < t     t <= -d0 >> j    where the low j bits of d0 are 0
 
-because the values of k at which d would be 0 are those from there on. All are without sign.
+because d would be 0 at the first k that the right side excludes. All numbers are unsigned.
 """
 
 from __future__ import annotations
@@ -49,25 +48,25 @@ Progress = dict[Term, tuple[Term, int]]  # leaf -> its value at the first visit,
 
 
 class TripCounts:
-    """The bounded loops inside of one scope."""
+    """The values after bounded loops in one scope."""
 
     def __init__(self, scope: ScopeValues) -> None:
         self._scope = scope
-        self.counted: dict[Term, dict[tuple[int, int], None]] = {}  # where trips found registers
+        self.counted: dict[Term, dict[tuple[int, int], None]] = {}  # trip -> (header, register)
         self._rounds = MemoTable[Term, list[Term]](scope.unbounded)
-        self._pending: set[tuple[int, Cell]] = set()  # under way: in itself, not known
+        self._pending: set[tuple[int, Cell]] = set()  # in progress: unknown to itself
 
     def renewed(self, scope: ScopeValues) -> TripCounts:
-        """The same for a scope without the values that depend on loops without a bound."""
+        """The trips for a scope without the values that depend on unbounded loops."""
         trips = TripCounts(scope)
         trips.counted = {trip: dict(found) for trip, found in self.counted.items()}
         trips._rounds = self._rounds.for_good()
         return trips
 
     def left(self, loop: int, header: int, cell: Cell) -> Term | None:
-        """A cell that a bounded loop changes, when its header runs for the last time.
+        """A cell that a bounded loop changes, at the last execution of the loop's header.
 
-        None: not known.
+        None: unknown.
         """
         bound, query = self._scope.code.bounds.get(loop), (loop, cell)
         if cell_width(cell) != 32:
@@ -88,16 +87,16 @@ class TripCounts:
         return value
 
     def _after(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
-        """Where a cell that moves by a constant is when ``trip`` iterations are over."""
+        """A cell that moves by a constant, after ``trip`` iterations; None for any other cell."""
         step = self._step(loop, header, cell)
         return (
             None if step is None else add(self._scope.before_loop(header, cell), scale(trip, step))
         )
 
     def _shifted(self, loop: int, header: int, cell: Cell, trip: Term, bound: int) -> Term | None:
-        """The same for a cell that each iteration shifts right by a constant.
+        """A cell that each iteration shifts right by a constant, after ``trip`` iterations.
 
-        Bits that are shifted out are gone: by 32 or more, none is left.
+        A shift by 32 bits or more gives 0.
         """
         local = self._scope.inside(loop, header, cell)
         if local is None:
@@ -113,9 +112,9 @@ class TripCounts:
         return operation("lshr", self._scope.before_loop(header, cell), scale(trip, bits))
 
     def _copied(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
-        """The same for a cell to which each iteration assigns what another one was, and a constant.
+        """A cell to which iterations assign another one plus a constant, after ``trip`` of them.
 
-        Before the first iteration it is whatever it was.
+        With ``trip`` = 0 it has its initial value.
         """
         local = self._scope.inside(loop, header, cell)
         if local is None:
@@ -136,7 +135,7 @@ class TripCounts:
         return None
 
     def _step(self, loop: int, header: int, cell: Cell) -> int | None:
-        """The constant that each iteration of a loop adds to a cell, if there is one."""
+        """The constant that each iteration of a loop adds to a cell; None if there is none."""
         local = self._scope.inside(loop, header, cell)
         if local is None:
             return None
@@ -150,9 +149,9 @@ class TripCounts:
         return step
 
     def came_round(self, trip: Term) -> list[Term]:
-        """Conditions that follow from ``trip`` iterations of a loop: each time it went on.
+        """Conditions that follow from ``trip`` iterations, each of which repeated the loop.
 
-        (That it did not go on in the end is the condition of its exit.)
+        (The exit condition covers the last iteration.)
         """
         known = self._rounds.get(trip)
         if known is None:
@@ -182,7 +181,7 @@ class TripCounts:
 
 
 def went_on(condition: Term, progress: Progress, trip: Term, most: int) -> Iterator[Term]:
-    """The meaning of ``condition`` for the ``trip`` <= ``most`` iterations that came back."""
+    """Terms that ``condition`` implies for the ``trip`` <= ``most`` completed iterations."""
     for k in range(min(most, table.FIRST_VISITS)):
         yield either(ule(trip, const(k, 32)), _at(condition, progress, const(k, 32)))
     if most > table.FIRST_VISITS:
@@ -193,7 +192,7 @@ def went_on(condition: Term, progress: Progress, trip: Term, most: int) -> Itera
 
 
 def _at(term: Term, progress: Progress, k: Term) -> Term:
-    """A term over leaves, at one visit of the header."""
+    """A term over leaves, at visit ``k`` of the header."""
     return rewrite.substitute(
         term, {leaf: add(start, scale(k, step)) for leaf, (start, step) in progress.items()}
     )

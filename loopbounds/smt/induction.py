@@ -1,12 +1,12 @@
-"""Invariants of a model, decided by k-induction of the SMT solver (rule 19).
+"""Invariants of a model, decided by k-induction with the SMT solver (rule 19).
 
 A query of depth d checks, as NuSMV's ``check_invar_bmc -a een-sorensson -k d`` does,
 
     base k, k = 0 .. d:     a run violates P after k transitions;
-    step k, k = 0 .. d-1:   P holds in k + 1 states in a row, which begin anywhere, not in the next.
+    step k, k = 0 .. d-1:   P holds in k + 1 states in a row, from any state on, not in the next.
 
-P is proved when step k, and base 0 to k, are unsatisfiable. Nothing else is a proof: a query that
-is stopped proves nothing.
+P is proved if step k and all bases 0 .. k are unsatisfiable. A query that is stopped proves
+nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["SmtInduction"]
 
 
 class SmtInduction:
-    """Queries about one model, stopped in the middle of one after ``most`` steps in all.
+    """Queries about one model; the query that exceeds ``most`` steps in all is stopped.
 
-    ``plain``: with the settings of ``SmtSolver(plain=True)``.
+    ``plain``: as in ``SmtSolver``.
     """
 
     def __init__(self, model: LoopModel, *, most: int | None = None, plain: bool = False) -> None:
@@ -37,7 +37,7 @@ class SmtInduction:
 
     @property
     def steps(self) -> int:
-        """The steps of all queries until now."""
+        """The steps of all queries so far."""
         return self._solver.steps
 
     def check(
@@ -51,9 +51,10 @@ class SmtInduction:
         return tuple(self._result(named[query.name], query.depth, limits) for query in queries)
 
     def first(self, claims: Sequence[Term], depth: int, limits: StepLimits) -> int | None:
-        """The first of ``claims`` that is proved. Each of them follows from the one before.
+        """The index of the first of ``claims`` that is proved; None if there is none.
 
-        So a run that one of them holds in after k transitions need not be analysed again.
+        Each claim follows from the one before, so a base that holds for one claim is not checked
+        again.
         """
         held: set[int] = set()
         for index, claim in enumerate(claims):
@@ -64,9 +65,9 @@ class SmtInduction:
     def _result(
         self, claim: Term, depth: int, limits: StepLimits, held: set[int] | None = None
     ) -> InvariantResult:
-        """The trace of an unknown result is the shortest induction step that failed.
+        """The verdict on ``claim``; the trace of UNKNOWN is the shortest failed induction step.
 
-        ``held``: the bases that hold, to which those of this claim are added.
+        ``held``: the known bases, to which the bases of this claim are added.
         """
         failed: tuple[State, ...] = ()
         held = set() if held is None else held
@@ -90,7 +91,7 @@ class SmtInduction:
     def _check(
         self, states: ModelUnrolling, holds: range, last: int, claim: Term, limits: StepLimits
     ) -> tuple[SmtResult, tuple[State, ...]]:
-        """Whether ``claim`` can fail in state ``last`` though it holds in those before."""
+        """Whether ``claim`` can fail in state ``last`` if it holds in the states ``holds``."""
         if self.most is not None:
             limits = replace(limits, steps=min(limits.steps, self.most - self.steps))
         negation = self._solver.apply("NOT", states.at(last, claim))

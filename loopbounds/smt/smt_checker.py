@@ -17,9 +17,9 @@ __all__ = ["SmtChecker", "solver_version"]
 
 @dataclass(frozen=True, slots=True)
 class SmtChecker:
-    """Proofs by k-induction, anew and with the library's own settings.
+    """Proofs by k-induction, in a new solver with the library's default settings.
 
-    The initial state that it shows must be one for our own evaluator, too.
+    ``ModelStepper`` must accept the initial state that the solver shows.
     """
 
     name = "smt"
@@ -41,11 +41,11 @@ class SmtChecker:
         if initial.verdict is InvariantVerdict.FALSE:
             parameters = [initial.trace[0][p.name] for p in model.parameters]
             if ModelStepper(model).start(parameters) is None:
-                reason = "its initial state is none"
+                reason = "its initial state is invalid"
                 initial = InvariantResult(InvariantVerdict.FAILED, reason=reason)
         return ProofResult(initial, claim)
 
 
 def solver_version() -> Version:
-    """The package of the solver, which also searches, with its version."""
+    """The package of the solver, of the search and of proofs, with its version."""
     return (PACKAGE, package_version(PACKAGE))

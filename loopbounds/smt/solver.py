@@ -1,9 +1,9 @@
 """The SMT solver bitwuzla, in this process: the only file that imports it.
 
-It runs in one thread from a fixed seed, so that a check has the same result whenever it is made of
-the same formulas. It is bounded by the calls of its termination callback, whose number is the
-same on any machine, and besides by processor time and memory. The library is loaded when it is
-first needed, as most runs need no proof.
+It runs in one thread from a fixed seed, so that a check of the same formulas always has the same
+result. Calls of its termination callback limit a check, and their number is the same on any
+machine; so do processor time and memory. The library is loaded on demand, as most runs need no
+proof.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SmtResult(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SmtOutcome:
-    """``value``: of a formula, where all that was checked holds; only after SAT."""
+    """The result of a check; ``value``: a formula's value in the model found, only after SAT."""
 
     result: SmtResult
     value: Callable[[Formula], int]
@@ -62,10 +62,10 @@ def _library() -> Any:
 
 
 class SmtSolver:
-    """Formulas, and checks whether some can hold together. Booleans are not words here.
+    """Makes formulas and checks whether they are satisfiable. Booleans are not words here.
 
-    ``plain``: checked with the library's own settings, not with those that make a search fast.
-    ``steps``: of all checks until now.
+    ``plain``: check with the library's default settings instead of the faster ones of the search.
+    ``steps``: the steps of all checks so far.
     """
 
     def __init__(self, *, plain: bool = False) -> None:
@@ -77,7 +77,7 @@ class SmtSolver:
         return self._terms.mk_bv_value(self._terms.mk_bv_sort(width), value)
 
     def boolean(self, value: int) -> Formula:
-        """Of 1 or 0."""
+        """A Boolean of 1 or 0."""
         return self._terms.mk_true() if value else self._terms.mk_false()
 
     def symbol(self, name: str, width: int) -> Formula:
@@ -88,11 +88,11 @@ class SmtSolver:
         )
 
     def apply(self, kind: str, *parts: Formula, indices: Sequence[int] = ()) -> Formula:
-        """An operator, by its name in bitwuzla. The parts must fit."""
+        """An operator, by its name in bitwuzla, on ``parts`` of fitting types."""
         return self._terms.mk_term(getattr(_library().Kind, kind), list(parts), list(indices))
 
     def check(self, formulas: Sequence[Formula], limits: StepLimits) -> SmtOutcome:
-        """Whether all ``formulas`` can hold at once. Raises SearchFailed."""
+        """Whether ``formulas`` are satisfiable together. Raises SearchFailed."""
         library = _library()
         checker = self._checker(formulas, limits.memory)
         try:
@@ -131,7 +131,7 @@ class SmtSolver:
 
 
 class _Limit:
-    """The termination callback: whether a check is to be stopped."""
+    """The termination callback: True stops the check."""
 
     def __init__(self, limits: StepLimits, arrived: Sequence[int]) -> None:
         self._most, self._end = limits.steps, time.process_time() + limits.seconds
@@ -146,7 +146,7 @@ class _Limit:
 
 @contextmanager
 def _signals_held() -> Iterator[Sequence[int]]:
-    """The signals that arrived meanwhile; their handlers are called at the end.
+    """Collects signals, whose handlers are called at the end.
 
     An exception of a handler in the termination callback would be lost in the library.
     """
@@ -169,6 +169,6 @@ def _signals_held() -> Iterator[Sequence[int]]:
 
 
 def _resident() -> int:
-    """Bytes of memory that this process has."""
+    """The resident memory of this process in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * PAGE

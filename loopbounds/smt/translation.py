@@ -1,8 +1,8 @@
 """Terms as formulas of the SMT solver.
 
-A term of one bit is a Boolean. The logical operators are those of the solver; every other operator
-on Booleans is computed on words of one bit. Where SMT-LIB means something else by an operator, its
-meaning here is spelled out: a quotient by 0 is 0, and the amount of a shift has a width of its own.
+A term of one bit is a Boolean. Logical operators map to the solver's; every other operator on
+Booleans is computed on words of one bit. Two operators differ from SMT-LIB and are spelled out: a
+quotient by 0 is 0, and the amount of a shift has a width of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SmtTranslation:
         self._done = dict(symbols)
 
     def of(self, terms: Iterable[Term]) -> list[Formula]:
-        """The formulas that stand for ``terms``. Raises IllTyped."""
+        """The formulas for ``terms``. Raises IllTyped."""
         terms = list(terms)
         missing = [t for t in terms if t not in self._done]
         for term in walk(missing) if missing else ():
@@ -111,11 +111,11 @@ class SmtTranslation:
         return self._solver.apply("BV_EXTRACT", word, indices=[low + width - 1, low])
 
     def _bit(self, word: Formula, place: int) -> Formula:
-        """A Boolean."""
+        """Bit ``place`` of a word, as a Boolean."""
         return self._solver.apply("EQUAL", self._bits(word, place, 1), self._solver.value(1, 1))
 
     def _shift(self, op: str, words: list[Formula], width: int, places: int) -> Formula:
-        """In words that hold both the value and the amount, of ``places`` bits."""
+        """A shift, computed in words that hold the value and the amount of ``places`` bits."""
         apply, (value, amount) = self._solver.apply, words
         if places < width:
             amount = apply("BV_ZERO_EXTEND", amount, indices=[width - places])
@@ -126,7 +126,7 @@ class SmtTranslation:
         return self._bits(shifted, 0, width) if places > width else shifted
 
     def _leading_zeros(self, word: Formula, width: int) -> Formula:
-        """By the highest bit that is one."""
+        """The number of leading zeros, by the highest bit that is one."""
         apply, value = self._solver.apply, self._solver.value
         found = value(width, width)
         for place in range(width):

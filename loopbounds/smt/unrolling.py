@@ -1,7 +1,7 @@
 """A loop's transition system, state by state: from its initial states, or from any state.
 
-The next state is a function of state, parameters and inputs, so that only these are symbols: each
-state is a word of formulas over them. ``loopbounds.nusmv.model_text`` is its twin.
+The next state is a function of state, parameters and inputs: only these are symbols, and each later
+state consists of formulas over them. ``loopbounds.nusmv.model_text`` is the same for NuSMV.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["ModelUnrolling"]
 
 
 class ModelUnrolling:
-    """Consecutive states of a model; ``constraints`` hold of all that begin as they must."""
+    """Consecutive states of a model; ``constraints`` restrict the first state."""
 
     def __init__(self, model: LoopModel, solver: SmtSolver, *, initial: bool) -> None:
         self._model, self._solver = model, solver
@@ -57,7 +57,7 @@ class ModelUnrolling:
         self._translations.append(SmtTranslation(solver, {**self._parameters, **state, **inputs}))
 
     def at(self, step: int, claim: Term) -> Formula:
-        """A claim of the state after ``step`` transitions. Raises IllTyped."""
+        """``claim`` about the state after ``step`` transitions. Raises IllTyped."""
         while len(self._states) <= step:
             self._add(self._translations[-1].of(self._following))
         [found] = self._translations[step].of([claim])

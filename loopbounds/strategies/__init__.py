@@ -1,4 +1,4 @@
-"""Proof strategies: each finds a bound of a model in its own way, and has the checker prove it.
+"""Proof strategies: each searches a bound of a model by one method, and lets the checker prove it.
 
 Takes a ``LoopModel``, samples of it, a budget and a checker.
 Gives a proved bound with its relations, or none.

@@ -1,9 +1,9 @@
-"""Loops that go from one unknown end to another: the largest distance between the two.
+"""Bounds of loops between two unknown ends, such as pointers: by their largest distance.
 
 A candidate ``s * executions + b <= D``, with D over parameters alone, bounds the executions by the
-most that D can be where the loop is entered. Queries about D are of initial states alone, so that
-they are easy even where masks, shifts and choices make up the two ends. ``D <= most`` is then one
-more relation, and the induction does not see the parts of D.
+maximum of D in initial states. Queries about D concern initial states alone, so that they are easy
+even where masks, shifts and choices compute the two ends. Then ``D <= most`` is one more relation,
+and the induction does not need the structure of D.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ __all__ = ["DistanceOfEnds", "EndDistance", "FurtherEnds", "end_distances", "lon
 class FurtherEnds:
     """Longer runs, from initial states whose ends are further apart than in any known run.
 
-    Of a loop between two unknown ends the random runs may all be short.
+    In a loop between two unknown ends all random runs may be short.
     """
 
     name = "counterexample-guided sampling"
 
     def applies(self, task: ProofTask) -> bool:
-        """Unless two executions are all, or runs are longer than they are followed."""
+        """Unless runs have at most two executions, or are cut off (``RUN_STEPS``)."""
         return table.TWO_EXECUTIONS < task.reached < table.RUN_STEPS
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
-        """None: runs prove nothing. Adds them to the samples of the task."""
+        """None: runs prove nothing. They are added to the samples of the task."""
         for _ in range(table.LENGTHENINGS):
             samples = task.known
             more = longer_runs(task.distance_session, samples)
@@ -60,8 +60,8 @@ class FurtherEnds:
 class DistanceOfEnds:
     """The bound by the largest distance of two unknown ends: a ranking function.
 
-    Queries of distances have a budget of their own. ``first``: before k-induction, of long loops,
-    and where runs are followed to their ends only if one of them comes ``near`` to the distance.
+    Queries about distances have a budget of their own. ``first``: before k-induction, for loops
+    with cut-off runs. ``near``: for other large loops, with bounds near to the longest run only.
     """
 
     first: bool
@@ -69,7 +69,7 @@ class DistanceOfEnds:
     name = "ranking by distance"
 
     def applies(self, task: ProofTask) -> bool:
-        """Long loops first, other ones after k-induction, some of them both times."""
+        """Long loops before k-induction, other ones after it, large ones both times."""
         if self.near:
             return task.known.is_large and not (task.is_long or task.is_short)
         return task.is_long == self.first and not task.is_short
@@ -77,7 +77,7 @@ class DistanceOfEnds:
     def attempt(self, task: ProofTask) -> ProvedBound | None:
         """As ``Strategy``.
 
-        Other relations of the ends make the induction harder: it is tried without them at first.
+        Further relations of the ends make the induction harder: equations are tried first.
         """
         session, samples, reached = task.distance_session, task.known, task.reached
         model, ends = samples.model, set(samples.model.parameters)
@@ -87,7 +87,7 @@ class DistanceOfEnds:
         for some in ([c for c in moving if c.op == "eq"], moving):
             for distance in likely:
                 known = list(dict.fromkeys([*some, distance.candidate, distance.relation]))
-                for bound in (distance.bound - 1, distance.bound):  # without the end itself
+                for bound in (distance.bound - 1, distance.bound):  # exclusive, inclusive
                     if bound < reached:
                         continue
                     left, inductive = houdini(session, model, known, at_most(bound))
@@ -98,7 +98,7 @@ class DistanceOfEnds:
 
 
 def _may_be_less(samples: Samples, bound: int) -> bool:
-    """Whether a constant of the model may be a lower bound, of runs not followed to their ends."""
+    """Whether runs are cut off and a constant of the model may be a lower bound."""
     executions = samples.reached
     return executions >= table.RUN_STEPS and any(
         executions < n < bound - 1 for n in likely_bounds(samples.model, samples.runs)
@@ -107,7 +107,7 @@ def _may_be_less(samples: Samples, bound: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EndDistance:
-    """``factor * executions + offset <= term`` in all runs; ``term <= most`` where they start."""
+    """``factor * executions + offset <= term`` in all runs; ``term <= most`` in initial states."""
 
     candidate: Term
     term: Term
@@ -153,9 +153,9 @@ def end_distances(session: SolverSession, samples: Samples, most: int) -> list[E
 
 
 def longer_runs(session: SolverSession, samples: Samples) -> list[ModelRun]:
-    """Runs from where an end is further away than known runs come, which may be longer.
+    """Runs from initial states whose ends are further apart than known runs reach.
 
-    Adds to ``furthest`` of the samples. Raises as ``SolverSession.check``.
+    Updates ``furthest`` of the samples. Raises as ``SolverSession.check``.
     """
     runs: list[ModelRun] = []
     model, executions, limits = samples.model, samples.reached, samples.furthest
@@ -179,7 +179,7 @@ def longer_runs(session: SolverSession, samples: Samples) -> list[ModelRun]:
 
 
 def _between_ends(samples: Samples) -> Iterator[tuple[Term, int, int, Term]]:
-    """The candidates of that form about the first terms, each with its s, b and D."""
+    """The candidates ``s * executions + b <= D`` with one of the first D, each with s, b and D."""
     found = list(_all_between_ends(samples))
     terms = set(islice(dict.fromkeys(term for *_, term in found), table.DISTANCE_TERMS))
     return (candidate for candidate in found if candidate[-1] in terms)
@@ -198,7 +198,7 @@ def _all_between_ends(samples: Samples) -> Iterator[tuple[Term, int, int, Term]]
 
 
 def _of_count(term: Term) -> tuple[int, int]:
-    """s and b of ``s * executions + b``; 0 and 0 of another term."""
+    """s and b of ``s * executions + b``; 0 and 0 for any other term."""
     if term is COUNT:
         return 1, 0
     if term.op == "linear" and term.args == (COUNT,):
@@ -207,7 +207,7 @@ def _of_count(term: Term) -> tuple[int, int]:
 
 
 def _related_bound(term: Term, known: Mapping[Term, int]) -> int:
-    """The most that a term is, by a known one at a constant distance; 0 if there is none."""
+    """The maximum of a term, by a known term at a constant distance; 0 if there is none."""
     for other, most in known.items():
         apart = sub(term, other).constant if other.width == term.width else None
         if apart is not None:
@@ -216,9 +216,9 @@ def _related_bound(term: Term, known: Mapping[Term, int]) -> int:
 
 
 def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: int) -> int:
-    """The largest word that ``term`` can be in an initial state, from ``low`` to ``high``.
+    """The maximum of ``term`` in initial states, from ``low`` to ``high``.
 
-    ``low`` is tried first: runs from the furthest start may be known.
+    ``low`` is tried first, as known runs may start at the maximum.
     """
     evaluate = compile_terms([term], list(model.parameters))
     middle = low
@@ -230,7 +230,7 @@ def _most(session: SolverSession, model: LoopModel, term: Term, low: int, high: 
 
 
 def _round(low: int, high: int) -> int:
-    """The most even number from ``low`` to below ``high``: queries of it take the fewest steps."""
+    """The number from ``low`` to below ``high`` with most trailing zeros: the fastest queries."""
     if low + 1 >= high:
         return low
     apart = (low ^ high - 1).bit_length() - 1
@@ -240,7 +240,7 @@ def _round(low: int, high: int) -> int:
 def _further(
     session: SolverSession, model: LoopModel, term: Term, than: int
 ) -> tuple[int, ...] | None:
-    """Parameters of an initial state where ``term`` is more than that; None if there is none."""
+    """Parameters of an initial state with ``term`` above ``than``; None if there is none."""
     if than >= mask(term.width):
         return None
     claim = ule(term, const(max(than, 0), term.width))

@@ -1,8 +1,8 @@
-"""Bounds of loops with few states, which are listed: explicit-state reachability.
+"""Bounds of loops with few states, by explicit-state reachability.
 
-The invariant says which states there are, and how often the header has been executed at most in
-each. It is inductive because the list is complete, and is proved as any other. A loop may start in
-any of several states, if few bits of parameters tell them apart.
+The invariant lists all reachable states, each with the most executions of the header. It is
+inductive because the list is complete, and the checker proves it like any other. A loop may start
+in any of several states, if few bits of parameters distinguish them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ State = tuple[int, ...]
 class ExplicitStates:
     """The bound by the states of a model, or of its control, if these are few.
 
-    It needs no samples, and has the whole budget anew.
+    It needs no samples, and has a full budget of its own.
     """
 
     name = "explicit-state enumeration"
@@ -56,15 +56,15 @@ class ExplicitStates:
 
 
 def states_of(model: LoopModel) -> dict[State, int] | None:
-    """Every state at the header, and the most header executions with which it is reached.
+    """Every state at the header, with the most header executions up to it.
 
-    None for a model with more states or bits of inputs than are listed, that comes back to a state,
-    or in which parameters decide more than where it starts.
+    None for a model with too many states or bits of inputs, with a cycle of states, or with
+    parameters that influence more than its initial state.
     """
     starts = _starts(model)
     if starts is None or sum(i.width for i in model.inputs) > table.LISTED_INPUT_BITS:
         return None
-    parameters = (0,) * len(model.parameters)  # of no matter to a step
+    parameters = (0,) * len(model.parameters)  # a step reads none
     choices = list(product(*(range(mask(i.width) + 1) for i in model.inputs)))
     stepper, steps = ModelStepper(model), 0
     before: dict[State, set[State]] = {start: set() for start in starts}
@@ -90,9 +90,9 @@ def states_of(model: LoopModel) -> dict[State, int] | None:
 
 
 def _starts(model: LoopModel) -> set[State] | None:
-    """The initial states; None where there are too many, or parameters decide more than these.
+    """The initial states; None where there are too many, or parameters influence a step.
 
-    Constraints about other bits than those that tell initial states apart are left out.
+    Constraints are left out if they are about bits that no initial state depends on.
     """
     parameters, initial = set(model.parameters), [v.initial for v in model.state]
     if parameters & rewrite.symbols([model.again, *(v.next for v in model.state)]):
@@ -114,7 +114,7 @@ def _starts(model: LoopModel) -> set[State] | None:
 
 
 def _words(bits: int) -> Iterator[int]:
-    """Every word of some of these bits."""
+    """Every word with a subset of these bits."""
     word = bits
     yield 0
     while word:
@@ -123,7 +123,7 @@ def _words(bits: int) -> Iterator[int]:
 
 
 def listed(model: LoopModel, reached: dict[State, int]) -> tuple[int, Term]:
-    """The bound, and the invariant that it follows from."""
+    """The bound, and the invariant that implies it."""
     symbols = [v.symbol for v in model.state]
     cases = [
         terms.both(_is(symbols, state), at_most(executions))
@@ -133,7 +133,7 @@ def listed(model: LoopModel, reached: dict[State, int]) -> tuple[int, Term]:
 
 
 def _any_of(cases: list[Term]) -> Term:
-    """Their disjunction, as a tree: each is compared with all that it meets."""
+    """The disjunction of ``cases``, as a balanced tree, which needs fewer comparisons."""
     while len(cases) > 1:
         cases = [reduce(terms.either, cases[i : i + 2]) for i in range(0, len(cases), 2)]
     return cases[0] if cases else FALSE

@@ -1,7 +1,7 @@
-"""Houdini: drop candidate invariants until the rest is inductive (Flanagan and Leino, 2001).
+"""Houdini: drop candidate invariants until the others are inductive (Flanagan and Leino, 2001).
 
-A candidate is never assumed: it is a conjunct of the invariant that the checker proves. A dropped
-one costs precision only.
+A candidate is never assumed: the checker proves it as a conjunct of the invariant. A dropped
+candidate only costs precision.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = ["EquationsAtLongestRun", "HoudiniAtLongestRun", "houdini", "without_p
 
 @dataclass(frozen=True, slots=True)
 class HoudiniAtLongestRun:
-    """The bound that the longest run reaches: no other is lower, and in most loops it holds.
+    """The bound that the longest run reaches, the least possible one, which holds for most loops.
 
-    First with one condition to go on, and with equations alone.
+    It is tried first with one condition to repeat, and with equations alone.
     """
 
     name = "Houdini at the longest run"
 
     def applies(self, task: ProofTask) -> bool:
-        """Unless runs are long, or bounded model checking has the bound already."""
+        """Unless runs are long, or bounded model checking has already found the bound."""
         return not (task.known.is_large or task.is_short)
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
-        """As ``Strategy``; notes the candidates that are left of the whole model."""
+        """As ``Strategy``; stores the remaining candidates of the full model in the task."""
         session, samples = task.session, task.known
         with suppress(OutOfTime):
             for some in (*with_one_condition(samples), samples):
@@ -65,15 +65,15 @@ class HoudiniAtLongestRun:
 
 @dataclass(frozen=True, slots=True)
 class EquationsAtLongestRun:
-    """The bound that the longest run of a long loop reaches, by the candidates checked soonest.
+    """The bound that the longest run of a long loop reaches, by the candidates that check fastest.
 
-    A budget of its own: one query less, as another strategy has found the first run.
+    It has a budget of its own, without the query that another strategy has spent on the first run.
     """
 
     name = "Houdini on equations"
 
     def applies(self, task: ProofTask) -> bool:
-        """For long loops that are followed to their ends."""
+        """For long loops whose runs are complete."""
         return table.FAR_RUN <= task.reached < table.RUN_STEPS
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
@@ -92,9 +92,9 @@ class EquationsAtLongestRun:
 def houdini(
     session: SolverSession, model: LoopModel, candidates: Sequence[Term], goal: Term
 ) -> tuple[list[Term], bool]:
-    """The candidates that are left, and whether they are inductive together with ``goal``.
+    """The remaining candidates, and whether they are inductive together with ``goal``.
 
-    Candidates are dropped until that is so, or only the goal fails.
+    Candidates are dropped until they are inductive, or only the goal fails.
     """
     candidates = list(candidates)
     while True:
@@ -125,17 +125,17 @@ def _surviving(model: LoopModel, candidates: list[Term], trace: Sequence[State])
 
 
 def _equations(candidates: Sequence[Term]) -> list[Term]:
-    """The equations among the candidates: enough to bound a counter, and checked soon.
+    """The equations among the candidates: they suffice to bound a counter, and check fast.
 
-    Empty if none of them is about the number of executions.
+    Empty if none of them contains the number of executions.
     """
     found = [c for c in candidates if c.op == "eq"]
     return found if COUNT in rewrite.symbols(found) else []
 
 
 def without_progress(candidates: Sequence[Term]) -> list[Term]:
-    """The equations, and the candidates that are not about the number of executions.
+    """The equations, and the candidates without the number of executions.
 
-    Often enough for long loops, of which the others take long to check.
+    These often suffice for long loops, where the other candidates take long to check.
     """
     return [c for c in candidates if c.op == "eq" or COUNT not in rewrite.symbols([c])]

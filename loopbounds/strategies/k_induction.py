@@ -1,7 +1,7 @@
 """The least bound that is inductive over a few states (Sheeran, Singh, Stalmarck, 2000).
 
-Bounds between the longest run and the first one found inductive are tried a few at a time. Nothing
-is unrolled, so that a bound of a million costs as much as one of ten.
+Bounds between the longest run and the first inductive bound are tried a few at a time. Nothing is
+unrolled, so that a bound of a million costs as much as a bound of ten.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["KInduction", "NoThirdExecution"]
 
 @dataclass(frozen=True, slots=True)
 class NoThirdExecution:
-    """The bound 2 of a loop of which bounded model checking finds no third execution."""
+    """The bound 2, for a loop without a third execution by bounded model checking."""
 
     name = "bounded model checking"
 
     def applies(self, task: ProofTask) -> bool:
-        """Where no third execution was found, and a second one was."""
+        """Where a second execution was found, and no third one."""
         return task.is_short
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
@@ -40,12 +40,12 @@ class NoThirdExecution:
 
 @dataclass(frozen=True, slots=True)
 class KInduction:
-    """The least inductive bound, first with one condition to go on."""
+    """The least inductive bound, first with one condition to repeat."""
 
     name = "k-induction"
 
     def applies(self, task: ProofTask) -> bool:
-        """Unless bounded model checking has the bound already."""
+        """Unless bounded model checking has already found the bound."""
         return not task.is_short
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
@@ -69,7 +69,7 @@ def _proved(
     candidates: list[Term],
     no_third: InductiveBound | None,
 ) -> ProvedBound | None:
-    """The least bound found, and proved; by the easy relations alone if all take too long."""
+    """The proved least bound; by easy relations alone if the proof with all takes too long."""
     found = _search(session, samples, candidates, no_third)
     if found is None or (proved := prove_by(session, found)):
         return None if found is None else proved
@@ -86,7 +86,7 @@ def _search(
     candidates: list[Term],
     no_third: InductiveBound | None,
 ) -> InductiveBound | None:
-    """The least inductive bound. Raises OutOfTime for none within the budget."""
+    """The least inductive bound. Raises OutOfTime if the budget is spent before any is found."""
     model, first = samples.model, samples.reached
     candidates, inductive = houdini(session, model, candidates, at_most(first))
     if inductive:
@@ -102,7 +102,7 @@ def _search(
         low = first
         found = InductiveBound(table.HUGE, tuple(candidates)) if inductive else None
     if found is not None and found.bound < table.HUGE and first >= table.RUN_STEPS:
-        return found  # of what is likely, the least: there is no run to come nearer to
+        return found  # the least likely bound: cut-off runs show no lower one to search
     return _narrow(session, candidates, likely, low, found)
 
 
@@ -112,7 +112,7 @@ def _least(
     tries: Sequence[int],
     depth: int = table.INDUCTION_DEPTH,
 ) -> InductiveBound | None:
-    """The least of ``tries`` that is inductive with the candidates."""
+    """The least bound of ``tries`` that is inductive with the candidates."""
     found = [InductiveBound(n, tuple(candidates), depth) for n in sorted(set(tries))]
     at = session.first_inductive([f.claim for f in found], depth)
     return None if at is None else found[at]
@@ -125,10 +125,10 @@ def _narrow(
     low: int,
     best: InductiveBound | None,
 ) -> InductiveBound | None:
-    """The least inductive bound from ``low`` on, of several tried at a time, for each depth.
+    """The least inductive bound from ``low`` on, with several tried per query, for each depth.
 
-    A deeper induction sees a few iterations more: no help where thousands are known to happen.
-    When the budget is spent, the least one until then. Raises OutOfTime for none.
+    A deeper induction covers a few iterations more, which does not help loops with thousands. When
+    the budget is spent, the least bound so far. Raises OutOfTime if there is none.
     """
     depths = table.DEEPER if low < table.RUN_STEPS else table.DEEPER[:1]
     for depth in depths:
@@ -154,7 +154,7 @@ def _narrow(
 
 
 def _ladder(low: int, high: int | None) -> list[int]:
-    """A few values from ``low`` to below ``high``; close to ``low`` where that is far away."""
+    """A few values from ``low`` to below ``high``, near to ``low`` if the range is wide."""
     if high is None:
         return sorted({min(table.HUGE, low << s) for s in (0, 1, 3, 6, 10, 15, 21, 30)})
     span = high - low

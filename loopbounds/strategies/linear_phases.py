@@ -1,11 +1,11 @@
-"""The only run of a model, in phases: while a phase lasts, each word moves by a constant.
+"""The only run of a model, in phases: within a phase each word moves by a constant.
 
-A model without parameters and inputs has one run, which is followed. A counter that is raised a few
-times on its way down, or that wraps, has few phases, however long they last. The invariant is
+A model without parameters and inputs has one run, which is executed. A counter that is raised a few
+times on its way down, or that wraps, has few phases of any length. The invariant is
 
     or over phases:  first <= count <= last  and  x = x_first + s * (count - first) for each word x
 
-It is inductive because the next state is a function of the state, and is proved as any other.
+It is inductive because the next state is a function of the state; the checker proves it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ __all__ = ["LinearPhase", "OnlyRunInPhases", "in_phases", "phases_of"]
 
 @dataclass(frozen=True, slots=True)
 class OnlyRunInPhases:
-    """The length of the only run, up to ``most`` executions, if that has few phases.
+    """The length of the only run, up to ``most`` executions, if it has few phases.
 
-    Short runs share the budget of most strategies, long ones have the whole budget anew.
+    Short runs share the budget of most strategies, long ones have a full budget of their own.
     """
 
     most: int
     name = "acceleration in linear phases"
 
     def applies(self, task: ProofTask) -> bool:
-        """Runs within the limit of all runs early, longer ones where nothing else has a bound."""
+        """For runs up to ``RUN_STEPS`` first, for longer ones after the other strategies."""
         return task.is_long == (self.most > table.RUN_STEPS) and task.best is None
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
@@ -54,16 +54,16 @@ class OnlyRunInPhases:
 
 @dataclass(slots=True)
 class LinearPhase:
-    """Executions ``first`` to ``last`` of the header; ``state`` is what the first of them finds."""
+    """Executions ``first`` to ``last`` of the header; ``state``: the state at the first of them."""
 
     state: tuple[int, ...]
     first: int
     last: int
-    steps: tuple[int, ...] = ()  # what one execution adds to each word; () while there is only one
+    steps: tuple[int, ...] = ()  # added to each word per execution; () while there is only one
 
 
 class _TooMany(Exception):
-    """The run has more phases than are listed."""
+    """The run has more than ``PHASES`` phases."""
 
 
 class _Phases:
@@ -72,7 +72,7 @@ class _Phases:
         self._before, self._ones = start, ones
 
     def see(self, state: tuple[int, ...]) -> None:
-        """The next state. Raises _TooMany."""
+        """Take the next state of the run. Raises _TooMany."""
         phase, before = self.found[-1], self._before
         self._before = state
         steps = tuple([b - a & ones for a, b, ones in zip(before, state, self._ones, strict=True)])
@@ -87,7 +87,7 @@ class _Phases:
 
 
 def phases_of(model: LoopModel, most: int) -> tuple[LinearPhase, ...]:
-    """The phases of the run; none if there may be several runs, or it is too long or has too many.
+    """The phases of the run; () if there may be several runs, or too long or too many phases.
 
     ``most``: executions of the header.
     """
@@ -104,7 +104,7 @@ def phases_of(model: LoopModel, most: int) -> tuple[LinearPhase, ...]:
 
 
 def in_phases(model: LoopModel, phases: Sequence[LinearPhase]) -> Term:
-    """The invariant that each state is one of a phase."""
+    """The invariant that each state belongs to a phase."""
     return reduce(terms.either, (_during(model, phase) for phase in phases), FALSE)
 
 

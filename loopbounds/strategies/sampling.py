@@ -1,4 +1,4 @@
-"""The first step: runs of the model, by bounded model checking, random testing, hill climbing."""
+"""Runs of the model, by bounded model checking, random testing and hill climbing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["RunSampling", "long_runs"]
 
 @dataclass(frozen=True, slots=True)
 class RunSampling:
-    """Sets the samples of a task; leaves None where the model has no initial state."""
+    """Sets the samples of a task, unless the model has no initial state."""
 
     name = "random testing and hill climbing"
 
@@ -42,7 +42,7 @@ class RunSampling:
 
 
 def long_runs(model: LoopModel, seeds: Sequence[tuple[int, ...]] = ()) -> list[ModelRun]:
-    """Runs from many initial states, and longer ones near to them."""
+    """Runs from many initial states, and longer runs found near to them."""
     runs = explore(model, seeds)
     if model.inputs:
         return runs
@@ -53,10 +53,10 @@ def long_runs(model: LoopModel, seeds: Sequence[tuple[int, ...]] = ()) -> list[M
 def _first_run(
     session: SolverSession, model: LoopModel
 ) -> tuple[ModelRun, list[RunChoice], InductiveBound | None] | None:
-    """A short run found by the solver, of three executions if there are any of that many.
+    """A short run found by the solver, with three executions if possible.
 
-    Also the choices made in it, from which longer runs may be found, and the bound 2 if there is
-    no third execution. None if there is no initial state.
+    Also its choices of inputs, from which longer runs may be found, and the bound 2 if there is no
+    third execution. None without an initial state.
     """
     properties = [("never", FALSE), ("two", at_most(table.TWO_EXECUTIONS))]
     queries = [InvariantQuery("never", depth=0), InvariantQuery("two", depth=table.TWO_DEPTH)]

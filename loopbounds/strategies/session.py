@@ -1,7 +1,7 @@
 """The queries about one loop, under one budget: a search, and the proof of its results.
 
-The search uses the SMT solver (``loopbounds.smt``). No proof depends on its results: they say which
-relations to try, and which bound. ``proves`` hands the obligation to the checker, once.
+The search uses the SMT solver (``loopbounds.smt``). No proof depends on its results, which only
+select the relations and the bound to try. ``proves`` passes one obligation to the checker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["OutOfTime", "SolverFailed", "SolverSession"]
 
 
 class SolverFailed(Exception):
-    """A solver gave no result that can be believed, or the two contradict each other."""
+    """A solver failed, or the checker contradicts the search."""
 
 
 class OutOfTime(Exception):
@@ -34,23 +34,23 @@ class OutOfTime(Exception):
 
 
 class SolverSession:
-    """The queries about one model, or about simpler ones after ``turn_to``."""
+    """The queries about one model, or about another one after ``turn_to``."""
 
     def __init__(self, model: LoopModel, budget: Budget, checker: Checker) -> None:
         self.model, self._budget, self._checker = model, budget, checker
         self._start, self._queries = _processor_seconds(), 0
         self._search: SmtInduction | None = None
         self._before = 0  # steps of the search in earlier models
-        self.text = ""  # of the model, with the claim that was proved last
+        self.text = ""  # SMV text of the last proof
 
     def turn_to(self, model: LoopModel) -> None:
-        """Query another model from now on."""
+        """Query ``model`` from now on."""
         if model is not self.model:
             self._before = self._steps
             self.model, self._search = model, None
 
     def keep_to(self, steps: int) -> None:
-        """Search no longer than this many steps in all."""
+        """Limit the search to so many steps in all."""
         self._budget = replace(self._budget, steps=min(self._budget.steps, steps))
         if self._search is not None:
             self._search.most = self._budget.steps - self._before
@@ -58,24 +58,24 @@ class SolverSession:
     def check(
         self, properties: Sequence[tuple[str, Term]], queries: Sequence[InvariantQuery]
     ) -> list[InvariantResult]:
-        """The results of the search: none of them is a proof. Raises SolverFailed or OutOfTime."""
+        """The results of the search, which prove nothing. Raises SolverFailed or OutOfTime."""
         limits = self._next_query()
         with _failures_of_this_loop():
             return list(self._searcher().check(properties, queries, limits.steps))
 
     def first_inductive(self, claims: Sequence[Term], depth: int) -> int | None:
-        """The first of ``claims`` that the search finds inductive. Raises as ``check``.
+        """The index of the first inductive claim, or None. Raises as ``check``.
 
-        Each of them follows from the one before.
+        Each of ``claims`` follows from the one before.
         """
         limits = self._next_query()
         with _failures_of_this_loop():
             return self._searcher().first(claims, depth, limits.steps)
 
     def proves(self, claim: Term, depth: int) -> bool:
-        """Whether the checker proves a claim of the search; False: not within its limits.
+        """Whether the checker proves ``claim``; False: its limits do not suffice.
 
-        Raises OutOfTime, or SolverFailed when it fails or does not confirm the search.
+        Raises OutOfTime, or SolverFailed when the checker fails or does not confirm the search.
         """
         limits = self._budget.limits.within(self._seconds())
         obligation = ProofObligation(self.model, claim, depth)
@@ -93,7 +93,7 @@ class SolverSession:
             return False
         if verdicts != (InvariantVerdict.FALSE, InvariantVerdict.TRUE):
             raise SolverFailed(
-                f"what the search found is not confirmed: {_contradiction(found.claim)}"
+                f"the checker does not confirm the search: {_contradiction(found.claim)}"
             )
         self.text = text
         return True
@@ -105,7 +105,7 @@ class SolverSession:
 
     @property
     def _steps(self) -> int:
-        """Steps of the search until now."""
+        """Steps of the search so far."""
         return self._before + (self._search.steps if self._search is not None else 0)
 
     def _next_query(self) -> SolverLimits:
@@ -117,7 +117,7 @@ class SolverSession:
         return self._budget.limits.within(left)
 
     def _seconds(self) -> int:
-        """Seconds that are left. Raises OutOfTime."""
+        """The remaining seconds of the budget. Raises OutOfTime."""
         left = self._budget.seconds - int(_processor_seconds() - self._start)
         if left <= 0:
             raise OutOfTime
@@ -130,7 +130,7 @@ def _failures_of_this_loop() -> Iterator[None]:
     try:
         yield
     except IllTyped as fault:
-        raise SolverFailed(f"the model cannot be said: {fault}") from fault
+        raise SolverFailed(f"the model cannot be translated: {fault}") from fault
     except SearchFailed as fault:
         raise SolverFailed(str(fault)) from fault
 
@@ -144,6 +144,6 @@ def _contradiction(proof: InvariantResult) -> str:
 
 
 def _processor_seconds() -> float:
-    """Processor time of this process and of the children it has waited for."""
+    """Processor time of this process and of its finished children, in seconds."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system

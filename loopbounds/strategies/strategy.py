@@ -1,4 +1,4 @@
-"""The interface of a proof strategy, and the task that the strategies of one model share."""
+"""The interface of a proof strategy, and the task that all strategies of a model share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["InductiveBound", "ProofTask", "ProvedBound", "Strategy", "conjunctio
 
 @dataclass(frozen=True, slots=True)
 class InductiveBound:
-    """``relations and count <= bound``: inductive over ``depth`` states, as the search finds."""
+    """``relations and count <= bound``: inductive over ``depth`` states, by the search."""
 
     bound: int
     relations: tuple[Term, ...]
@@ -40,30 +40,30 @@ class ProvedBound:
     bound: int
     relations: tuple[Term, ...]
     text: str
-    final: bool = True  # False: the next strategies may find a lower bound
+    final: bool = True  # False: later strategies may find a lower bound
 
 
 class Strategy(Protocol):
-    """A way to a bound. The order of strategies, and who applies, decide which one proves."""
+    """A method to find a bound. The first strategy in order that applies and succeeds proves it."""
 
     @property
     def name(self) -> str:
-        """The name of the method in the literature."""
+        """The method's name in the literature."""
 
     def applies(self, task: ProofTask) -> bool:
-        """Whether it is worth a trial, by the samples and results so far."""
+        """Whether to try it, given the samples and results so far."""
 
     def attempt(self, task: ProofTask) -> ProvedBound | None:
-        """A proved bound; None: not found. Raises OutOfTime and SolverFailed."""
+        """A proved bound; None if it finds none. Raises OutOfTime and SolverFailed."""
 
 
 @dataclass(eq=False)
 class ProofTask:
-    """One model to be bounded: what the strategies know of it, and the budgets that they share.
+    """One model to be bounded, with the strategies' shared knowledge and budgets.
 
-    ``most``: a larger bound is not worth a proof by distance. ``samples``: None before there are
-    any. ``no_third``: that there are at most two executions, where bounded model checking says so.
-    ``remaining``: the candidates that Houdini has left of the whole model; None before.
+    ``most``: no larger bound is proved by distance. ``samples``: None until runs are sampled.
+    ``no_third``: the bound 2, if bounded model checking finds no third execution. ``remaining``:
+    the candidates of the full model that Houdini retained; None before.
     """
 
     model: LoopModel
@@ -74,14 +74,14 @@ class ProofTask:
     no_third: InductiveBound | None = None
     remaining: list[Term] | None = None
     best: ProvedBound | None = None
-    session: SolverSession = field(init=False)  # of most strategies: they share one budget
+    session: SolverSession = field(init=False)  # shared by most strategies, with one budget
 
     def __post_init__(self) -> None:
         self.session = SolverSession(self.model, self.budget, self.checker)
 
     @cached_property
     def distance_session(self) -> SolverSession:
-        """Queries of distances: many small ones, and one large proof."""
+        """The session for distances: many small queries, and one large proof."""
         queries = max(self.budget.queries, table.DISTANCE_QUERIES)
         steps = max(self.budget.steps, table.DISTANCE_STEPS)
         each = self.budget.limits.steps
@@ -92,7 +92,7 @@ class ProofTask:
 
     @property
     def known(self) -> Samples:
-        """The samples, which all strategies but the first rely on."""
+        """The samples; only the first strategy runs without them."""
         assert self.samples is not None
         return self.samples
 
@@ -103,34 +103,34 @@ class ProofTask:
 
     @property
     def is_short(self) -> bool:
-        """Whether two executions happen, and bounded model checking finds no third one."""
+        """Whether a run has two executions, and bounded model checking finds no third one."""
         return self.no_third is not None and self.reached == table.TWO_EXECUTIONS
 
     @property
     def is_long(self) -> bool:
-        """Whether runs are longer than they are followed."""
+        """Whether runs are cut off (``RUN_STEPS``)."""
         return self.reached >= table.RUN_STEPS
 
     @property
     def is_settled(self) -> bool:
-        """Whether no other strategy need be tried."""
+        """Whether no other strategy needs to be tried."""
         if self.samples is None or self.samples.is_endless:
             return True
         return self.best is not None and self.best.bound <= table.USEFUL and self.best.final
 
     def take(self, found: ProvedBound | None) -> None:
-        """Note a result, if it is the lowest bound so far."""
+        """Store a result if its bound is the lowest so far."""
         if found is not None and (self.best is None or found.bound < self.best.bound):
             self.best = found
 
 
 def prove_by(session: SolverSession, found: InductiveBound) -> ProvedBound | None:
-    """The proof of a bound; None: not within the limits. Raises as ``SolverSession.proves``."""
+    """The proved bound; None: the limits do not suffice. Raises as ``SolverSession.proves``."""
     if not session.proves(found.claim, found.depth):
         return None
     return ProvedBound(found.bound, found.relations, session.text)
 
 
 def conjunction(parts: Sequence[Term]) -> Term:
-    """All of ``parts``."""
+    """The conjunction of ``parts``."""
     return reduce(terms.both, parts, terms.TRUE)

@@ -1,4 +1,4 @@
-"""The concrete meaning of each operator of a term, which every back end must match."""
+"""The concrete semantics of each operator of a term, which every back end must match."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def leading_zeros(value: int, width: int) -> int:
 
 
 def bit_count(value: int, _width: int) -> int:
-    """How many bits are one."""
+    """The number of bits that are one."""
     return value.bit_count()
 
 

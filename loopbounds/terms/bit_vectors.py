@@ -1,9 +1,9 @@
-"""Bit-vector terms: what a register or a branch holds, as an expression over symbols.
+"""Constructors of bit-vector terms, which simplify.
 
-Each function makes a term (``loopbounds.terms.term``) in its simplest form. Sums are retained in
-linear normal form: a constant plus multiples of other terms, modulo 2**width. So ``(p + 8) - 4 -
-p`` is the constant 4. Comparisons are built from equal, unsigned less and signed less alone;
-Boolean operators from and, not, xor.
+Each function makes a term (``loopbounds.terms.term``) in its simplest form. Sums have a linear
+normal form: a constant plus multiples of other terms, modulo 2**width. So ``(p + 8) - 4 - p`` is
+the constant 4. Comparisons are built from equal, unsigned less and signed less; Boolean operators
+from and, not, xor.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 
-REMEMBERED = 1 << 16  # results of the functions that are called again and again for the same terms
+REMEMBERED = 1 << 16  # memoised results of functions that are often called with the same terms
 
 
 def summands_of(term: Term) -> tuple[dict[Term, int], int]:
@@ -59,7 +59,7 @@ def summands_of(term: Term) -> tuple[dict[Term, int], int]:
 
 
 def sum_of(width: int, parts: Mapping[Term, int], value: int) -> Term:
-    """``value`` and the members of ``parts``, each times its factor."""
+    """The sum of ``value`` and of the terms in ``parts``, each times its factor."""
     limit = mask(width)
     nonzero = [(a, f) for a, c in parts.items() if (f := c & limit)]
     value &= limit
@@ -202,14 +202,14 @@ def ite(condition: Term, a: Term, b: Term) -> Term:
 
 
 def _where(a: Term, condition: Term, known: Term) -> Term:
-    """``a`` where it is ``known`` whether ``condition`` holds."""
+    """``a`` simplified by ``condition`` being ``known``, TRUE or FALSE."""
     if a is condition:
         return known
     return negate(known) if a is negate(condition) else a
 
 
 def _same_extension(a: Term, b: Term) -> tuple[Term, Term] | None:
-    """Two bits behind the same zero extension."""
+    """The two operands of equal zero extensions; None for other terms."""
     bits = []
     for t in (a, b):
         if t.op == "zext" and t.args[0].width == 1:
@@ -242,7 +242,7 @@ def conjuncts(a: Term) -> tuple[Term, ...]:
 
 @lru_cache(REMEMBERED)
 def both(a: Term, b: Term) -> Term:
-    """Conjunction: of any number of terms, flattened."""
+    """Conjunction; nested ones are flattened."""
     parts = list(conjuncts(a))
     for new in conjuncts(b):
         parts = _conjoin(parts, new)
@@ -285,13 +285,13 @@ def _not_less_and_not_equal(less: Term, equal: Term) -> Term | None:
 
 @cache
 def _of_equal_sides(comparison: Term) -> Term:
-    """That both sides are equal: each comparison meets all other conjuncts, again and again."""
+    """The equality of both sides of a comparison; memoised, as conjunctions need it often."""
     return eq(*comparison.args)
 
 
 @lru_cache(REMEMBERED)
 def either(a: Term, b: Term) -> Term:
-    """Disjunction; what both sides have in common is factored out."""
+    """Disjunction; common conjuncts are factored out."""
     first, second = conjuncts(a), conjuncts(b)
     common = set(first) & set(second)
     if common:
@@ -438,7 +438,7 @@ def _bitwise(op: str, a: Term, b: Term) -> Term:
 
 
 def _low_bits(a: Term, ones: int) -> Term:
-    """A sum with the same bits below those that are not in ``ones``, and as little else."""
+    """A smaller sum with the same low bits, those in ``ones``."""
     args = (
         x.args[0]
         if x.op == "and" and x.args[1].constant is not None and x.args[1].value & ones == ones
@@ -449,7 +449,7 @@ def _low_bits(a: Term, ones: int) -> Term:
 
 
 def _signed_less(negative: Term, overflow: Term) -> Term | None:
-    """N xor V after a compare is 'signed less', also after one of two that a condition chooses."""
+    """N xor V after a compare as 'signed less', also for a conditional choice of two compares."""
     if negative.op == overflow.op == "ite" and negative.args[0] is overflow.args[0]:
         first, second = map(_signed_less, negative.args[1:], overflow.args[1:])
         return None if first is None or second is None else ite(negative.args[0], first, second)

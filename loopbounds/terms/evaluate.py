@@ -1,4 +1,4 @@
-"""Run terms on concrete words: compiled to one Python function per list of terms."""
+"""Evaluate terms on concrete words: each list of terms is compiled to one Python function."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def compile_loop(
 ) -> Loop:
     """A loop without inputs as a function ``run(parameters, words, steps, see)``.
 
-    It goes on from the state ``words`` until the loop is left or ``steps`` were taken, hands each
-    new state to ``see``, and gives how many were taken and the last state.
+    It iterates from the state ``words`` until the loop exits or after ``steps`` iterations, passes
+    each new state to ``see``, and returns the number of iterations and the last state.
     """
     names = {s: f"v[{i}]" for i, s in enumerate(parameters)}
     fixed = _independent([again, *following], set(state))
@@ -84,7 +84,7 @@ def _independent(roots: Sequence[Term], of: set[Term]) -> list[Term]:
 
 
 def _lines(terms: Sequence[Term], names: dict[Term, str]) -> list[str]:
-    """Statements that compute ``terms``; ``names`` has the known ones, and gets theirs."""
+    """Statements that compute ``terms``; ``names`` gives known terms and is extended."""
     lines = []
     for term in walk(terms):
         if term in names:

@@ -1,4 +1,4 @@
-"""Intervals of unsigned words that terms may take: used to tell addresses apart."""
+"""Intervals of the unsigned values of terms, which distinguish addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def interval(
 ) -> Interval:
     """Lowest and highest value of ``term``, with symbols in ``ranges`` (others: any word).
 
-    ``found``: of terms about the same ranges, to which those of parts of this one are added.
+    ``found``: known intervals under the same ranges, to which the subterms' are added.
     """
     ranges, found = ranges or {}, {} if found is None else found
     if term.op == "linear" and any(t.op == "sym" and t not in ranges for t in term.args):
@@ -60,7 +60,7 @@ def _apply(term: Term, args: list[Interval]) -> Interval:
 
 
 def _sum(term: Term, args: list[Interval]) -> Interval:
-    """Exact when no member of the sum wraps, or all wrap equally often."""
+    """The interval of a sum, exact if no member wraps or all wrap equally often."""
     half, size = 1 << (term.width - 1), 1 << term.width
     low = high = term.value
     for factor, (first, last) in zip(term.factors, args, strict=True):

@@ -1,4 +1,4 @@
-"""Going through terms: what they consist of, and the same with parts replaced."""
+"""Traversal of terms: their subterms and symbols, and substitution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["parts", "rebuild", "size", "substitute", "symbols", "symbols_of", "w
 
 
 def walk(roots: Iterable[Term]) -> list[Term]:
-    """Every term that ``roots`` are built from, arguments before what uses them."""
+    """Every subterm of ``roots``, arguments before the terms that use them."""
     return sorted(_below(roots), key=attrgetter("serial"))
 
 
@@ -53,7 +53,7 @@ def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
 
 @lru_cache(1 << 14)
 def parts(term: Term) -> tuple[Term, ...]:
-    """Every term that one term is built from, itself last."""
+    """Every subterm of a term, the term itself last."""
     return tuple(walk([term]))
 
 
@@ -86,5 +86,5 @@ _CONSTRUCTORS: dict[str, Callable[..., Term]] = {
 
 @cache
 def size(*roots: Term) -> int:
-    """How many distinct terms."""
+    """The number of distinct subterms."""
     return len(_below(roots))

@@ -1,6 +1,6 @@
 """Terms: operators on terms, interned.
 
-Equal structure is the same object, so terms are compared with ``is``. Width 1 is Boolean.
+Terms of equal structure are the same object, so they are compared with ``is``. Width 1 is Boolean.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["FALSE", "TRUE", "Term", "const", "make", "mask", "sym"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """``op`` of ``args``. ``value``: of a constant, the constant of a sum, the low bit of a slice.
+    """``op`` on ``args``. ``value``: a constant, the constant of a sum, or the low bit of a slice.
 
     ``linear`` terms are ``value + sum(c * a for c, a in zip(factors, args))``.
     """
@@ -23,7 +23,7 @@ class Term:
     value: int
     factors: tuple[int, ...]
     name: str
-    serial: int  # order of creation: arguments come before what uses them
+    serial: int  # order of creation: arguments come before their users
 
     def __repr__(self) -> str:
         if self.op == "const":
@@ -37,7 +37,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
-        """The value of a constant term."""
+        """The value of a constant term; None for any other term."""
         return self.value if self.op == "const" else None
 
 
@@ -53,7 +53,7 @@ def make(
     factors: tuple[int, ...] = (),
     name: str = "",
 ) -> Term:
-    """The one term with this structure, as it is: nothing is simplified."""
+    """The interned term with this structure, without simplification."""
     key = (op, width, args, value, factors, name)
     term = _TABLE.get(key)
     if term is None:

@@ -1,4 +1,4 @@
-"""Whether the widths of a term and of its arguments belong together."""
+"""A check that the widths of a term and of its arguments match."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ __all__ = ["IllTyped", "check_type"]
 
 
 class IllTyped(Exception):
-    """A term whose parts do not fit together: a defect of whoever made it."""
+    """A term whose widths do not match: a defect of the code that made it."""
 
 
 def check_type(term: Term) -> None:
-    """Raise IllTyped unless the widths of a term and of its arguments belong together."""
+    """Raise IllTyped unless the widths of a term and of its arguments match."""
     widths = [a.width for a in term.args]
     if not _fits(term, widths):
         raise IllTyped(f"{term.op} of {term.width} bits has arguments of {widths} bits")

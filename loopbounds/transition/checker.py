@@ -1,7 +1,7 @@
 """The one interface of the checkers that prove invariants of a model (rule 19).
 
-A proof obligation has two queries: one shows an initial state, as a model without one satisfies
-everything, and one proves the claim.
+A proof obligation has two queries: one shows that there is an initial state, without which a model
+satisfies every claim, and one proves the claim.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quoll.results.versions import Version
 
 __all__ = ["Checker", "ProofObligation", "ProofResult"]
 
-NEVER = InvariantQuery("never", depth=0)  # that FALSE is violated shows an initial state
+NEVER = InvariantQuery("never", depth=0)  # a violation of FALSE shows an initial state
 CLAIM = "bounded"
 
 
@@ -44,16 +44,16 @@ class ProofObligation:
 class ProofResult:
     """The results of the two queries of an obligation."""
 
-    initial: InvariantResult  # FALSE: there is an initial state
+    initial: InvariantResult  # FALSE verdict: there is an initial state
     claim: InvariantResult
 
 
 class Checker(Protocol):
-    """A back end that proves invariants. It reads results narrowly: only a proof is a proof."""
+    """A back end that proves invariants. Any unclear output counts as no proof."""
 
     @property
     def name(self) -> str:
-        """The method of the bounds that it proves."""
+        """The ``method`` of the bounds that it proves."""
 
     @property
     def identity(self) -> tuple[Version, ...]:

@@ -1,10 +1,10 @@
 """The transition system of a loop: one transition per iteration (rule 19).
 
-The state is what the loop's header finds: ``state`` variables, ``parameters`` that never change,
-and a counter of header executions that starts at 1 and saturates. A step reads fresh ``inputs``
-(anything the slice does not know), and ``again`` says whether the header is reached once more;
-otherwise the model enters an exit state that loops to itself, so no path ever ends. A bound n
-is proved where ``count <= n`` is an invariant.
+The state at the loop's header consists of ``state`` variables, ``parameters`` that never change,
+and a counter of header executions that starts at 1 and saturates. A step reads fresh ``inputs``,
+the words unknown to the slice; with ``again`` it returns to the header, otherwise the model enters
+an exit state that loops to itself, so that no path ends. A bound n is proved where ``count <= n``
+is an invariant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StateVariable:
 
 @dataclass(frozen=True, slots=True)
 class LoopModel:
-    """One loop. ``constraints`` hold initially; ``again``: the header is executed once more."""
+    """The model of a loop. ``constraints`` hold initially; ``again``: the header runs once more."""
 
     parameters: tuple[Term, ...]
     state: tuple[StateVariable, ...]
@@ -42,7 +42,7 @@ class LoopModel:
     constraints: tuple[Term, ...]  # over parameters
     again: Term
     hints: tuple[Term, ...] = ()  # candidate invariants, over parameters and state
-    exits: tuple[Term, ...] = ()  # parts of ``again`` that hold when a loop inside has ended
+    exits: tuple[Term, ...] = ()  # conjuncts of ``again``: exit conditions of inner loops
 
     @property
     def deterministic(self) -> bool:
@@ -50,13 +50,13 @@ class LoopModel:
         return not self.inputs
 
     def terms(self) -> list[Term]:
-        """All that it consists of, but for hints."""
+        """All terms of the model except for hints."""
         parts = [t for v in self.state for t in (v.symbol, v.initial, v.next)]
         return [*self.parameters, *self.inputs, *parts, *self.constraints, self.again]
 
 
 def at_most(bound: int) -> Term:
-    """``count <= bound``; only below the value where the counter saturates."""
+    """``count <= bound``; ``bound`` must be below the value at which the counter saturates."""
     if not 0 <= bound < mask(COUNT_WIDTH) - 1:
         raise ValueError(f"{bound} is beyond the counter")
     return ult(COUNT, const(bound + 1, COUNT_WIDTH))

@@ -30,15 +30,15 @@ class InvariantVerdict(Enum):
 
     TRUE = "true"
     FALSE = "false"  # violated; the trace starts in an initial state
-    UNKNOWN = "unknown"  # neither; the SMT back end gives a failed induction step as the trace
-    EXPIRED = "out of time"  # of the processor
+    UNKNOWN = "unknown"  # undecided; the SMT back end's trace is a failed induction step
+    EXPIRED = "out of time"  # processor time
     FAILED = "solver failed"  # killed, crashed, stuck, out of memory, or not understood
 
 
 @dataclass(frozen=True, slots=True)
 class InvariantResult:
-    """The verdict on one query; ``trace`` lists states, inputs of a step under the new state."""
+    """The verdict on a query; ``trace`` lists states, each with the inputs of the step into it."""
 
     verdict: InvariantVerdict
     trace: tuple[State, ...] = field(default=())
-    reason: str = ""  # of EXPIRED and FAILED
+    reason: str = ""  # for EXPIRED and FAILED

@@ -1,6 +1,6 @@
 """A model as a program: its initial state and its successor function, on concrete words.
 
-The concrete twin of what a back end says of the model (rule 19).
+Back ends must agree with it (rule 19).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["ModelStepper"]
 
 
 class ModelStepper:
-    """A model as a program; ``loop`` is that of a model without inputs."""
+    """A model as a program; ``loop``: the compiled loop, if the model has no inputs."""
 
     def __init__(self, model: LoopModel) -> None:
         self._allowed = compile_terms(model.constraints, model.parameters)
@@ -33,6 +33,6 @@ class ModelStepper:
     def step(
         self, parameters: Sequence[int], state: Sequence[int], inputs: Sequence[int]
     ) -> tuple[int, ...] | None:
-        """The state at the next header execution, or None when the loop is left."""
+        """The state at the next header execution, or None when the loop exits."""
         again, *following = self._step([*parameters, *state, *inputs])
         return tuple(following) if again else None

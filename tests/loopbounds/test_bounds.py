@@ -39,7 +39,7 @@ def test_a_fact_below_what_some_arguments_give_is_refuted() -> None:
     with pytest.raises(FactsError, match=message) as e:
         function("masked").bounds(stated(8, 9))
     assert e.value.hint is not None
-    assert "state at least 63, or what it may begin with: 'register r0 at 0x" in e.value.hint
+    assert "state at least 63, or limit the initial value: 'register r0 at 0x" in e.value.hint
 
 
 @pytest.mark.slow("NuSMV proves each bound")
@@ -64,7 +64,10 @@ def test_a_tighter_fact_that_may_hold_is_an_assumption() -> None:
     """Some arguments exceed it, but callers decide which occur."""
     masked = function("masked")
     for options, said in (
-        (BoundOptions(prove_stated=True), "my.facts:7 (assumed, not proved; proved is 63)"),
+        (
+            BoundOptions(prove_stated=True),
+            "my.facts:7 (assumed, not proved; the proved bound is 63)",
+        ),
         (BoundOptions(), "my.facts:7 (assumed, no proof was tried)"),
     ):
         bound = only(masked.bounds(stated(8, 9), options, called=True))

@@ -301,7 +301,7 @@ def test_random_recursion() -> None:
 def test_a_depth_too_large_to_tell_contexts_apart_is_none() -> None:
     code = Code.of(FACTORIAL, "return f(a & 0xffff);", "-O1")
     assert not code.depths()
-    assert "the least depth that is proved is 65,535" in next(iter(code.found.reasons.values()))
+    assert "the proved depth, 65,535, is too large" in next(iter(code.found.reasons.values()))
 
 
 def test_recursion_without_a_depth_is_an_error_with_its_reason() -> None:

@@ -152,7 +152,7 @@ def test_what_is_left_of_an_unrolled_loop_is_not_the_loop_around_it(
     result = analysed(elf)
     beside.unlink()
     assert list(stated(result)) == ["prog.facts:1"]
-    assert "no loop begins at line 5 in what is analysed" in capsys.readouterr().err
+    assert "no loop begins at line 5 in the analysed code" in capsys.readouterr().err
 
 
 NEST = (

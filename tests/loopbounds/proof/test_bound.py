@@ -26,11 +26,13 @@ EVIDENCE: dict[str, Evidence] = {
     "S1; counted after the first iteration": ProvedInvariant(7, 1, apart=True),
     "counted in the concrete execution of its entry, 1,234 instructions": ConcreteExecution(1234),
     "a.facts:7 (assumed, no proof was tried)": StatedCount("a.facts:7", tried=False),
-    "a.facts:7 (assumed, not proved; proved is 9; the solver failed; if it is entered, it may be "
-    "executed 8 times)": StatedCount("a.facts:7", True, 9, solver_failed=True, executed=8),
+    "a.facts:7 (assumed, not proved; the proved bound is 9; the solver failed; if it is "
+    "entered, it may be executed 8 times)": StatedCount(
+        "a.facts:7", True, 9, solver_failed=True, executed=8
+    ),
     "a.facts:7: at most n + 1": NamedCount("a.facts:7", "n + 1"),
     "a.facts:7: n + 1, and n = 3": NamedCount("a.facts:7", "n + 1", "n = 3"),
-    "does not go round while an interrupt is pending, which is tested at 0x8000": NotWhilePending(
+    "does not iterate while an interrupt is pending, which is tested at 0x8000": NotWhilePending(
         ("0x8000",)
     ),
 }

@@ -42,7 +42,7 @@ def only_loop(image: Image, facts: str = "") -> LoopBound:
 def test_a_word_of_any_size_decides_it(limit: str) -> None:
     bound = bounded(limit)
     assert bound.bound is None
-    assert "times at most is proved, and not usefully bounded: nothing bounds " in str(bound.reason)
+    assert "executions per entry, is too loose: nothing bounds " in str(bound.reason)
     assert bound.reason is not None
     assert "r0" in bound.reason.why
     assert "at most N'" in str(bound.reason)
