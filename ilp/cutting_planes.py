@@ -1,13 +1,12 @@
 """Cutting planes: the cost of N invocations of one context together (rule 26).
 
-The rows of a constraint in an instance that is entered N > 1 times are a relaxation: they let one
-invocation make up for another. One invocation by itself is an instance that is entered once, where
-the rows are exact; so its maximum is computed on the subgraph below it: W for one that returns, V
-for one in which the path ends. Then
+The rows of a constraint for an instance with N > 1 entries are a relaxation: one invocation may
+compensate for another. They are exact for a single invocation, so its maximum is computed on the
+subgraph below it: W for an invocation that returns, V for one in which the path ends. Then
 
     sum(cycles spent below the context) <= W * left + V * ended,  left + ended = N
 
-holds for every path. It is added only where the counts at hand exceed it.
+holds for every path. It is added only where the present counts violate it.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def cost_cut(
 ) -> LinearRow:
     """``sum(cycles spent below the context) <= W * left + V * ended``, W and V proved here.
 
-    Where no invocation may be left, or none may end the path, W or V is -1, which forces their
+    If no invocation can return, W is -1, and if none can end the path, V is -1, which forces their
     number to 0.
     """
     graph, counts = ipet.graph, FlowCounts(ipet.graph)
@@ -110,7 +109,7 @@ def cycles_per_iteration(
     solver: Solver,
     seconds: float | None = None,
 ) -> int | None:
-    """Most cycles from one execution of a header to the next; None if a loop inside is unbounded.
+    """Most cycles from one execution of a header to the next; None if an inner loop is unbounded.
 
     User constraints are left out.
     """

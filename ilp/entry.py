@@ -29,17 +29,18 @@ __all__ = ["EntryBound", "bound_entry"]
 
 @dataclass(frozen=True, slots=True)
 class EntryBound:
-    """``worst`` is the solution, or with ``parametric`` the solution for the parameters
-    ``example``. ``bounds`` are the loop bounds of the program; a loop with an open parameter has
-    the method "parameter".
+    """The bound of an entry. ``worst``: the solution; with ``parametric`` for its ``example``.
+
+    ``bounds``: the loop bounds of the program; a loop with an open parameter has the method
+    "parameter".
     """
 
     worst: WorstCase
     bounds: tuple[LoopBound, ...]
-    numbers: tuple[int, ...]  # per loop: the bound that ``worst`` is for
+    numbers: tuple[int, ...]  # per loop: its bound in ``worst``
     parametric: ParametricBound | None
     example: Mapping[str, int]
-    limits: tuple[VisitLimit, ...] = ()  # of counts, by parameters that have a number
+    limits: tuple[VisitLimit, ...] = ()  # by parameters with a number
 
 
 def bound_entry(
@@ -56,10 +57,10 @@ def bound_entry(
     place: Callable[[int], str] = hex,
     known: WorstCase | None = None,
 ) -> EntryBound:
-    """The longest path; ``values`` are the parameters that have a number.
+    """The bound of the longest path; ``values``: the parameters with a number.
 
-    ``execution``: the only one there is, if it is known. ``known``: the cached solution of the
-    same program, or of the same without constraints.
+    ``execution``: the concrete execution, if known. ``known``: a cached solution of the same
+    program, with or without its constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -109,9 +110,10 @@ def wrong(
     bounds: Sequence[LoopBound],
     constraints: Sequence[Constraint],
 ) -> tuple[str, ...]:
-    """The violations of the path of a cached solution. Without any it is the solution with these
-    constraints: they only exclude paths, so no other one costs more than the bound, which this one
-    reaches.
+    """The violations of a cached solution's path.
+
+    Without any it is the solution with these constraints, too: they only exclude paths, so that the
+    bound stays valid, and its path still reaches it.
     """
     numbers, inside = checked_bounds(graph, bounds), totals(graph, bounds)
     return check_path(graph, numbers, constraints, known.path.steps, inside)

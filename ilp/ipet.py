@@ -2,7 +2,7 @@
 
 Li and Malik, "Performance analysis of embedded software using implicit path enumeration" (DAC
 1995), over the virtually inlined graph. The variables are x_e, the traversals of each edge, and
-end_n, whether the path ends after exit n; the count of a node is the sum over the edges into it,
+end_n, whether the path ends after exit n; the count of a node is the sum of its incoming edges,
 plus 1 for the entry. The IPET objective folds costs of nodes into the edges that lead to them.
 """
 
@@ -29,14 +29,14 @@ __all__ = ["Ipet", "build_ipet", "total_row"]
 class Ipet:
     """An integer program and the meaning of its variables.
 
-    Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``;
-    after those the auxiliary variables of user constraints.
+    Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``, then
+    the auxiliary variables of user constraints.
     """
 
     nest: LoopNest
     calls: CallStructure
     model: IntegerProgram
-    execution: ExecutionCounts | None = None  # the only one there is
+    execution: ExecutionCounts | None = None  # the concrete execution
 
     @property
     def graph(self) -> Supergraph:
@@ -56,7 +56,7 @@ class Ipet:
         return tuple(counts)
 
     def last_node(self, values: Sequence[int]) -> int:
-        """The exit that the path ends with."""
+        """The exit at the end of the path."""
         exits = values[len(self.graph.edges) :]
         return next(n for n, end in zip(self.graph.exits, exits, strict=False) if end)
 
@@ -72,8 +72,8 @@ def build_ipet(
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
 
-    ``totals``: by loop, header executions per entry of the loop around it; ``limits``: executions
-    of nodes on the whole path; ``execution``: the only one there is, if it is known.
+    ``totals``: by loop, header executions per entry of its enclosing loop; ``limits``: executions
+    of nodes on the whole path; ``execution``: the concrete execution, if known.
 
     Raises ControlFlowError if the loops do not cover the cycles of the graph.
     """
@@ -107,11 +107,11 @@ def build_ipet(
 
 
 def flow_row(graph: Supergraph, node: int, end: int | None) -> LinearRow:
-    """The flow into a node leaves it, or ends the path there (variable ``end``, if it is an exit).
+    """The flow into a node leaves it, or ends the path there (variable ``end``, for an exit).
 
         sum(x_e : e out of n) + end_n - sum(x_e : e into n) = [n is the entry]
 
-    Summed over all nodes this says that the path ends exactly once.
+    The sum over all nodes states that the path ends exactly once.
     """
     terms: dict[int, int] = {}
     for e in graph.successors[node]:
@@ -148,9 +148,9 @@ def loop_row(graph: Supergraph, loop: SuperLoop, b: int) -> LinearRow:
 
 
 def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> LinearRow:
-    """Header executions per entry of the loop around (triangular nests).
+    """Header executions per entry of the enclosing loop (triangular nests).
 
-    sum(x_e : e into the header) <= t * sum(x_e : e entry edge of the loop around)
+    sum(x_e : e into the header) <= t * sum(x_e : e entry edge of the enclosing loop)
                                     + t * [the path starts in that loop] - [at this header]
     """
     assert loop.parent is not None
@@ -169,7 +169,7 @@ def total_row(graph: Supergraph, loop: SuperLoop, t: int) -> LinearRow:
 
 
 def visits_row(graph: Supergraph, limit: VisitLimit) -> LinearRow:
-    """Executions on the whole path: sum(x_e : e into one of the nodes) <= most - [it starts]."""
+    """Executions on the path: sum(x_e : e into a node) <= most - [the path starts at a node]."""
     first = min(limit.nodes)
     terms: dict[int, int] = {}
     for n in limit.nodes:
@@ -185,7 +185,7 @@ def visits_row(graph: Supergraph, limit: VisitLimit) -> LinearRow:
 
 
 def nonzero(terms: dict[int, int]) -> tuple[tuple[int, int], ...]:
-    """The terms of a row, without those that cancel."""
+    """The terms of a row, without zero coefficients."""
     return tuple((j, a) for j, a in terms.items() if a)
 
 
@@ -196,7 +196,7 @@ def node_name(graph: Supergraph, node: int) -> str:
 
 
 def edge_names(graph: Supergraph) -> list[str]:
-    """``x17.c4.8010.8024``: edge 17, in context 4, from the block at 0x8010 to that at 0x8024."""
+    """``x17.c4.8010.8024``: edge 17, in context 4, between the blocks at 0x8010 and 0x8024."""
     nodes = [(node.context, f"{node.block.addr:x}") for node in graph.nodes]
     return [
         f"x{i}.c{nodes[e.src][0]}.{nodes[e.src][1]}.{nodes[e.dst][1]}"

@@ -1,13 +1,13 @@
 """The longest path over the loop nest, in exact integers: a proposal for IPET's program.
 
 Without user constraints the program is solved loop by loop, inner ones first. Let W be the most
-cycles from a loop's header back to it, where each entry of a loop inside costs (b - 1) times its
-own W more. The longest path from the entry on, past all loops, with these costs on their entries,
-is the result; each loop adds b - 1 iterations for each entry. W is the dual value of the loop's
-row, and the most cycles from a node to the end of the path is the dual value of its flow row. Both
-the counts and these values are only proposed: ``ilp.solvers.solve`` checks the counts against every
-row, and computes the bound from the dual values (``ilp.solvers.certificate``). So the proposal also
-decides programs whose user constraints do not bind, with figures of any size.
+cycles from a loop's header back to it, where each entry of an inner loop adds (b - 1) times that
+loop's W. The result is the longest path from the entry without back edges, with these costs on the
+entries of loops; each loop adds b - 1 iterations per entry. W is the dual value of the loop's row,
+and the most cycles from a node to the end of the path is the dual value of its flow row. Counts and
+dual values are only proposals: ``ilp.solvers.solve`` checks the counts against every row, and
+computes the bound from the dual values (``ilp.solvers.certificate``). So the proposal also decides
+programs whose user constraints do not bind, with figures of any size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ END = -1  # in place of the next edge: the path ends
 def proved_maximum(
     ipet: Ipet, solver: Solver, seconds: float | None = None, cuts: Sequence[LinearRow] = ()
 ) -> BoundProof:
-    """The most cycles of a path, with ``cuts`` beside the rows; see ``ilp.solvers.solve``."""
+    """The most cycles of a path, proved, with ``cuts`` as further rows (``ilp.solvers.solve``)."""
     model = ipet.model.with_rows(cuts)
     proposal = None
     if not solver.preferred or model.inexact():
@@ -40,7 +40,7 @@ def proved_maximum(
 
 
 def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
-    """The counts of the concrete execution, which are the maxima of the variables."""
+    """The counts of the concrete execution as a proposal: they are the variables' maxima."""
     values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
     values += [0] * (len(ipet.model.names) - len(values))
     return Proposal(tuple(values), (), "concrete execution")
@@ -62,23 +62,23 @@ def longest_path(ipet: Ipet) -> Proposal | None:
 
 @dataclass(slots=True)
 class LoopIterations:
-    """``gain`` per edge, its destination included; ``iteration_cost`` is W of each loop, at least
-    0.
+    """``gain``: cycles of each edge with its destination; ``iteration_cost``: W of each loop, >= 0.
 
-    ``left`` is the most from a node to the end, where leaving an iteration of a loop costs its W.
+    ``left``: the most cycles from a node to the end, where leaving an iteration of a loop costs its
+    W.
     """
 
     nest: LoopNest
     gain: Sequence[int]
     left: list[int] = field(init=False)
     iteration_cost: list[int] = field(init=False)
-    _back: dict[int, int] = field(init=False)  # edge -> the loop that it is a back edge of
-    _into: dict[int, int] = field(init=False)  # edge -> the loop that it enters
+    _back: dict[int, int] = field(init=False)  # back edge -> its loop
+    _into: dict[int, int] = field(init=False)  # entry edge -> its loop
     _body: list[list[int]] = field(init=False)  # nodes of each loop, successors first
-    _around: list[dict[int, int]] = field(init=False)  # next edge of each node of an iteration of W
-    _next: list[int] = field(init=False)  # next edge of each node on the way to the end
-    _tight: dict[int, int] = field(init=False)  # node -> the variable that its ``left`` is due to
-    _never: int = field(init=False)  # what nothing that ends is below
+    _around: list[dict[int, int]] = field(init=False)  # loop: node -> next edge for W
+    _next: list[int] = field(init=False)  # node -> next edge to the end
+    _tight: dict[int, int] = field(init=False)  # node -> the variable that determines its ``left``
+    _never: int = field(init=False)  # a value below every path that ends
 
     def __post_init__(self) -> None:
         graph = self.nest.graph
@@ -100,7 +100,7 @@ class LoopIterations:
         self._tight = {n: len(graph.edges) + i for i, n in enumerate(graph.exits)}
         for node in backwards:
             self._extend(node, {}, follow=True)
-        for one in loops:  # outer loops first: only they decide what a header is worth
+        for one in loops:  # outer loops first: they determine ``left`` of a header
             worth = {i: self.left[loops[i].header] for i in self.nest.chain(one.header)}
             follow = graph.entry in one.nodes
             for node in self._body[one.index]:
@@ -112,7 +112,7 @@ class LoopIterations:
         return self.left[self.nest.graph.entry] > self._never // 2
 
     def counts(self, columns: int) -> tuple[int, ...]:
-        """Traversals of each edge on a longest path, then its exit; 0 for the rest."""
+        """Traversals of each edge on a longest path, then its exit; 0 for all other variables."""
         graph = self.nest.graph
         found, iterations = [0] * columns, [0] * len(graph.loops)
         node = graph.entry
@@ -124,7 +124,7 @@ class LoopIterations:
             for loops in (
                 self._into,
                 self._back,
-            ):  # an iteration in which the path began is no whole one
+            ):  # the iteration in which the path began is incomplete
                 if edge in loops:
                     iterations[loops[edge]] += self.nest.bounds[loops[edge]] - 1
             node = graph.edges[edge].dst
@@ -138,9 +138,10 @@ class LoopIterations:
         return tuple(found)
 
     def basis(self) -> SimplexBasis:
-        """The rows of these dual values, and the variables that they decide: for a node its
-        successor edge on the way to the end, for a loop the first edge of its iteration off that
-        way.
+        """The rows with these dual values, and the variables that the rows determine.
+
+        A node's row determines its next edge to the end, a loop's row the first edge of its
+        iteration that is no such next edge.
         """
         variables, rows = set(self._tight.values()), set(self._tight)
         for loop in self.nest.graph.loops:
@@ -152,7 +153,7 @@ class LoopIterations:
         return SimplexBasis(frozenset(variables), frozenset(rows))
 
     def _iteration(self, loop: SuperLoop) -> Iterator[int]:
-        """The edges of the iteration of W."""
+        """The edges of the iteration that costs W."""
         node = loop.header
         while True:
             edge = self._around[loop.index][node]
@@ -162,13 +163,13 @@ class LoopIterations:
                 return
 
     def _cost(self, edge: int) -> int:
-        """The gain of an edge with the iterations of a loop that it enters."""
+        """The gain of an edge, with the iterations of the loop that it enters."""
         loop = self._into.get(edge)
         more = 0 if loop is None else (self.nest.bounds[loop] - 1) * self.iteration_cost[loop]
         return self.gain[edge] + more
 
     def _measure(self, loop: SuperLoop) -> None:
-        """W of ``loop``, and the iteration that takes W; W of the loops inside is known."""
+        """Compute W of ``loop`` and the iteration that costs W; W of inner loops is known."""
         graph, best = self.nest.graph, dict[int, int]()
         for node in self._body[loop.index]:
             for edge in graph.successors[node]:
@@ -184,8 +185,9 @@ class LoopIterations:
         self.iteration_cost[loop.index] = max(0, best[loop.header])
 
     def _extend(self, node: int, worth: dict[int, int], *, follow: bool) -> None:
-        """Raise the distance of ``node`` by its successors. ``worth``: the distance of the headers
-        of the loops whose back edges may be taken.
+        """Raise the distance of ``node`` by its successors.
+
+        ``worth``: the distance of headers, by loop whose back edges may be taken.
         """
         graph = self.nest.graph
         for edge in graph.successors[node]:

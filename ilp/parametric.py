@@ -1,30 +1,30 @@
 """Bounds as functions of a number that no binary determines: ``loop PLACE at most NAME`` (rule 27).
 
-Let the loops with the parameter n (each at most n + plus header executions per entry) not be
-nested in each other, and let no constraint touch their nodes. A path is then a skeleton, which does
-not depend on n, and up to n + plus - 1 iterations more per entry of such a loop L, each of at most
-W_L cycles. With A the cycles and B the sum of W_L over the entries of a skeleton,
+Let the loops with the parameter n (each at most n + plus header executions per entry) not be nested
+in each other, and let no constraint concern their nodes. A path then consists of a skeleton, which
+does not depend on n, and of up to n + plus - 1 further iterations per entry of such a loop L, each
+of at most W_L cycles. With A the cycles and B the sum of W_L over the entries of a skeleton,
 
     F(n) = max over skeletons of (A + B * n)
 
-is convex and piecewise linear where every loop may be entered (n + plus >= 1). Pieces of a convex
-function on the integers follow from its values: where the slopes at both ends of a range agree it
-is linear in between. Its last slope, the maximum of B, is proved by a program of its own, whose
-costs are W_L on the entries; from where F has that slope it stays linear for ever.
+is convex and piecewise linear where every loop may be entered (n + plus >= 1). The pieces of a
+convex function on the integers follow from its values: where the slopes at both ends of a range
+agree, it is linear in between. A separate program, with costs W_L on the entries, proves its last
+slope, the maximum of B; from the first n with that slope on, F stays linear.
 
-Constraints that touch the loops are left out, which only allows more: the affine pieces are then
-an upper bound, labelled so. With several parameters the result is one affine upper bound,
+Constraints that concern the loops are left out, which only allows more paths: the affine pieces are
+then an upper bound, and labelled so. With several parameters the result is one affine upper bound,
 
     F(n, m, ...) <= F(least) + max B_n * n + max B_m * m + ...
 
-A parameter t may also limit how often a place p executes on the whole path, and thereby loops
-whose every iteration passes p, at any depth. For any price w >= 0 of an execution of p,
+A parameter t may also limit the executions of a place p on the whole path, and thereby all loops,
+at any depth, in which every iteration goes through p. For any price w >= 0 of an execution of p,
 
     F(t) <= max over paths of (cycles - w * executions of p) + w * (t + plus)
 
-With w the most cycles of an iteration of these loops no iteration pays, so a path without one
-reaches the maximum. These loops are left out of B, and their iterations out of the W of loops
-around them.
+If w is the most cycles of an iteration of these loops, no iteration gains anything, so a path
+without one reaches the maximum. These loops are left out of B, and their iterations out of the W of
+enclosing loops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["AffinePiece", "ParametricBound", "largest", "parametric_bound"]
 
-FARTHEST = 2**24  # the last piece has to begin before this n
+FARTHEST = 2**24  # the last piece must begin before this n
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class AffinePiece:
     """``constant + sum(slope * parameter)`` cycles while the first parameter is in the range."""
 
     first: int
-    last: int | None  # None: for ever
+    last: int | None  # None: unlimited
     constant: int
     slopes: tuple[int, ...]  # per name in ``ParametricBound.names``
 
@@ -65,12 +65,12 @@ class ParametricBound:
 
     names: tuple[str, ...]
     pieces: tuple[AffinePiece, ...]
-    exact: bool  # equal to the plain solve at every n; else never below it
+    exact: bool  # equal to the solution for each n; otherwise an upper bound
     reason: str  # why it is only an upper bound
     per_iteration: tuple[tuple[int, int], ...]  # (loop, most cycles of one iteration)
 
     def at(self, *values: int) -> int:
-        """The bound for given parameters. Raises ValueError where no path is allowed."""
+        """The bound in cycles for given parameters. Raises ValueError where no path is allowed."""
         for piece in self.pieces:
             if piece.first <= values[0] and (piece.last is None or values[0] <= piece.last):
                 return piece.constant + sum(
@@ -79,7 +79,7 @@ class ParametricBound:
         raise ValueError(f"no path is allowed for {self.names[0]} = {values[0]}")
 
     def example(self) -> dict[str, int]:
-        """Least positive parameters for which the last piece holds: its path shows the trend."""
+        """The least positive parameters in the last piece, whose path shows the trend."""
         return dict.fromkeys(self.names, max(1, self.pieces[-1].first))
 
     def __str__(self) -> str:
@@ -113,10 +113,11 @@ def parametric_bound(
     seconds: float | None = None,
     place: Callable[[int], str] = hex,
 ) -> ParametricBound:
-    """The bound as a function of the parameters of the loops that have no number.
+    """The bound as a function of the parameters of the loops without a number.
 
-    Raises UnboundedLoop if a loop has neither, or two loops with parameters are nested in each
-    other or the path starts inside one: then the bound is no affine function.
+    Raises UnboundedLoop if a loop has neither a number nor a parameter; also if two loops with
+    parameters are nested in each other or the path starts inside one, as the bound is then no
+    affine function.
     """
     loops = open_loops(bounds, parameters)
     refuse_nesting(graph, loops, place)
@@ -150,16 +151,16 @@ def parametric_bound(
 
 
 def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, LoopBoundParameter]) -> str:
-    """From where on a proof bounds a loop better than its name."""
+    """The values of the parameter from which a proved bound is lower, as text."""
     proved = {loops[b.loop].name: b.bound for b in bounds if b.loop in loops and b.bound}
     return "; ".join(f"a loop of {name} has the proved bound {n}" for name, n in proved.items())
 
 
 def largest(bounds: Sequence[tuple[ParametricBound | None, int]]) -> ParametricBound | None:
-    """An upper bound of several bounds: functions, or numbers where there is no function.
+    """An upper bound of several bounds, each a function or a number; None if all are numbers.
 
-    None if all are numbers. Of several, one affine upper bound: F is convex with the steepest
-    slope s, so F(n) <= F(first) + s * n.
+    For several it is one affine function: F is convex with the steepest slope s, so F(n) <=
+    F(first) + s * n.
     """
     functions = [function for function, _ in bounds if function is not None]
     if len(bounds) == 1 or not functions:
@@ -183,7 +184,7 @@ def largest(bounds: Sequence[tuple[ParametricBound | None, int]]) -> ParametricB
 def refuse_nesting(
     graph: Supergraph, loops: Mapping[int, LoopBoundParameter], place: Callable[[int], str]
 ) -> None:
-    """Raise UnboundedLoop where the result would be a product of parameters."""
+    """Raise UnboundedLoop where the bound would contain a product of parameters."""
     for loop in loops:
         if loops[loop].nodes and graph.entry not in graph.loops[loop].nodes:
             continue
@@ -205,7 +206,7 @@ def refuse_nesting(
 
 
 class ParametricSolver:
-    """Solves of one program for different parameters."""
+    """Solves one program for different parameters."""
 
     def __init__(
         self,
@@ -240,8 +241,7 @@ class ParametricSolver:
         return self._per_iteration
 
     def value(self, n: int) -> int:
-        """F(n), all parameters being n; without iterations that are limited in total, at their
-        price."""
+        """F(n), with n for all parameters, and priced executions for limits in total."""
         if n not in self._values:
             bounds = list(self._numbers)
             for loop, parameter in self._loops.items():
@@ -274,7 +274,7 @@ class ParametricSolver:
         return most
 
     def _priced(self) -> Costs:
-        """The costs less the price of each execution of a place that is limited in total."""
+        """The costs, minus the price for each execution of a place that is limited in total."""
         nodes = list(self._costs.nodes)
         for parameter, price in self._prices().items():
             for n in parameter.nodes:
@@ -291,7 +291,7 @@ class ParametricSolver:
         return AffinePiece(0, None, self.value(self._least) + fixed, slopes)
 
     def pieces(self) -> tuple[tuple[AffinePiece, ...], str]:
-        """F for one parameter, and why it is not exact, if so."""
+        """F for one parameter, and the reason why it is not exact, or ""."""
         (name,) = {p.name for p in self._loops.values()}
         steepest = self.slope(name)
         far = self._least + 1
@@ -307,7 +307,7 @@ class ParametricSolver:
         return tuple(self._from_zero(pieces) if self._least else pieces), why
 
     def _from_zero(self, pieces: list[AffinePiece]) -> list[AffinePiece]:
-        """F(0) before ``pieces``: a loop whose header may not execute once may not be entered."""
+        """``pieces`` with F(0) in front: for n = 0 paths may not enter a loop with plus = 0."""
         try:
             least = self.value(0)
         except InfeasibleError:
@@ -318,10 +318,10 @@ class ParametricSolver:
 
 
 def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[AffinePiece]:
-    """The pieces of convex ``f`` on the integers from ``first``; the last goes on from ``far``.
+    """The pieces of convex ``f`` on the integers from ``first``; the last continues from ``far``.
 
-    Eisner and Severance, "Mathematical techniques for efficient record segmentation in large
-    shared databases" (1976): continue with the point where the lines at both ends meet.
+    Eisner and Severance, "Mathematical techniques for efficient record segmentation in large shared
+    databases" (1976): the next point is the intersection of the lines at both ends.
     """
     segments: list[tuple[int, int, int]] = []  # low, high, slope: linear from low to high
     pending = [(first, far)]
@@ -340,7 +340,7 @@ def convex_pieces(f: Callable[[int], int], first: int, far: int) -> list[AffineP
 
 
 def covering(f: Callable[[int], int], segments: list[tuple[int, int, int]]) -> list[AffinePiece]:
-    """Pieces that do not overlap; a segment between two points that others hold is left out."""
+    """Pieces that do not overlap, without segments whose two points others cover."""
     inner = segments[1:-1]
     long_enough = [*segments[:1], *(s for s in inner if s[1] - s[0] > 1), *segments[1:][-1:]]
     pieces: list[AffinePiece] = []

@@ -1,4 +1,4 @@
-"""From costs, bounds and constraints to the proven bound and the path that reaches it."""
+"""The proved bound and the path that reaches it, from costs, bounds and constraints."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ SHUFFLES = 8  # random orders tried before counts are called unrealisable
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """The solution for one entry, and its program; None if that is not at hand.
+    """The solution for one entry, and its program; None for a cached solution.
 
-    ``ilp.solvers.pulp_problem`` gives and writes the program as PuLP has it.
+    ``ilp.solvers.pulp_problem`` converts the program to PuLP and writes it.
     """
 
     solution: IlpSolution
@@ -57,11 +57,11 @@ def worst_case(
 ) -> WorstCase:
     """The longest path through ``graph``.
 
-    ``limits`` hold over the whole path. ``execution``: the only one there is, if it is known: no
-    edge is taken more often than by it. ``seconds`` limits each run of the solver; ``place`` prints
-    addresses in errors. Raises UnboundedLoop naming the loops without a bound, InfeasibleError
-    naming the facts that exclude every path, SolverError if nothing is proved, ControlFlowError if
-    the loops do not cover the cycles of the graph.
+    ``limits`` apply to the whole path. ``execution``: the concrete execution, if known: no path
+    takes an edge more often. ``seconds`` limits each run of the solver; ``place`` prints addresses
+    in errors. Raises UnboundedLoop naming the loops without a bound, InfeasibleError naming the
+    facts that exclude every path, SolverError if no bound is proved, ControlFlowError if the loops
+    do not cover the cycles of the graph.
     """
 
     def cost_of_one(loop: int) -> int | None:
@@ -88,7 +88,7 @@ def worst_case(
 
 
 def _of_execution(path: WorstPath, executed: bool) -> WorstPath:
-    """A path with the counts of the concrete execution is realised, in its order."""
+    """The path; if ``executed``, its reason tells that only the order is unknown."""
     if path.unrealisable is None or not executed:
         return path
     return replace(
@@ -116,7 +116,7 @@ def realise(
     proof: BoundProof,
     totals: Mapping[int, int] = MappingProxyType({}),
 ) -> WorstPath:
-    """An execution order of the counts that passes the checker, or one that does not and why."""
+    """An execution order of the counts that passes the checker; else one with the reason."""
     if proof.values is None:
         return WorstPath((), 0, "no counts are known that reach it")
     if not proof.attained:
@@ -138,7 +138,7 @@ def realise(
 
 
 def orders(*, several: bool) -> Iterator[Order]:
-    """Ways of choosing among edges; one is enough unless invocations have to be told apart."""
+    """Orders of choice among edges: one, or several with random choices."""
     yield lambda edges: edges[0]
     if several:
         yield lambda edges: edges[-1]

@@ -1,11 +1,11 @@
-"""User constraints with their places found in a supergraph.
+"""User constraints with their places located in a supergraph.
 
 A place denotes the nodes, in every context, whose block contains an instruction at one of its
-addresses; its count is the sum of theirs (rule 29). A block executes as a whole except for its
-conditional instructions, so a place at one of those is refused: the constraint would be applied
-to executions of the block in which the instruction does nothing. A line whose instructions stand
-in several blocks, one of which also carries other instructions, is refused for the same reason:
-the compiler may have moved some of its code under different control.
+addresses; its count is the sum of their counts (rule 29). A block executes as a whole except for
+its conditional instructions, so a place at a conditional instruction is refused: the constraint
+would also count executions of the block in which the instruction does nothing. A line with
+instructions in several blocks, one of which also has other instructions, is refused for the same
+reason: the compiler may have moved some of its code under different control.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = [
     "unused_constraints",
 ]
 
-UNLIMITED = 1 << 62  # iterations of a loop whose bound is not proved
+UNLIMITED = 1 << 62  # iterations of a loop without a proved bound
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedPlace:
-    """A place: its address, or the start of each range of a line, with the ranges."""
+    """A place: its address, or the start of each address range of a line, with the ranges."""
 
     addresses: tuple[int, ...]
-    covers: Callable[[int], bool]  # of an instruction's address
+    covers: Callable[[int], bool]  # whether an instruction's address is in the place
     line: bool  # written as file.c:LINE
 
 
@@ -53,7 +53,7 @@ Locate = Callable[
 
 
 def locate_in(image: Image) -> Locate:
-    """Places of a binary."""
+    """The locator of places in a binary."""
 
     def locate(text: str, source: FactSource) -> LocatedPlace:
         place = find_place(image, text, source)
@@ -77,8 +77,9 @@ class Constraint:
 
     @property
     def holds_in_subpaths(self) -> bool:
-        """Whether it holds on every section of a path on which it holds. An invocation that a
-        section cuts short is exempt; a count over the whole path is not.
+        """Whether each section of a path satisfies it whenever the path does.
+
+        An invocation that a section cuts short is exempt; a count over the whole path is not.
         """
         return self.function is not None or self.fact.monotone
 
@@ -104,9 +105,10 @@ def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tupl
 def unused_constraints(
     facts: Facts, per_entry: Iterable[tuple[Constraint, ...]], assumptions: Iterable[Assumption]
 ) -> tuple[Fact, ...]:
-    """The constraints of ``facts`` that have an effect in none of the analysed entries.
+    """The constraints of ``facts`` without an effect in any of the analysed entries.
 
-    Those in functions analysed once for all their calls are among the ``assumptions``.
+    Constraints in functions with a summary for all calls have an effect if they are among
+    ``assumptions``.
     """
     used = {constraint.fact.source for constraints in per_entry for constraint in constraints}
     listed = frozenset(assumptions)
@@ -123,7 +125,7 @@ class BlockCopies:
     def __init__(self, graph: Supergraph) -> None:
         self._nodes: dict[tuple[int, int], list[int]] = {}
         self._blocks: dict[tuple[int, int], Block] = {}
-        copies: dict[int, list[int]] = {}  # by the identity of a block: most copies share it
+        copies: dict[int, list[int]] = {}  # by the identity of a block, which most copies share
         for n, node in enumerate(graph.nodes):
             copies.setdefault(id(node.block), []).append(n)
         for nodes in copies.values():
@@ -148,7 +150,7 @@ class BlockCopies:
 def resolve_one(
     graph: Supergraph, fact: CountedFact, locate: Locate, blocks: BlockCopies
 ) -> Constraint:
-    """One fact; nodes outside of the invocations it is about are dropped."""
+    """The constraint of one fact, without nodes outside the invocations that it concerns."""
     function, caller, *_ = (*(entry_of(fact, f, locate) for f in fact.functions()), None, None)
     inside = contexts_inside(graph, function, caller)
     sets = []
@@ -173,7 +175,7 @@ def resolve_one(
 def linear(
     fact: LinearFact, sets: list[frozenset[int]], function: int | None, caller: int | None
 ) -> Constraint:
-    """The factor of a node is the sum of the factors of its places."""
+    """The constraint of a linear fact: the factor of a node is the sum of its places' factors."""
     weights: dict[int, int] = {}
     for (factor, _), nodes in zip(fact.terms, sets, strict=True):
         for node in nodes:
@@ -183,7 +185,7 @@ def linear(
 
 
 def effective(constraint: Constraint) -> bool:
-    """Whether any row would come of it: a conflict needs both of its places."""
+    """Whether the constraint gives any row: a conflict needs both of its places."""
     if isinstance(constraint.fact, ConflictFact):
         return bool(constraint.a and constraint.b)
     return bool(constraint.a or constraint.b)
@@ -195,7 +197,7 @@ def entry_of(fact: CountedFact, name: str, locate: Locate) -> int:
 
 
 def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: list[Block]) -> None:
-    """Refuse a place that does not execute exactly when its blocks do (rule 29)."""
+    """Raise FactsError for a place that does not execute exactly when its blocks do (rule 29)."""
     mixed = False
     for block in blocks:
         here = [insn for insn in block.insns if place.covers(insn.addr)]
@@ -218,12 +220,12 @@ def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: l
 
 
 def runs_with_block(block: Block, insn: Insn) -> bool:
-    """Unconditional, or the branch that ends the block: it executes when it is reached."""
+    """Whether an instruction always executes with its block: unconditional, or the last branch."""
     return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
 
 
 def contexts_inside(graph: Supergraph, function: int | None, caller: int | None) -> list[bool]:
-    """Per context: whether it belongs to an invocation that the fact is about."""
+    """Per context: whether it belongs to an invocation that the fact concerns."""
     if function is None:
         return [True] * len(graph.contexts)
     inside: list[bool] = []
@@ -237,11 +239,10 @@ def contexts_inside(graph: Supergraph, function: int | None, caller: int | None)
 
 
 def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopBound]) -> bool:
-    """Whether proved loop bounds let the places execute no more often than an ``AtMostFact`` says.
+    """Whether proved loop bounds imply an ``AtMostFact``, so that it is no assumption.
 
-    Then the fact is proved, not assumed. Counted is the whole path, which no invocation exceeds. Of
-    other constraints, and where facts took code out of the graph or put bounds in its place,
-    nothing is claimed.
+    The executions on the whole path are compared, which no invocation exceeds. False for other
+    constraints, and where facts removed code from the graph or replaced code by bounds.
     """
     if not isinstance(constraint.fact, AtMostFact):
         return False

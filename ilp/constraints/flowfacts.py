@@ -1,7 +1,7 @@
-"""The rows of user constraints (rule 24): exact where an instance is entered at most once.
+"""The rows of user constraints (rule 24), which are exact for instances entered at most once.
 
-For an instance of f that is entered N times, x_a and x_b are the counts of the places in its
-extent, M_a and M_b their proved maxima per invocation. N, x_a and x_b are sums of variables.
+For an instance of f with N entries, x_a and x_b are the counts of the places in its extent, M_a and
+M_b their proved maxima per invocation. N, x_a and x_b are sums of variables.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ class LinearSum:
 
 
 class FlowCounts:
-    """Executions and ends as sums of the variables of ``Ipet``."""
+    """Executions and path ends, as sums of the variables of ``Ipet``."""
 
     def __init__(self, graph: Supergraph) -> None:
         self._graph = graph
         self._end = {n: len(graph.edges) + i for i, n in enumerate(graph.exits)}
 
     def executions(self, nodes: Iterable[int]) -> LinearSum:
-        """How often ``nodes`` execute, together."""
+        """The total executions of ``nodes``."""
         chosen = set(nodes)
         terms = tuple((e, 1) for n in sorted(chosen) for e in self._graph.predecessors[n])
         return LinearSum(terms, int(self._graph.entry in chosen))
 
     def entries(self, instance: ContextInstance) -> LinearSum:
-        """N: how often an instance is entered."""
+        """N, the number of entries of an instance."""
         return LinearSum(tuple((e, 1) for e in instance.entries), int(instance.started))
 
     def exits(self, exits: Iterable[int]) -> LinearSum:
-        """Whether the path ends after one of ``exits``."""
+        """1 if the path ends after one of ``exits``, else 0."""
         return LinearSum(tuple((self._end[n], 1) for n in exits), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRows:
-    """Rows, and the names of the 0/1 variables that they need."""
+    """Rows, with the names of their 0/1 variables."""
 
     rows: tuple[LinearRow, ...]
     names: tuple[str, ...] = ()
@@ -103,9 +103,9 @@ def constraint_rows(
 
 
 def instances(calls: CallStructure, constraint: Constraint) -> list[ContextInstance]:
-    """The instances that a constraint has rows in.
+    """The instances for which a constraint has rows: their extents contain its places.
 
-    Those whose extents hold its places; where not to execute any is a violation, all.
+    All instances, if zero executions violate the constraint.
     """
     assert constraint.function is not None
     found = calls.instances(constraint.a | constraint.b, constraint.function)
@@ -233,7 +233,7 @@ def related(
 
 
 def owner(calls: CallStructure, constraint: Constraint, node: int) -> int | None:
-    """The instance whose extent holds ``node``."""
+    """The instance whose extent contains ``node``."""
     assert constraint.function is not None
     return calls.activation(calls.graph.nodes[node].context, constraint.function)
 

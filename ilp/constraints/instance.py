@@ -23,14 +23,14 @@ class ContextInstance:
 
     context: int
     entries: tuple[int, ...]
-    started: bool  # the path starts in it or below it: one invocation is open already
-    partial: bool  # and that invocation began before the path did
+    started: bool  # the path starts in it or below it, in an open invocation
+    partial: bool  # the open invocation began before the path
     most: int  # proved maximum of N
     cut: tuple[int, ...]  # exits that end the path in the middle of an invocation
 
 
 class CallStructure:
-    """The calling structure of a graph: who is below whom, and through which edges."""
+    """The calling structure of a graph: callers, callees and the edges between them."""
 
     def __init__(self, nest: LoopNest) -> None:
         self.nest = nest
@@ -41,26 +41,26 @@ class CallStructure:
                 self._into[graph.nodes[edge.dst].context].append(e)
 
     def caller(self, context: int) -> int | None:
-        """The function that a context is called from."""
+        """The function that calls a context; None for the root."""
         parent = self.graph.contexts[context].parent
         return None if parent is None else self.graph.contexts[parent].function
 
     def activation(self, context: int, function: int) -> int | None:
-        """The innermost context of ``function`` that is ``context`` or above it."""
+        """The innermost context of ``function`` that is ``context`` or one of its callers."""
         at: int | None = context
         while at is not None and self.graph.contexts[at].function != function:
             at = self.graph.contexts[at].parent
         return at
 
     def below(self, context: int, top: int) -> bool:
-        """Whether ``context`` is ``top`` or was called from it, directly or not."""
+        """Whether ``context`` is ``top`` or called from it, directly or indirectly."""
         at: int | None = context
         while at is not None and at != top:
             at = self.graph.contexts[at].parent
         return at is not None
 
     def instances(self, nodes: Iterable[int], function: int) -> list[ContextInstance]:
-        """The instances of ``function`` whose extents hold ``nodes``, by context."""
+        """The instances of ``function`` whose extents contain ``nodes``, by context."""
         contexts = {self.graph.nodes[n].context for n in nodes}
         tops = {self.activation(c, function) for c in contexts} - {None}
         return [self.instance(top) for top in sorted(t for t in tops if t is not None)]
@@ -89,8 +89,8 @@ class CallStructure:
     def cuts_short(self, node: int, top: int) -> bool:
         """Whether a path that ends after ``node`` leaves an invocation of ``top`` unfinished.
 
-        It is finished if its own last instruction returns, from the call or from the exception;
-        a function that it has tail-called stands in its place.
+        An invocation is finished if its last instruction returns, from the call or from the
+        exception; after a tail call, if the callee's does.
         """
         context = self.graph.nodes[node].context
         if not self.below(context, top):

@@ -1,4 +1,4 @@
-"""The loop nest of a supergraph, checked, and how often it lets each node execute.
+"""The verified loop nest of a supergraph, with the most executions of each node.
 
 IPET bounds cycles only through their loops, and the path builder walks the nest, so both assume
 these properties, which ``LoopNest.build`` verifies:
@@ -29,21 +29,21 @@ __all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """Which loop is the innermost of each node, and how often everything can execute.
+    """The innermost loop of each node, and the most executions of nodes and edges.
 
-    A path may start inside a loop (at a preemption point); ``started`` holds those loops.
+    A path may start inside loops (at a preemption point); these are ``started``.
     """
 
     graph: Supergraph
     bounds: tuple[int, ...]  # per loop: header executions per entry (rule 18)
     innermost: tuple[int | None, ...]  # per node
     started: frozenset[int]
-    leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside past no header
-    order: tuple[int, ...]  # the nodes, each after its predecessors, back edges left out
+    leaving: tuple[frozenset[int], ...]  # per loop: nodes that reach its outside without its header
+    order: tuple[int, ...]  # nodes in topological order, without back edges
 
     @staticmethod
     def build(graph: Supergraph, bounds: Sequence[int]) -> LoopNest:
-        """Verify the nest. Raises ControlFlowError naming the loop that is not natural."""
+        """The verified nest. Raises ControlFlowError naming the loop that is not natural."""
         innermost: list[int | None] = [None] * len(graph.nodes)
         for loop in graph.loops:
             verify_loop(graph, loop)
@@ -64,8 +64,8 @@ class LoopNest:
     def passes(self, loop: int, node: int) -> int:
         """Most passes through the body of ``loop`` per entry in which ``node`` executes.
 
-        The bound for the header. Another node may execute in one pass more when the path starts
-        inside, as the first pass is incomplete; and it executes in one less when control
+        For the header it is the bound. Another node may execute in one more pass when the path
+        starts inside, as the first pass is incomplete; it executes in one pass less when control
         leaves the loop only through the header, which then executes once more than the node.
         """
         header = self.graph.loops[loop].header
@@ -75,11 +75,11 @@ class LoopNest:
         return max(0, self.bounds[loop] + partial - (node not in self.leaving[loop]))
 
     def most_node(self, node: int, inside: Callable[[int], bool] = lambda _: True) -> int:
-        """Most executions of ``node``: the product of the passes of the loops around it.
+        """Most executions of ``node``: the product of the passes of its enclosing loops.
 
-        Between two executions of a node the header of a loop around it executes (the graph is
-        reducible). With ``inside``, a predicate on header nodes that holds from some depth of
-        the nest inwards, only loops it accepts count: executions per entry of that region.
+        Between two executions of a node the header of an enclosing loop executes (the graph is
+        reducible). ``inside``, a predicate on header nodes, restricts the product to the loops of a
+        region: the result is executions per entry of the region.
         """
         product, loop = 1, self.innermost[node]
         while loop is not None and inside(self.graph.loops[loop].header):
@@ -93,7 +93,7 @@ class LoopNest:
         return min(self.most_node(e.src), self.most_node(e.dst))
 
     def most_edges(self) -> list[int]:
-        """The same of all edges."""
+        """Most traversals of each edge on one path."""
         most = list(map(self.most_node, range(len(self.graph.nodes))))
         return [min(most[e.src], most[e.dst]) for e in self.graph.edges]
 
@@ -108,7 +108,7 @@ class LoopNest:
 
 
 def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
-    """Entry and back edges are exactly the edges into the header; no other edge enters."""
+    """Raise ControlFlowError unless all edges into the loop are its entry and back edges."""
     into_header = set(graph.predecessors[loop.header])
     backs = {e for e in into_header if graph.edges[e].src in loop.nodes}
     if set(loop.backs) != backs or set(loop.entries) != into_header - backs:
@@ -127,8 +127,10 @@ def verify_loop(graph: Supergraph, loop: SuperLoop) -> None:
 
 
 def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> frozenset[int]:
-    """Nodes of ``loop`` other than its header from which it can be left, or the path can end,
-    before the header executes again."""
+    """Nodes of ``loop`` that can leave it, or end the path, before its header executes again.
+
+    The header itself is not among them.
+    """
     found = {
         n
         for n in loop.nodes
@@ -144,9 +146,9 @@ def leaving_nodes(graph: Supergraph, loop: SuperLoop, exits: frozenset[int]) -> 
 
 
 def topological_order(graph: Supergraph) -> tuple[int, ...]:
-    """All nodes, each after its predecessors, back edges left out.
+    """All nodes in topological order, without back edges.
 
-    Raises ControlFlowError if a cycle contains no back edge: nothing would bound it.
+    Raises ControlFlowError for a cycle without a back edge, which no bound limits.
     """
     backs = {e for loop in graph.loops for e in loop.backs}
     following: list[list[int]] = [[] for _ in graph.nodes]
@@ -181,9 +183,9 @@ def checked_bounds(
 ) -> tuple[int, ...]:
     """One number per loop: the least of its bounds.
 
-    Raises UnboundedLoop naming every loop that has none, with its reason and, where
-    ``per_iteration`` knows them, the cycles of one more iteration (over all contexts, at most);
-    UnansweredLoop if that is so because the solver failed.
+    Raises UnboundedLoop naming every unbounded loop with its reason and, where ``per_iteration``
+    gives them, the cycles of one more iteration (the most in any context); UnansweredLoop if the
+    solver failed.
     """
     least: dict[int, int] = {}
     reasons: dict[int, NoBound | None] = {}
@@ -196,7 +198,7 @@ def checked_bounds(
     if missing:
         cycles: dict[str, list[int | None]] = {}
         addrs: dict[str, int] = {}
-        failures: dict[str, dict[str, None]] = {}  # what failed, and for which loops
+        failures: dict[str, dict[str, None]] = {}  # failure -> loops
         for loop in missing:
             at = place(graph.nodes[loop.header].block.addr)
             reason = reasons.get(loop.index)
@@ -231,19 +233,19 @@ def checked_bounds(
 
 
 def per_element(cycles: Sequence[int | None]) -> str:
-    """The cost of one more iteration in the contexts of a loop, if known for all."""
+    """The text of the cost of one more iteration, if it is known for all contexts of a loop."""
     known = most(cycles)
     return "" if known is None else f"; unbounded because of this loop: {known} cycles per element"
 
 
 def most(cycles: Sequence[int | None]) -> int | None:
-    """The largest; None if one is not known."""
+    """The largest number of cycles; None if one is unknown."""
     known = [c for c in cycles if c is not None]
     return max(known) if known and len(known) == len(cycles) else None
 
 
 def totals(graph: Supergraph, bounds: Sequence[LoopBound]) -> dict[int, int]:
-    """Totals over the loop around; not where a subgraph has lost that loop."""
+    """Totals over the enclosing loop, if the graph still contains that loop."""
     found: dict[int, int] = {}
     for b in bounds:
         parent = graph.loops[b.loop].parent

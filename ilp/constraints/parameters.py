@@ -1,8 +1,8 @@
 """Loops whose bound has a name instead of a number: ``loop PLACE at most NAME + N`` (rule 27).
 
-A number in another fact holds for any parameter, and so does a proof that is exact or at most N.
-Another proof may be far too large to be of use: it stands with the name, and holds where a number
-is given (``numbered``).
+A number in another fact applies for any parameter, and so does a proof that is exact or at most N.
+Any other proof may be far too loose: it is listed beside the parameter, and applies where the
+parameter has a number (``numbered``).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = [
 class LoopBoundParameter:
     """A loop's bound: ``name + plus`` header executions per entry.
 
-    With ``nodes``: these execute ``name + plus`` times on the whole path, and every iteration of
-    the loop passes one of them.
+    With ``nodes``: they execute at most ``name + plus`` times on the whole path, and every
+    iteration of the loop goes through one of them.
     """
 
     name: str
     plus: int
-    source: FactSource | None = None  # the fact that says so
+    source: FactSource | None = None  # the fact that states it
     nodes: frozenset[int] = frozenset()
 
     def bound(self, value: int) -> int:
@@ -59,7 +59,7 @@ class LoopBoundParameter:
 
 @dataclass(frozen=True, slots=True)
 class VisitLimit:
-    """These nodes together execute at most ``most`` times on a path, as ``assumption`` says."""
+    """``assumption``: these nodes together execute at most ``most`` times on a path."""
 
     nodes: frozenset[int]
     most: int
@@ -67,7 +67,7 @@ class VisitLimit:
 
 
 def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, LoopBoundParameter]:
-    """The parameter of each loop that a fact gives one, by loop index."""
+    """The parameters that facts give to loops, by loop index."""
     if not facts.of(LoopParameter):
         return {}
     named = {fact.source: fact for fact in facts.of(LoopParameter) if not fact.total}
@@ -95,7 +95,7 @@ def counted_nodes(graph: Supergraph, fact: LoopParameter, locate: Locate) -> fro
 
 
 def bounded_by(graph: Supergraph, nodes: frozenset[int]) -> list[int]:
-    """The loops that cannot come back to their header without passing one of ``nodes``."""
+    """The loops that cannot return to their header without going through one of ``nodes``."""
     return [
         loop.index
         for loop in graph.loops
@@ -120,7 +120,7 @@ def returns(graph: Supergraph, loop: SuperLoop, without: frozenset[int]) -> bool
 def open_loops(
     bounds: Sequence[LoopBound], parameters: Mapping[int, LoopBoundParameter]
 ) -> dict[int, LoopBoundParameter]:
-    """The parameters of the loops that no number decides."""
+    """The parameters of the loops without a number as their bound."""
     decided = {b.loop for b in bounds if b.loop in parameters and decides(b, parameters[b.loop])}
     return {loop: p for loop, p in parameters.items() if loop not in decided}
 
@@ -159,7 +159,7 @@ def numbered(
 def named(
     bounds: Sequence[LoopBound], parameters: Mapping[int, LoopBoundParameter]
 ) -> tuple[LoopBound, ...]:
-    """``bounds`` with the parameter as the evidence of the loops that no number decides."""
+    """``bounds`` with the parameter as the evidence of the loops without a number."""
     still = open_loops(bounds, parameters)
     return tuple(
         replace(b, method="parameter", evidence=NamedCount(str(p.source), str(p)), reason=None)

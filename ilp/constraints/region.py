@@ -1,4 +1,4 @@
-"""Parts of a supergraph as supergraphs: one invocation of a context, one iteration of a loop."""
+"""Subgraphs of a supergraph as supergraphs: an invocation of a context, an iteration of a loop."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["GraphRegion", "iteration_of", "region_below"]
 @dataclass(frozen=True, slots=True)
 class GraphRegion:
     """``graph`` is the subgraph; ``nodes``, ``edges``, ``loops``: its indices in the whole graph.
-    Contexts keep their numbers, so constraints of functions above the region see an invocation
-        that began before the path does. A path through the subgraph ends where it leaves the region
-        (``leaving``, edges of the whole) or where the whole path ends (``ending``, nodes of the
-        whole).
+
+    Contexts retain their numbers, so that constraints of functions above the region see an
+    invocation that began before the path. A path through the subgraph ends where it leaves the
+    region (``leaving``, edges of the whole graph) or where the whole path ends (``ending``, nodes
+    of the whole graph).
     """
 
     graph: Supergraph
@@ -52,7 +53,7 @@ class GraphRegion:
 
 
 def region_below(calls: CallStructure, context: int, entry: int) -> GraphRegion:
-    """All that one invocation of ``context`` may do, from its node ``entry``."""
+    """The subgraph of one invocation of ``context``, from its node ``entry``."""
     graph = calls.graph
     inside = [calls.below(node.context, context) for node in graph.nodes]
     loops = tuple(loop.index for loop in graph.loops if inside[loop.header])
@@ -104,7 +105,7 @@ def region_of(
 
 
 def adjacency(size: int, endpoints: list[int]) -> tuple[tuple[int, ...], ...]:
-    """Per node, the indices of the edges whose end in ``endpoints`` it is."""
+    """Per node, the indices of the edges for which ``endpoints`` gives this node."""
     lists: list[list[int]] = [[] for _ in range(size)]
     for edge, node in enumerate(endpoints):
         lists[node].append(edge)
@@ -114,8 +115,10 @@ def adjacency(size: int, endpoints: list[int]) -> tuple[tuple[int, ...], ...]:
 def inner_loops(
     graph: Supergraph, loops: tuple[int, ...], nodes: dict[int, int], edges: tuple[int, ...]
 ) -> tuple[SuperLoop, ...]:
-    """The loops of the subgraph. A loop whose header is the entry loses the entry edges from
-    outside."""
+    """The loops of the subgraph.
+
+    A loop whose header is the entry loses its entry edges from outside.
+    """
     new_loop = {old: new for new, old in enumerate(loops)}
     new_edge = {old: new for new, old in enumerate(edges)}
     renumbered = []

@@ -1,7 +1,7 @@
-"""A path as an outline: calls and loops inside each other, with counts and cycles by cause.
+"""A path as an outline: nested calls and loops, with counts and cycles by cause.
 
-The stretch of a node is the chain of calls and loops around it: from the root, each context of
-its call string, and within it the loops of that context that contain the node, outermost first.
+The chain of a node has the calls and loops around it: from the root, each context of its call
+string, and within it the loops of that context that contain the node, outermost first.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class PathSection:
 
 @dataclass(frozen=True, slots=True)
 class PathOutline:
-    """A call or loop on a path. ``children`` are in the order in which the path meets them first.
+    """A call or loop on a path. ``children`` are in the order of their first entry on the path.
 
-    ``entries`` is how often it was called or entered, ``iterations`` how often the header of a loop
-    executed; ``own`` and ``total`` are cycles by cause, without and with the children.
+    ``entries``: number of calls or entries; ``iterations``: executions of a loop's header; ``own``
+    and ``total``: cycles by cause, without and with the children.
     """
 
     stretch: PathSection
@@ -47,7 +47,7 @@ class PathOutline:
         return sum(self.total)
 
     def walk(self) -> Iterator[tuple[tuple[PathOutline, ...], PathOutline]]:
-        """Every section with the sections around it, outermost first, before its children."""
+        """Every section before its children, each with its enclosing sections, outermost first."""
         pending: list[tuple[tuple[PathOutline, ...], PathOutline]] = [((), self)]
         while pending:
             around, at = pending.pop()
@@ -118,7 +118,7 @@ def _charge(
 
 
 class _SectionChains:
-    """The stretches around each node, outermost first."""
+    """The sections around each node, outermost first."""
 
     def __init__(self, graph: Supergraph) -> None:
         self._graph = graph
@@ -147,7 +147,7 @@ class _SectionChains:
 
 
 def _open(tallies: dict[PathSection, _SectionTally], chain: Sequence[PathSection]) -> None:
-    """Add the stretches that the path has not met."""
+    """Add the sections that the path has not entered before."""
     for position, stretch in enumerate(chain):
         if stretch not in tallies:
             tallies[stretch] = _SectionTally()

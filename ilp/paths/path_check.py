@@ -1,7 +1,7 @@
-"""Whether a path is one that the program, the loop bounds and the user's constraints allow.
+"""A check that the program, the loop bounds and the user's constraints allow a path.
 
-An independent check of the integer program and the path builder. It shares no code with them:
-it walks the steps with a stack of invocations, counts, and compares.
+It checks the integer program and the path builder independently, without code in common: it walks
+the steps with a stack of invocations, counts, and compares.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def check_path(
     steps: Sequence[PathStep],
     totals: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[str, ...]:
-    """Everything that is wrong with ``steps`` as an execution; empty if nothing is.
+    """The reasons why ``steps`` are no execution; () for an execution.
 
     Checked: contiguous, from the entry to an exit; at most ``bounds[l]`` header executions per
-    entry of loop l (rule 18), and ``totals[l]`` per entry of the loop around it; calls return to
+    entry of loop l (rule 18), and ``totals[l]`` per entry of the enclosing loop; calls return to
     the frame that made them; every constraint, per invocation (rule 24).
     """
     found = violations(graph, bounds, constraints, steps, totals)
@@ -49,12 +49,12 @@ def check_path(
 
 @dataclass(frozen=True, slots=True)
 class PathViolation:
-    """A violated constraint, and the step of the last execution that counts towards it."""
+    """A violation, with the step of the last execution that counts towards it."""
 
     text: str
     step: int
-    constraint: int | None = None  # index of the constraint that is broken
-    counts: str = ""  # what it counts, if a constraint is broken
+    constraint: int | None = None  # index of the broken constraint
+    counts: str = ""  # the counts of the broken constraint
 
 
 def violations(
@@ -64,7 +64,7 @@ def violations(
     steps: Sequence[PathStep],
     totals: Mapping[int, int] = MappingProxyType({}),
 ) -> tuple[PathViolation, ...]:
-    """As ``check_path``, with positions."""
+    """The violations that ``check_path`` lists, with their steps."""
     broken = contiguity(graph, steps)
     if broken:
         return tuple(PathViolation(text, 0) for text in broken)
@@ -75,7 +75,7 @@ def violations(
 
 
 def contiguity(graph: Supergraph, steps: Sequence[PathStep]) -> list[str]:
-    """Whether each step's edge leads from it to the next, and both ends are right."""
+    """The violations of: each step's edge leads to the next step, from the entry to an exit."""
     if not steps:
         return ["the path has no steps"]
     wrong = []
@@ -92,18 +92,18 @@ def contiguity(graph: Supergraph, steps: Sequence[PathStep]) -> list[str]:
 
 @dataclass(slots=True)
 class OpenInvocation:
-    """An invocation that is open: its context, and the counts of each constraint about it."""
+    """An open invocation: its context, and the counts of each constraint about it."""
 
     context: int
     partial: bool  # it began before the path did
-    left: bool = False  # by a tail call: the callee returns in its place
+    left: bool = False  # by a tail call: the callee returns for it
     a: dict[int, int] = field(default_factory=dict)  # by index of the constraint
     b: dict[int, int] = field(default_factory=dict)
     counted: dict[int, int] = field(default_factory=dict)  # step of the last count
 
 
 class PathChecker:
-    """Executes steps and notes violations."""
+    """Executes steps and records violations."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class PathChecker:
         self._graph, self._bounds, self._constraints = graph, bounds, constraints
         self._limits = totals
         self._violations: list[PathViolation] = []
-        # Linear constraints by function: they are judged even if nothing of them has executed.
+        # Linear constraints by function: they are checked even if none of their nodes has executed.
         self._sums: dict[int, set[int]] = {}
         for i, constraint in enumerate(constraints):
             if isinstance(constraint.fact, LinearFact) and constraint.function is not None:
@@ -129,8 +129,8 @@ class PathChecker:
             for e in loop.backs:
                 self._headers.setdefault(e, []).append((loop.index, False))
         self._runs = [int(loop.header == graph.entry) for loop in graph.loops]
-        self._inside = list(self._runs)  # per entry of the loop around
-        # node -> (constraint, it is an a, how much one execution counts)
+        self._inside = list(self._runs)  # per entry of the enclosing loop
+        # node -> (constraint, whether a place a, weight of one execution)
         self._member: dict[int, list[tuple[int, bool, int]]] = {}
         for i, constraint in enumerate(constraints):
             factors = dict(constraint.weights)
@@ -208,7 +208,7 @@ class PathChecker:
         )
 
     def _close(self, frame: OpenInvocation, *, cut: bool) -> None:
-        """Judge the constraints of an invocation that is over, or ``cut`` short."""
+        """Check the constraints of an invocation that is finished, or ``cut`` short."""
         function = self._graph.contexts[frame.context].function
         for i in sorted(frame.a.keys() | frame.b.keys() | self._sums.get(function, set())):
             constraint = self._constraints[i]
@@ -243,7 +243,7 @@ class PathChecker:
         self._violations.append(PathViolation(text, step, constraint, counts))
 
     def finish(self, last: int) -> list[PathViolation]:
-        """Close what is open at the end of the path, after node ``last``."""
+        """The violations, after closing the invocations that are open after node ``last``."""
         block = self._graph.nodes[last].block
         finished = block.returns or block.last.flow is ControlFlow.EXCEPTION_RETURN
         while self._stack:

@@ -1,15 +1,14 @@
-"""From counts to one execution order.
+"""An execution order for the counts of a solution.
 
-The counts of a solution are a multigraph in which every node but the ends is left as often as it
-is entered, so it has an Eulerian trail. Any trail would do to add up the cycles, but an execution
-must also enter each loop afresh with its bound (rule 18), so the trail is built along the loop
-nest. At the level of one loop, with the loops inside it contracted to single nodes, the counts
-without the back edges are a flow in an acyclic graph; it is peeled into *passes*, each from the
+The counts are a multigraph in which every node except for the two ends has as many incoming as
+outgoing traversals, so it has an Eulerian trail. Any trail has the same cycles, but an execution
+must also respect each loop's bound at each entry (rule 18), so the trail is built along the loop
+nest. At the level of one loop, with inner loops contracted to single nodes, the counts without the
+back edges are a flow in an acyclic graph. The flow is decomposed into *passes*, each from the
 header to a back edge, to an edge that leaves the loop, or to the end of the path. One visit of the
-loop is then some passes that end in back edges, as many as the bound allows, and one that leaves.
-All passes of a loop begin at its header, so any of them can follow any other, and the greedy
-division among visits never runs short: the loop's row leaves at most bound - 1 back edges per
-visit.
+loop consists of passes that end in back edges, as many as the bound allows, and of one that leaves.
+All passes of a loop begin at its header, so they can follow each other in any order, and the greedy
+division among visits always succeeds: the loop's row leaves at most bound - 1 back edges per visit.
 
 Passes have multiplicities, so the work is linear in the graph and in the steps.
 """
@@ -25,18 +24,18 @@ from quoll.errors import SolverError
 
 __all__ = ["MOST_STEPS", "Order", "build_path"]
 
-MOST_STEPS = 20_000_000  # a longer path is not written out
-ROOT = -1  # the level outside of all loops
+MOST_STEPS = 20_000_000  # longer paths are not listed
+ROOT = -1  # the level outside all loops
 END = -1  # the edge taken at the end of the path
 
-Order = Callable[[list[int]], int]  # chooses among the edges out of a node that are left
+Order = Callable[[list[int]], int]  # chooses among the remaining edges out of a node
 
 
 @dataclass(slots=True)
 class LoopPass:
-    """Edges taken at one level of the nest, in order, and how many equal passes are left.
+    """Edges taken at one level of the nest, in order, and the number of remaining equal passes.
 
-    ``start`` is a place at that level: a node, or ``-2 - loop`` for a loop inside, contracted.
+    ``start``: a node, or ``-2 - loop`` for a contracted inner loop.
     """
 
     start: int
@@ -46,11 +45,11 @@ class LoopPass:
 
 @dataclass(slots=True)
 class LoopLevel:
-    """One loop, or the outside of all: its passes by their last edge."""
+    """One loop, or the code outside all loops: its passes by their last edge."""
 
-    first: LoopPass | None = None  # the one that begins where the path does, if not at the header
+    first: LoopPass | None = None  # the pass from the start of the path, if not at the header
     again: list[LoopPass] = field(default_factory=list)  # end in a back edge
-    leaving: dict[int, list[LoopPass]] = field(default_factory=dict)  # by the edge they leave with
+    leaving: dict[int, list[LoopPass]] = field(default_factory=dict)  # by their last edge
 
 
 def first_choice(edges: list[int]) -> int:
@@ -61,7 +60,7 @@ def first_choice(edges: list[int]) -> int:
 def build_path(
     nest: LoopNest, edges: Sequence[int], last: int, order: Order = first_choice
 ) -> tuple[PathStep, ...]:
-    """The steps of a path that traverses each edge as often as ``edges`` says, ending at ``last``.
+    """The steps of a path that traverses each edge ``edges[e]`` times and ends at ``last``.
 
     Every ``order`` gives a path. Raises SolverError if the counts are not a flow from the entry to
     ``last`` that the path can follow, or the path has more than ``MOST_STEPS`` steps.
@@ -94,8 +93,11 @@ class FlowDecomposition:
         self._add(last, END, 1, frozenset())
 
     def _add(self, src: int, e: int, count: int, around: frozenset[int]) -> None:
-        """Enter edge ``e`` at each level it moves in: from the innermost loop around its source
-        outwards, to the first that is also ``around`` its destination."""
+        """Add edge ``e`` at each level that it crosses.
+
+        These are the innermost loop around its source, and further loops outwards, up to the first
+        one that is also ``around`` its destination.
+        """
         at = src
         for level in (*self._nest.chain(src), ROOT):
             self._out.setdefault(level, {}).setdefault(at, []).append(e)
@@ -105,7 +107,7 @@ class FlowDecomposition:
             at = -2 - level
 
     def levels(self) -> dict[int, LoopLevel]:
-        """The passes of every level that the path meets."""
+        """The passes of every level on the path."""
         levels = {level: LoopLevel() for level in self._out}
         self._begin(levels)
         for level, passes in levels.items():
@@ -119,8 +121,10 @@ class FlowDecomposition:
         return levels
 
     def _begin(self, levels: dict[int, LoopLevel]) -> None:
-        """Peel the path before the first header, where it starts inside of loops: at each
-        level one pass, which continues with the edge that the level inside it left with."""
+        """Peel the path before the first header, where it starts inside loops.
+
+        At each level that is one pass, which continues with the last edge of the level inside it.
+        """
         forced = None
         for level in (*self._nest.chain(self._graph.entry), ROOT):
             start = first_at(self._nest, self._graph.entry, level)
@@ -133,7 +137,7 @@ class FlowDecomposition:
     def _peel(
         self, level: int, start: int, *, single: bool = False, forced: int | None = None
     ) -> LoopPass:
-        """Take one pass off the flow, as often as its scarcest edge allows, or ``single``."""
+        """One pass, removed from the flow as often as its edges allow, or once if ``single``."""
         left, edges, at = self._left[level], list[int](), start
         while not edges or not self._exits(level, edges[-1]):
             choices = [e for e in self._out[level].get(at, ()) if left[e]]
@@ -191,9 +195,9 @@ def walk(nest: LoopNest, levels: dict[int, LoopLevel]) -> Iterator[PathStep]:
 
 
 def visit(nest: LoopNest, level: LoopLevel, loop: int, leave: int) -> Iterator[tuple[int, int]]:
-    """The moves (where, edge taken) of one visit that leaves ``loop`` with edge ``leave``.
+    """The moves (place, edge taken) of one visit that leaves ``loop`` by edge ``leave``.
 
-    A move out of a contracted loop is made by a visit of that loop.
+    A contracted loop's visit makes the moves out of it.
     """
     if level.first is not None:
         first, level.first = level.first, None

@@ -1,4 +1,4 @@
-"""The solution of the integer program: a proven bound and the counts that reach it."""
+"""The solution of the integer program: a proved bound and the counts that reach it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["IlpSolution", "PathStep", "WorstPath"]
 
 @dataclass(frozen=True, slots=True)
 class IlpSolution:
-    """``cycles`` is the proven dual bound (rule 23); counts are integers, re-checked exactly.
+    """``cycles`` is the proved dual bound (rule 23); counts are integers that satisfy every row.
 
-    Counts are empty when a time limit left none that satisfy every row.
+    Counts are empty if a time limit left none.
     """
 
     cycles: int
@@ -19,7 +19,7 @@ class IlpSolution:
     nodes: tuple[int, ...]  # executions per node
     edges: tuple[int, ...]  # traversals per edge
     solver: str  # name and version
-    method: str = ""  # what the bound depends on, as ``ilp.solvers.solve`` names it
+    method: str = ""  # the kind of proof, as ``ilp.solvers.solve`` names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class WorstPath:
-    """Contiguous steps from the entry to an exit, and the reason if they are not an execution.
+    """Contiguous steps from the entry to an exit, and the reason if they are no execution.
 
-    With a reason the steps may break a constraint or a bound, or be absent.
+    With a reason the steps may violate a constraint or a bound, or be absent.
     """
 
     steps: tuple[PathStep, ...]

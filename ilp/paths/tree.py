@@ -1,4 +1,4 @@
-"""The worst path folded into a tree of calls: who was called how often, and where cycles went."""
+"""The worst path folded into a tree of calls, with invocations and cycles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["BlockUse", "CallTree", "fold"]
 
 @dataclass(frozen=True, slots=True)
 class BlockUse:
-    """Executions of one block in one context; cycles by cause, the edges out of it included."""
+    """Executions of one block in one context; cycles by cause, including its outgoing edges."""
 
     addr: int
     executions: int
@@ -39,7 +39,7 @@ class CallTree:
 
     @property
     def cycles(self) -> int:
-        """All cycles of all invocations, callees included."""
+        """All cycles of all invocations, including callees."""
         return sum(self.total)
 
 
@@ -48,7 +48,7 @@ def fold(graph: Supergraph, costs: Costs, steps: Sequence[PathStep]) -> CallTree
 
     Nodes and edges are counted first, so that a path of millions of steps takes seconds.
     """
-    nodes = Counter(map(attrgetter("node"), steps))  # in order of the first step in each
+    nodes = Counter(map(attrgetter("node"), steps))  # in order of first steps
     edges = Counter(map(attrgetter("edge"), steps))
     edges.pop(None, None)
     tallies: dict[int, ContextTally] = {}
@@ -80,7 +80,7 @@ class ContextTally:
     callees: list[int] = field(default_factory=list)
 
     def spend(self, addr: int, count: int, cycles: Sequence[int], *, executed: bool) -> None:
-        """Add ``count`` times ``cycles`` of the block at ``addr``: of its executions, or others."""
+        """Add ``count`` times ``cycles`` at ``addr``; with executions, if ``executed``."""
         executions, spent = self.blocks.get(addr, (0, [0] * len(CostCause)))
         for cause in CostCause:
             spent[cause] += count * cycles[cause]
@@ -97,7 +97,7 @@ def chain(graph: Supergraph, context: int) -> list[int]:
 
 
 def open_chain(graph: Supergraph, tallies: dict[int, ContextTally], context: int) -> None:
-    """Add ``context``, and those above it that the path has not met."""
+    """Add ``context`` and its callers, if the path has not entered them before."""
     for at in chain(graph, context):
         if at not in tallies:
             tallies[at] = ContextTally()
@@ -107,7 +107,7 @@ def open_chain(graph: Supergraph, tallies: dict[int, ContextTally], context: int
 
 
 def built(graph: Supergraph, tallies: Mapping[int, ContextTally], top: int) -> CallTree:
-    """The finished tree below the context ``top``: callees before their callers."""
+    """The finished tree below the context ``top``."""
     order, pending = [], [top]
     while pending:
         order.append(at := pending.pop())
@@ -135,5 +135,5 @@ def built(graph: Supergraph, tallies: Mapping[int, ContextTally], top: int) -> C
 
 
 def added(costs: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Cycles by cause, summed."""
+    """The sum of cycles, by cause."""
     return tuple(sum(cost[cause] for cost in costs) for cause in CostCause)

@@ -1,14 +1,14 @@
 """Branch and bound in which every bound is certified in exact integers.
 
-A solver's own search may be wrong: CBC 2.10.3 has been seen to "preprocess" a program of 16
-variables into counts that break a row. So the search is done here, over linear relaxations only.
-Each subproblem's bound is the certificate of its dual values, and a subproblem is dropped as
-infeasible only if that is certified too: by a bound below 0 of the elastic program
+A solver's own search may be wrong: CBC 2.10.3 was observed to "preprocess" a program of 16
+variables into counts that violate a row. So this module searches itself, over linear relaxations
+only. Each subproblem's bound is the certificate of its dual values, and a subproblem is dropped as
+infeasible only if that is certified, too: by a bound below 0 of the elastic program
 
     maximise -sum(s + t)  subject to  rows with slack:  A x - s + t = b,  A x - s <= b
 
-whose maximum is 0 exactly if the rows can be satisfied. The solver proposes; every result is
-certified.
+whose maximum is 0 exactly if the rows can be satisfied. The solver proposes; exact arithmetic
+certifies every result.
 
 Source: Land and Doig (1960), best bound first; Chinneck, "Feasibility and infeasibility in
 optimization" (2008) for elastic programs.
@@ -36,14 +36,14 @@ __all__ = [
     "proved_empty",
 ]
 
-INTEGRAL = 1e-5  # a count this near to an integer is tried as that integer, then checked exactly
+INTEGRAL = 1e-5  # a count this near to an integer is rounded, then checked exactly
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """``bound`` is proved; ``values`` satisfy every row exactly, None if none were found."""
+    """``bound`` is proved; ``values`` satisfy every row exactly; None: none were found."""
 
-    bound: int | None  # None: it is proved that there are no values
+    bound: int | None  # None: no values satisfy the rows, proved
     values: tuple[int, ...] | None
     subproblems: int
 
@@ -65,8 +65,10 @@ class OpenSubproblem:
 def branch_and_bound(
     model: IntegerProgram, root: SolverResult, solver: Solver, most: int, deadline: float | None
 ) -> SearchResult | None:
-    """The search from the relaxation ``root``; it ends early after ``most`` subproblems or at the
-    deadline (of ``time.monotonic``). None if not even the root has a certificate."""
+    """The result of the search from the relaxation ``root``; None if the root has no certificate.
+
+    The search stops after ``most`` subproblems or at the deadline (of ``time.monotonic``).
+    """
     tree = SearchTree(model, solver)
     first = tree.certified(model, root, None)
     if first is None:
@@ -81,12 +83,12 @@ def branch_and_bound(
 
 
 class SearchTree:
-    """The subproblems: open ones, and the bounds of those that could not be decided."""
+    """The open subproblems, and the largest bound of the undecided ones."""
 
     def __init__(self, model: IntegerProgram, solver: Solver) -> None:
         self._model, self._solver = model, solver
         self._open: list[OpenSubproblem] = []
-        self._closed: int | None = None  # largest bound of a leaf that is neither solved nor empty
+        self._closed: int | None = None  # largest bound of an undecided leaf
         self.best: tuple[int, ...] | None = None
         self.solved = 1
 
@@ -109,12 +111,12 @@ class SearchTree:
     def certified(
         self, model: IntegerProgram, result: SolverResult, parent: int | None
     ) -> int | None:
-        """The certificate of a relaxation, or the parent's if that is smaller."""
+        """The certificate of a relaxation, or its parent's if that is smaller."""
         own = None if result.duals is None else certified_bound(model, result.duals)
         return min((b for b in (own, parent) if b is not None), default=None)
 
     def add(self, model: IntegerProgram, result: SolverResult, bound: int) -> None:
-        """File a solved relaxation whose bound is certified."""
+        """Add a solved relaxation with its certified bound."""
         values = exact_values(model, result)
         if values is not None:
             self.best = max(values, self.best or values, key=self._model.value)
@@ -147,7 +149,7 @@ class SearchTree:
 def proved_empty(
     model: IntegerProgram, solver: Solver, seconds: float | None, start: SimplexBasis | None = None
 ) -> bool:
-    """Whether it is certified that no counts satisfy the rows."""
+    """Whether a certificate proves that no counts satisfy the rows."""
     if any(most < 0 for most in model.upper):
         return True
     elastic = elastic_program(model)
@@ -157,22 +159,21 @@ def proved_empty(
 
 
 def fractional(values: Sequence[Figure]) -> list[int]:
-    """The variables whose values are no integers."""
+    """The variables with values that are no integers."""
     return [j for j, x in enumerate(values) if not integral(x)]
 
 
 def integral(x: Figure) -> bool:
-    """Whether a value is an integer; a double need only be near to one."""
+    """Whether a value is an integer; for a double, whether it is near to one."""
     if isinstance(x, Fraction):
         return x.denominator == 1
     return abs(x - round(x)) <= INTEGRAL
 
 
 def at_stake(values: Sequence[Figure], objective: Sequence[int]) -> int | None:
-    """The fractional variable whose distance from an integer costs most, the first of equals.
+    """The fractional variable whose distance from an integer costs most; the first one if equal.
 
-    An edge inside an expensive choice decides more than one that is farther from an integer and
-    costs nothing.
+    An edge of an expensive choice decides more than a free edge that is farther from an integer.
     """
 
     def cycles(j: int) -> Fraction:
@@ -196,7 +197,7 @@ def exact_values(model: IntegerProgram, result: SolverResult) -> tuple[int, ...]
 
 def at_most(model: IntegerProgram, j: int, most: int) -> IntegerProgram:
     """The subproblem in which variable ``j`` is at most ``most``; its limit never grows."""
-    limit = min(most, model.upper[j])  # a wrong solver's count may be beyond it
+    limit = min(most, model.upper[j])  # a wrong solver's count may exceed it
     return replace(model, upper=(*model.upper[:j], limit, *model.upper[j + 1 :]))
 
 
@@ -207,7 +208,7 @@ def at_least(model: IntegerProgram, j: int, least: int) -> IntegerProgram:
 
 
 def elastic_program(model: IntegerProgram) -> IntegerProgram:
-    """The program that minimises by how much the rows are violated in total."""
+    """The program that minimises the total violation of the rows."""
     rows: list[LinearRow] = []
     upper: list[int] = []
     first = len(model.names)

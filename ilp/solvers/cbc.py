@@ -1,10 +1,10 @@
 """CBC, the solver inside PuLP's wheel: the only file that runs it.
 
 Its program is called directly. PuLP's own interface splits the command line at spaces in paths,
-reads counts from text with eight digits, and does not hand on the dual bound; for 50,000
-variables it takes 1.0 s to build and write what ``to_mps`` writes in a fraction of that. Here the
-solution is read from the binary file that CBC saves, which holds doubles. CBC's integer
-preprocessing is off: it has produced counts that violate a row of a feasible program.
+reads counts from text with eight digits, and drops the dual bound; for 50,000 variables it builds
+and writes the file in 1.0 s, ``to_mps`` in a fraction of that time. Here the solution is read from
+the binary file that CBC saves, which holds doubles. CBC's integer preprocessing is off: it was
+observed to violate a row of a feasible program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quoll.processes.children import content_of, path_of, unnamed
 
 __all__ = ["Cbc"]
 
-HEAD = Struct("<2i")  # of a saved solution: rows, columns
+HEAD = Struct("<2i")  # head of a saved solution: rows, columns
 FOLDERS = {
     ("Linux", "x86_64"): "linux/i64/cbc",
     ("Linux", "aarch64"): "linux/arm64/cbc",
@@ -47,7 +47,7 @@ class Cbc:
 
     @cached_property
     def program(self) -> Path:
-        """The program that is run. Raises SolverError if there is none."""
+        """The path of the program. Raises SolverError if there is none."""
         found = self.path or bundled()
         if not os.access(found, os.X_OK):
             raise SolverError(
@@ -92,14 +92,14 @@ class Cbc:
 
 @cache
 def named(program: Path) -> str:
-    """Name and version, as the program prints them: queried once, not for each start of paths."""
+    """Name and version, as the program prints them; memoised."""
     output = run([str(program), "-quit"], timeout=GRACE)
     version = re.search(r"Version: (\S+)", output or "")
     return f"CBC {version[1]}" if version else "CBC"
 
 
 def bundled() -> Path:
-    """Where PuLP's wheel keeps the program; PuLP itself is not imported (0.2 s)."""
+    """The program's path in PuLP's wheel; PuLP itself, which takes 0.2 s, is not imported."""
     spec = find_spec("pulp")
     folder = FOLDERS.get((platform.system(), platform.machine()))
     if spec is None or spec.origin is None or folder is None:
@@ -112,7 +112,7 @@ def bundled() -> Path:
 
 @contextmanager
 def files_in_memory(model: str) -> Iterator[tuple[int, int, int]]:
-    """Open files for the model and both solutions, of which nothing is ever left."""
+    """Open files in memory for the model and both solutions, which leave nothing behind."""
     try:
         with unnamed("model", model) as mps, unnamed("text") as text, unnamed("binary") as binary:
             yield mps, text, binary
@@ -140,7 +140,7 @@ def run(command: list[str], *, timeout: float | None, files: Sequence[int] = ())
 
 
 def failure(log: str) -> SolverError:
-    """The error for a run that ended without a result."""
+    """The error for a run without a result."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Total time")]
     return SolverError(
@@ -170,7 +170,7 @@ def read_result(
 
 
 def upper_bound(log: str) -> float | None:
-    """The dual bound of an interrupted search; CBC rounds it to the three digits it prints."""
+    """The dual bound of an interrupted search, which CBC prints rounded to three digits."""
     printed = re.findall(r"^Upper bound: +(-?[\d.]+(?:e[+-]?\d+)?)", log, re.MULTILINE)
     return float(printed[-1]) + 0.001 if printed else None
 
@@ -196,9 +196,9 @@ def read_binary(
 
 
 def to_mps(model: IntegerProgram, *, relaxed: bool) -> str:
-    """Free MPS format, to be maximised; ``relaxed`` leaves out that variables are integer.
+    """Free MPS format, to be maximised, without the objective's constant.
 
-    The constant of the objective is left out.
+    ``relaxed``: without integer variables.
     """
     lines = ["NAME ipet FREE", "OBJSENSE", "    MAX", "ROWS", " N cycles"]
     lines += [f" {'E' if row.equal else 'L'} {row.name}" for row in model.rows]

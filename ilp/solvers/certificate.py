@@ -5,10 +5,10 @@ Any multipliers y with y_i >= 0 on the <= rows give, for every solution x of the
     c x  =  y (A x) + (c - y A) x  <=  y b + sum_j upper_j * max(0, c_j - (y A)_j)
 
 (weak duality). The solver's y is only a hint: it is rounded to fractions with denominator
-``SCALE``, unless it comes as fractions, and the right-hand side is computed in integers, so the
-bound holds whatever the solver did (Neumaier and Shcherbina, "Safe bounds in linear and
-mixed-integer linear programming", 2004). The objective is an integer, so the bound
-may be rounded down.
+``SCALE``, unless it consists of fractions, and the right-hand side is computed in integers, so that
+the bound holds even if the solver is wrong (Neumaier and Shcherbina, "Safe bounds in linear and
+mixed-integer linear programming", 2004). The objective is an integer, so the bound may be rounded
+down.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ilp.solvers.solver_result import Figure
 
 __all__ = ["certified_bound", "weak_duality"]
 
-SCALE = 720_720  # divisible by 1..16: duals of flow problems are such fractions
+SCALE = 720_720  # divisible by 1..16: the duals of flow problems have such denominators
 
 
 def certified_bound(model: IntegerProgram, duals: Sequence[Figure]) -> int | None:
@@ -37,7 +37,7 @@ def certified_bound(model: IntegerProgram, duals: Sequence[Figure]) -> int | Non
 
 
 def weak_duality(model: IntegerProgram, multipliers: Sequence[int], scale: int) -> int:
-    """The bound by ``multipliers`` / ``scale``, one for each row, none below 0 on a <= row."""
+    """The bound by ``multipliers`` / ``scale``, one for each row, at least 0 on a <= row."""
     reduced = [c * scale for c in model.objective]
     total = 0
     for row, y in zip(model.rows, multipliers, strict=True):

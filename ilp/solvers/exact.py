@@ -1,15 +1,15 @@
-"""The linear relaxation in exact fractions: for figures that no double holds, and as a last resort.
+"""The linear relaxation in exact fractions: for figures beyond doubles, and as a last resort.
 
-The dual simplex method with bounds on all variables. A row ``a x <= b`` has a slack, at least 0 and
-below b + 1 - the least of a x, which no counts reach; the slack of an equation is 0. So every
-variable has two bounds, and any basis is dual feasible once each variable outside of it is at the
-bound that its reduced cost prefers: there is no first phase, and a program is infeasible exactly if
-a variable in the basis breaks a bound and no other one can repair that. After ``PATIENCE`` steps
-without progress the smallest index is taken (Bland), so the method ends.
+It is the dual simplex method with bounds on all variables. A row ``a x <= b`` has a slack from 0 to
+below b + 1 - min(a x), which no counts reach; the slack of an equation is 0. So every variable has
+two bounds, and any basis is dual feasible once each variable outside it is at the bound that its
+reduced cost prefers. There is no first phase, and a program is infeasible exactly if a variable in
+the basis violates a bound and no other variable can repair it. After ``PATIENCE`` steps without
+progress the smallest index is chosen (Bland), so that the method terminates.
 
-Values and dual values are fractions: ``ilp.solvers.certificate`` and the checks of rows take them
-as they take doubles. The bases of these programs are triangular but for a few columns, so each is
-factored anew, singletons first, in about the time that it takes to read it.
+Values and dual values are fractions, which ``ilp.solvers.certificate`` and the checks of rows
+accept like doubles. The bases of these programs are triangular except for a few columns, so each is
+factored anew, singletons first, in about the time to read it.
 
 Source: Koberstein, "The dual simplex method, techniques for a fast and stable implementation"
 (2005), sections 2.4 and 3.1; Applegate, Cook, Dash and Espinoza, "Exact solutions to linear
@@ -29,16 +29,16 @@ from ilp.solvers.solver_result import SimplexBasis, SolverResult, SolverStatus
 
 __all__ = ["ExactSimplex"]
 
-Vector = dict[int, Fraction]  # the entries that are not 0, by index
+Vector = dict[int, Fraction]  # non-zero entries, by index
 Column = tuple[tuple[int, int], ...]  # (row, coefficient)
 ZERO = Fraction(0)
-PATIENCE = 50  # steps without progress before cycling is ruled out
-STEPS = 20_000  # of one relaxation
+PATIENCE = 50  # steps without progress before Bland's rule prevents cycling
+STEPS = 20_000  # steps of one relaxation
 
 
 @dataclass(frozen=True, slots=True)
 class ExactSimplex:
-    """The solver of this module. It solves relaxations only: a search is ``ilp.solvers.branch``."""
+    """The exact solver, for relaxations only: ``ilp.solvers.branch`` searches."""
 
     preferred: ClassVar[bool] = False
 
@@ -78,7 +78,7 @@ class ExactSimplex:
 
 @dataclass(slots=True)
 class BasisFactors:
-    """A basis as elimination steps: pivots in order, and what was subtracted from which row."""
+    """A basis as elimination steps: pivots in order, and subtracted rows with their factors."""
 
     columns: Sequence[Column]  # by position in the basis
     size: int
@@ -137,7 +137,7 @@ class BasisFactors:
         open_rows: set[int],
         open_positions: set[int],
     ) -> tuple[int, int] | None:
-        """A pivot that changes no other row, or only by its own column."""
+        """A pivot that changes no other row, or only its own column."""
         while single:
             position = single.pop()
             if position in open_positions and len(holders[position]) == 1:
@@ -182,7 +182,7 @@ class BasisFactors:
 def _cheapest(
     rows: Sequence[Vector], holders: Sequence[set[int]], open_rows: set[int]
 ) -> tuple[int, int] | None:
-    """The pivot that can fill in least (Markowitz); None if nothing is left of the open rows."""
+    """The pivot with the least possible fill-in (Markowitz); None if the open rows are empty."""
     best: tuple[int, int, int] | None = None
     for i in sorted(open_rows, key=lambda i: len(rows[i])):
         if not rows[i]:
@@ -214,16 +214,16 @@ class SimplexTableau:
         self._columns: list[Column] = [tuple(column) for column in columns]
         self._costs = (*model.objective, *[0] * self._size)
         self._basis = list(range(count, count + self._size))
-        self._high: set[int] = set()  # variables at their upper bound, outside of the basis
+        self._high: set[int] = set()  # variables at their upper bound, outside the basis
         self._factors = BasisFactors((), 0)
         self._values: Vector = {}  # by position in the basis
         self._duals: Vector = {}  # by row
-        self._reduced: Vector = {}  # by variable outside of the basis
-        self._best: Fraction | None = None  # the least objective until now
+        self._reduced: Vector = {}  # by variable outside the basis
+        self._best: Fraction | None = None  # the least objective so far
         self._idle = 0  # steps since it fell
 
     def start(self, basis: SimplexBasis | None) -> None:
-        """Begin at a basis, or at the basis of all slacks if it is none."""
+        """Begin at ``basis``, or at all slacks if it is None or no basis."""
         slacks = list(self._basis)
         count = len(self._model.names)
         if basis is not None:
@@ -269,7 +269,7 @@ class SimplexTableau:
             self._best, self._idle = objective, 0
 
     def leaving(self) -> int | None:
-        """The position whose variable breaks a bound most; the first one against cycling."""
+        """The position whose variable violates a bound most; against cycling the first one."""
         worst: tuple[Fraction, int] | None = None
         for position, j in enumerate(self._basis):
             value = self._values.get(position, ZERO)

@@ -1,7 +1,7 @@
 """HiGHS, a solver for linear and integer programs.
 
-It runs in a process of its own, which is killed at its time limit, or with this one; a crash is an
-error like any other. Its library is loaded with the first query.
+It runs in a process of its own, which is killed at its time limit or when this one exits; a crash
+raises SolverError. Its library is loaded with the first query.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ __all__ = ["Highs"]
 
 @dataclass(frozen=True, slots=True)
 class Highs:
-    """The solver of the ``highspy`` wheel; ``preferred`` as in
-    ``ilp.solvers.solver_result.Solver``."""
+    """The solver of the ``highspy`` wheel; ``preferred`` as in ``Solver``."""
 
     preferred: bool = True
 

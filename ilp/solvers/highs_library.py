@@ -1,7 +1,7 @@
 """The library of the ``highspy`` wheel: the only file that calls it.
 
-It is called by its C interface. The wheel's Python interface takes vectors of numpy only, and
-numpy takes a tenth of a second to load, which is more than most programs take to be solved.
+It is called by its C interface. The wheel's Python interface accepts vectors of numpy only, and
+loading numpy takes a tenth of a second, longer than solving most programs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["ModelVectors", "loaded", "solved", "version"]
 
 # Constants of its header highs_c_api.h:
 ERROR, ROWWISE, MAXIMIZE, INTEGER, NO_SOLUTION = -1, 2, -1, 1, 0
-OPTIMAL, INFEASIBLE, UNBOUNDED_OR_INFEASIBLE, TIME_LIMIT = 7, 8, 9, 13  # how a run ended
+OPTIMAL, INFEASIBLE, UNBOUNDED_OR_INFEASIBLE, TIME_LIMIT = 7, 8, 9, 13  # statuses of a run
 BASIC, NONBASIC = 1, 4  # variables and rows
-NOTHING = float("nan")  # what a vector holds where the library has put nothing
+NOTHING = float("nan")  # marks entries that the library did not write
 
 
 @cache
 def loaded() -> CDLL:
-    """The library itself. Raises SolverError if it is not installed, or is none that we know."""
+    """The library itself. Raises SolverError if it is not installed or has another interface."""
     spec = find_spec("highspy")
     folders = () if spec is None else spec.submodule_search_locations or ()
     files = [file for folder in folders for file in sorted(Path(folder).glob("libhighs.so*"))]
@@ -61,13 +61,13 @@ def version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelVectors:
-    """A model as the vectors of the C interface: a process that is forked reads nothing else."""
+    """A model as the vectors of the C interface, the only input of a forked process."""
 
     columns: int
     rows: int
     terms: int
     relaxed: bool
-    vectors: tuple[Array[Any] | None, ...]  # from the costs to which variables are integer
+    vectors: tuple[Array[Any] | None, ...]  # from the costs to the integer variables
     start: tuple[Array[c_int], Array[c_int]] | None  # of the variables and of the rows
 
     @staticmethod
@@ -114,7 +114,7 @@ def solved(given: ModelVectors, seconds: float | None) -> SolverResult:
         form = ROWWISE, MAXIMIZE, c_double(0.0)
         if lib.Highs_passMip(highs, *size, *form, *given.vectors) == ERROR:
             raise SolverError("HiGHS refuses the model", hint="report it (--lp FILE)")
-        if given.start is not None:  # HiGHS does not take it if it is none, and begins anywhere
+        if given.start is not None:  # HiGHS ignores an invalid basis
             lib.Highs_setBasis(highs, *given.start)
         lib.Highs_run(highs)
         return _result(lib, highs, given)
@@ -131,7 +131,7 @@ def _made(lib: CDLL) -> Iterator[c_void_p]:
 
 
 def _basis(lib: CDLL, highs: c_void_p, given: ModelVectors) -> SimplexBasis | None:
-    """Where the simplex method ended."""
+    """The last basis of the simplex method; None if there is none."""
     variables, rows = _integers([BASIC] * given.columns), _integers([BASIC] * given.rows)
     if lib.Highs_getBasis(highs, variables, rows) == ERROR:
         return None

@@ -16,7 +16,7 @@ from quoll.facts import FactSource
 
 __all__ = ["EXACT", "IntegerProgram", "LinearRow"]
 
-EXACT = 2**53  # every integer up to here is a double
+EXACT = 2**53  # every integer up to here fits into a double
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class LinearRow:
     terms: tuple[tuple[int, int], ...]  # (variable, coefficient)
     equal: bool
     rhs: int
-    fact: FactSource | None = None  # rows without one describe the program and cannot clash
+    fact: FactSource | None = None  # rows without a fact describe the program and cannot conflict
 
     def holds(self, values: Sequence[int]) -> bool:
         """Whether integer ``values`` satisfy the row."""

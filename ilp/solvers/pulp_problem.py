@@ -1,10 +1,10 @@
 """An integer program as a PuLP problem: for users, for files, and for any solver PuLP finds.
 
-``linear_problem`` states the program. PuLP's writers make the text of ``to_lp`` and ``to_mps``;
-they write figures with twelve digits. ``PulpSolver`` drives the solvers of ``pulp.listSolvers``;
-no result of theirs is used before ``ilp.solvers.solve`` has certified it in exact
-integers. CBC and HiGHS have direct paths (``ilp.solvers.cbc``, ``ilp.solvers.highs``), which take
-a third of the time (docs/ilp.md has the measurement).
+``linear_problem`` builds it. PuLP's writers make the text of ``to_lp`` and ``to_mps``, with figures
+of twelve digits. ``PulpSolver`` runs the solvers of ``pulp.listSolvers``; their results count only
+after ``ilp.solvers.solve`` has certified them in exact integers. CBC and HiGHS have direct
+interfaces (``ilp.solvers.cbc``, ``ilp.solvers.highs``), which take a third of the time (docs/ilp.md
+has the measurement).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Duals = tuple[float, ...]
 
 
 def linear_problem(model: IntegerProgram, *, relaxed: bool = False) -> pulp.LpProblem:
-    """The program as PuLP has it; ``relaxed`` leaves out that variables are integer.
+    """The program as a PuLP problem; ``relaxed``: without integer variables.
 
-    Variables and constraints have the names of the model's; variables that stand nowhere are left
-    out. The constant stands as the variable ``one``, because PuLP's writers leave out constants;
-    a row ``0 <= b`` as ``one <= b + 1``.
+    Variables and constraints have the model's names; unused variables are left out. The constant
+    becomes the variable ``one``, because PuLP's writers omit constants; a row ``0 <= b`` becomes
+    ``one <= b + 1``.
     """
     problem = pulp.LpProblem("ipet", pulp.LpMaximize)
     category = pulp.LpContinuous if relaxed else pulp.LpInteger
@@ -56,7 +56,7 @@ def linear_problem(model: IntegerProgram, *, relaxed: bool = False) -> pulp.LpPr
 
 
 def to_lp(model: IntegerProgram) -> str:
-    """CPLEX LP format; comments in front say where each row comes from."""
+    """CPLEX LP format; comments in front name the origin of each row."""
     text = _written(model, lambda problem, path: problem.writeLP(path, max_length=LONGEST))
     return "\n".join([*(f"\\ {row.name}: {row.origin}" for row in model.rows), text])
 
@@ -75,9 +75,9 @@ def _written(model: IntegerProgram, write: Callable[[pulp.LpProblem, str], objec
 
 @dataclass(frozen=True)
 class PulpSolver:
-    """A solver by the name that PuLP gives it, such as ``SCIP_CMD`` or ``GUROBI``.
+    """A solver by PuLP's name for it, such as ``SCIP_CMD`` or ``GUROBI``.
 
-    Raises UsageError if PuLP knows none of that name, SolverError if it is not installed.
+    Raises UsageError for a name unknown to PuLP, SolverError if the solver is not installed.
     """
 
     wanted: str
@@ -104,8 +104,7 @@ class PulpSolver:
         seconds: float | None,
         start: SimplexBasis | None = None,
     ) -> SolverResult:
-        """See ``ilp.solvers.solver_result.Solver``; PuLP gives no dual bound of an integer
-        program."""
+        """As ``Solver.solve``; PuLP gives no dual bound of an integer program."""
         limit = None if seconds is None else seconds + GRACE
         work = partial(solved, self.wanted, model, relaxed=relaxed, seconds=seconds)
         try:
@@ -141,7 +140,7 @@ def solved(
 
 
 def multipliers(model: IntegerProgram, problem: pulp.LpProblem) -> Duals | None:
-    """Dual values of the rows; solvers disagree about their sign, so the better one is taken."""
+    """Dual values of the rows; solvers disagree about their sign, so the better sign is chosen."""
     rows = [problem.get_constraint_by_name(row.name).pi for row in model.rows]
     if None in rows:
         return None

@@ -1,20 +1,18 @@
-"""From an integer program to a proven bound: solvers propose, exact integers decide (rule 23).
+"""The proved maximum of an integer program: solvers propose, exact integers decide (rule 23).
 
-A proposal may come first: the longest path over the loop nest (``ilp.longest_path``). If its counts
-satisfy every row, and equal the bound certified from its dual values in exact integers, that bound
-is proved, and no solver runs: this is the case of a program whose user constraints do not bind.
+First comes a proposal, if any: the longest path over the loop nest (``ilp.longest_path``). If its
+counts satisfy every row, and reach the bound certified from its dual values in exact integers, that
+bound is proved, and no solver runs. This suffices where user constraints do not bind.
 
-Otherwise the linear relaxation is solved. When its solution is integral, satisfies every row, and
-equals the bound certified from its duals in exact integers, that bound is proved whatever the
-solver's tolerances are, and nothing else runs: this is the case of a program without user
-constraints. Otherwise a certified branch and bound over relaxations follows; it needs a few
-subproblems for a few conflicts. Only if that takes too many is the integer program given to the
-solver, with gaps of 0; the bound is then the smaller of the certified one and the solver's dual
-bound rounded up.
+Otherwise the linear relaxation is solved. If its solution is integral, satisfies every row, and
+reaches the bound certified from its duals in exact integers, that bound is proved for any
+tolerances of the solver, and nothing else runs. This suffices for a program without user
+constraints. Otherwise a certified branch and bound over relaxations follows, with a few subproblems
+for a few conflicts. Only if it needs too many, the solver gets the integer program, with gaps of 0;
+the bound is then the smaller one of the certified bound and the solver's dual bound rounded up.
 
 Unless the user names a solver, a failure moves on to the next one: HiGHS, CBC, then the simplex
-method in exact fractions
-(``ilp.solvers.exact``), the only one for figures that are no doubles.
+method in exact fractions (``ilp.solvers.exact``), the only one for figures beyond doubles.
 """
 
 from __future__ import annotations
@@ -40,17 +38,17 @@ EVERYTHING = "every edge as often as its loops allow"
 STOPPED = "dual bound when the time limit was reached"
 SUBPROBLEMS = 100  # relaxations that the certified search may solve
 TOLERANCE = 1e-6  # absolute tolerance of the solvers' dual bounds
-REDUCED = 10**7  # one by the solvers' tolerance of reduced costs
+REDUCED = 10**7  # reciprocal of the solvers' tolerance of reduced costs
 
 
 @dataclass(frozen=True, slots=True)
 class BoundProof:
-    """``bound`` is never exceeded; ``values`` satisfy every row, or are None if none are known."""
+    """No solution exceeds ``bound``; ``values`` satisfy every row; None: none are known."""
 
     bound: int
     values: tuple[int, ...] | None
     attained: bool  # the values' objective equals the bound
-    method: str  # what the bound depends on
+    method: str  # the kind of proof
     solver: str
 
     def __post_init__(self) -> None:
@@ -58,9 +56,9 @@ class BoundProof:
 
 
 def solver_named(name: str) -> Solver:
-    """The solver for ``--solver``; its library is loaded only when it is used.
+    """The solver for ``--solver``, whose library is loaded on demand.
 
-    The empty name is HiGHS, where a proposal does not decide.
+    The empty name is HiGHS, which runs only if a proposal does not decide.
 
     Raises UsageError if there is no such solver, SolverError if it is not installed.
     """
@@ -79,10 +77,10 @@ def maximise(
     seconds: float | None = None,
     proposal: Proposal | None = None,
 ) -> BoundProof:
-    """The proven maximum of ``model`` and values that reach it.
+    """The proved maximum of ``model``, and values that reach it.
 
-    ``seconds`` limits each run of a solver and the whole search of each: the bound is the best one
-    proved by then. Raises InfeasibleError naming a smallest set of facts that exclude every path,
+    ``seconds`` limits each run of a solver and its whole search; the bound is then the best one
+    proved. Raises InfeasibleError naming a smallest set of facts that exclude every path, and
     SolverError, naming all solvers, if none succeeds or one contradicts exact arithmetic.
     """
     proposed = None if proposal is None else certified(model, proposal)
@@ -106,7 +104,7 @@ def maximise(
         reached = [model.value(proof.values) for proof in found if proof.values is not None]
         consistent = [
             p for p in found if all(p.bound >= r for r in reached)
-        ]  # a search may claim less
+        ]  # a search may claim a lower bound
         best = min(consistent, key=lambda proof: (proof.bound, not proof.attained))
         return best if proposed is None or best.bound <= proposed.bound else proposed
     too_large = model.inexact()
@@ -123,9 +121,9 @@ def maximise(
 
 
 def solver_sequence(model: IntegerProgram, solver: Solver) -> tuple[Solver, ...]:
-    """The solvers to try in order: only the one that the user names, if any.
+    """The solvers to try in order, or only the one that the user names.
 
-    Figures that no double holds are left to exact arithmetic.
+    Figures beyond doubles need exact arithmetic.
     """
     if model.inexact():
         return (ExactSimplex(),)
@@ -143,7 +141,7 @@ def all_failed(refused: Sequence[SolverError]) -> SolverError:
 
 
 def unproved(solver: Solver) -> SolverError:
-    """The error of a solver that says of a program only that it has no solution."""
+    """The error for a solver that only claims that the program has no solution."""
     return SolverError(f"{solver.name} claims that there is no path, and does not prove it")
 
 
@@ -155,10 +153,10 @@ def searched(
     *,
     alone: bool,
 ) -> BoundProof | None:
-    """The bound proved by one solver; None: nothing within the time limit.
+    """The bound proved by one solver; None: no proof within the time limit.
 
-    Raises as ``maximise``; a claim that nothing satisfies the rows counts if it is certified, or
-    if the solver runs ``alone``.
+    Raises as ``maximise``; a claim of infeasibility counts if it is certified, or if the solver
+    runs ``alone``.
     """
     deadline = None if seconds is None else time.monotonic() + seconds
     relaxed = solver.solve(model, relaxed=True, seconds=seconds, start=start)
@@ -241,7 +239,7 @@ def stopped(
     values: tuple[int, ...] | None,
     claimed: int | None,
 ) -> BoundProof | None:
-    """The bound proved by an interrupted search, labelled; None: nothing."""
+    """The labelled bound proved by an interrupted search; None: no bound."""
     bounds = [b for b in (certificate, claimed) if b is not None]
     if not bounds:
         return None
@@ -251,16 +249,15 @@ def stopped(
 
 
 def everything(model: IntegerProgram) -> int:
-    """A bound that needs no solver: no count exceeds its proved maximum."""
+    """A bound without a solver: each count at its proved maximum."""
     gains = (c * most for c, most in zip(model.objective, model.upper, strict=True) if c > 0)
     return model.constant + sum(gains)
 
 
 def at_most(model: IntegerProgram, bound: float) -> int:
-    """The upper bound by the dual bound of a search.
+    """The upper bound from a search's dual bound.
 
-    A solver takes a reduced cost for 0 that is one in ``REDUCED`` cycles: of many counts that adds
-    up.
+    A solver treats a reduced cost of 1 in ``REDUCED`` cycles as 0, which adds up over many counts.
     """
     return model.constant + rounded_up(bound) + sum(model.upper) // REDUCED
 
@@ -268,7 +265,7 @@ def at_most(model: IntegerProgram, bound: float) -> int:
 def rounded_up(bound: float) -> int:
     """The least integer not below ``bound``, which is exact up to the solver's tolerance.
 
-    The maximum is an integer, so a bound within the tolerance above an integer means that one.
+    The maximum is an integer, so a bound within the tolerance above an integer is that integer.
     """
     tolerance = TOLERANCE + abs(bound) * 2.0**-50
     down = floor(bound)
@@ -276,7 +273,7 @@ def rounded_up(bound: float) -> int:
 
 
 def infeasible(model: IntegerProgram, solver: Solver, seconds: float | None) -> InfeasibleError:
-    """The error naming facts that clash; without any one of them there would be a path.
+    """The error naming a smallest set of conflicting facts.
 
     Deletion filter: Chinneck and Dravnieks, "Locating minimal infeasible constraint sets in linear
     programs" (1991).
@@ -299,7 +296,7 @@ def infeasible(model: IntegerProgram, solver: Solver, seconds: float | None) -> 
 
 
 def feasible(model: IntegerProgram, solver: Solver, seconds: float | None) -> bool:
-    """Whether the model has a solution; a search that is cut off counts as yes."""
+    """Whether the model may have a solution: True also for a search that is cut off."""
     relaxed = solver.solve(model, relaxed=True, seconds=seconds)
     if relaxed.status is SolverStatus.INFEASIBLE:
         return False

@@ -20,15 +20,15 @@ __all__ = [
     "SolverStatus",
 ]
 
-Figure = float | Fraction  # a solver's; fractions where it computes exactly
+Figure = float | Fraction  # of a solver; fractions from exact arithmetic
 
-DIRECT = ("cbc", "highs")  # the solvers that are called without PuLP
+DIRECT = ("cbc", "highs")  # solvers called without PuLP
 
-GRACE = 10.0  # seconds that a solver may take beyond its limit, for reading and cleaning up
+GRACE = 10.0  # seconds beyond a solver's limit, for reading and cleaning up
 
 
 class SolverStatus(Enum):
-    """How a solver ended."""
+    """The outcome of a solver's run."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -37,10 +37,10 @@ class SolverStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SimplexBasis:
-    """Where the simplex method may begin: rows that hold with equality, and as many variables.
+    """A start of the simplex method: rows that hold with equality, and as many basic variables.
 
-    Those rows decide these variables; every other one is 0, or the most that it may be. Nothing of
-    it is believed: from elsewhere the same maximum is found, only later.
+    The rows determine these variables; every other variable is at 0 or at its upper limit. It is a
+    hint only: any other start leads to the same maximum, more slowly.
     """
 
     variables: frozenset[int]
@@ -53,20 +53,21 @@ class SolverResult:
 
     status: SolverStatus
     values: tuple[Figure, ...] | None  # per variable; None: no solution found
-    bound: float | None  # no solution exceeds it: the dual bound; None: nothing proved
+    bound: float | None  # the dual bound, which no solution exceeds; None: none proved
     duals: tuple[Figure, ...] | None  # per row, >= 0 on <= rows; of the relaxation only
-    basis: SimplexBasis | None = None  # of the relaxation, if the solver tells
+    basis: SimplexBasis | None = None  # of the relaxation, if the solver gives one
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """Counts per variable, and dual values of the first rows; the other dual values are 0.
-    Everything is checked.
+
+    All of them are checked before use.
     """
 
     values: tuple[int, ...]
     duals: tuple[int, ...]
-    name: str  # of what proposes it
+    name: str  # of the method that proposes it
     basis: SimplexBasis | None = None
 
 
@@ -75,7 +76,7 @@ class Solver(Protocol):
 
     @property
     def preferred(self) -> bool:
-        """Whether it runs even where a proposal would decide."""
+        """Whether the solver runs even where a proposal would decide."""
 
     @property
     def name(self) -> str:
@@ -89,9 +90,8 @@ class Solver(Protocol):
         seconds: float | None,
         start: SimplexBasis | None = None,
     ) -> SolverResult:
-        """Maximise, variables being real numbers if ``relaxed``; gaps are 0.
+        """The result of maximising ``model``, over real variables if ``relaxed``; gaps are 0.
 
         ``seconds`` limits the wall time; None: no limit. A relaxation may begin at ``start``.
-        Raises SolverError if the solver is missing, was killed, or answers something that is none
-        of ``SolverStatus``.
+        Raises SolverError if the solver is missing, was killed, or ended with no ``SolverStatus``.
         """
