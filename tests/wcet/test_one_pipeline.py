@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from loopbounds.proof.bound import LoopBound
-from loopbounds.proof.options import BoundOptions
+from campaigns.agreement import Question, of_analyse, of_loops, of_masked
 from quoll.errors import TimingError, WcetError
 from quoll.inlining.sharing import NEVER, SummarySettings
-from quoll.inlining.supergraph import Supergraph
-from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build as products
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
 from tests.testing.wcet.stated import AT
-from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_loops import loops_of
-from wcet.analysis.entry_stages import AnalysisTarget
-from wcet.analysis.preparation import prepare
-from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.commands.loops import as_text
 from wcet.masked.masked_entries import masked
-
-Loop = tuple[int | None, int, tuple[int | None, ...]]  # function of a summary, header, calls
-Bounds = dict[Loop, tuple[int | None, str]]  # most executions per entry, and the method
 
 SHARED = """
 volatile unsigned sink;
@@ -73,85 +62,6 @@ region data holds its initial contents at main
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A file with the question that all three answer."""
-
-    elf: Path
-    options: AnalysisOptions
-
-    def run(self) -> AnalysisRun:
-        return AnalysisRun.begin(self.elf, self.options, SilentStageLog())
-
-    def targets(self) -> Iterator[AnalysisTarget]:
-        run = self.run()
-        return (AnalysisTarget(run, name, address) for name, address in run.entries.items())
-
-
-def asked(
-    elf: Path,
-    folder: Path,
-    *,
-    entry: str = "main",
-    platform: str = "kzm",
-    facts: str = "",
-    sharing: SummarySettings = NEVER,
-) -> Asked:
-    file = folder / "my.facts"
-    file.write_text(facts)
-    store = ResultsStore(folder)
-    options = AnalysisOptions(
-        entries=(entry,),
-        platform=platform,
-        l2=None,
-        facts=(file,),
-        neighbouring_facts=entry == "all",
-        exits=(),
-        solver="",
-        time_limit=60.0,
-        bounds=BoundOptions(store=store),
-        store=store,
-        summary_settings=sharing,
-    )
-    return Asked(elf, options)
-
-
-def bounds_of(
-    graph: Supergraph, bounds: Iterable[LoopBound], summary: int | None = None
-) -> Iterator[tuple[Loop, tuple[int | None, str]]]:
-    for bound in bounds:
-        node = graph.nodes[graph.loops[bound.loop].header]
-        calls = tuple(call.call_site for call in graph.call_string(node.context))
-        yield (summary, node.block.addr, calls), (bound.bound, bound.method)
-
-
-def of_analyse(target: AnalysisTarget) -> Bounds:
-    prepared = prepare(target)
-    found: Bounds = {}
-    for paths in prepared.paths:
-        found |= bounds_of(paths.graph, paths.bounds)
-    for one in prepared.summaries:
-        found |= bounds_of(one.paths.graph, one.paths.bounds, one.address)
-    return found
-
-
-def of_loops(target: AnalysisTarget) -> Bounds:
-    found: Bounds = {}
-    for one in loops_of(target).loops:
-        if one.bound.method != "pending":  # repeated on no path
-            found |= bounds_of(one.graph, [one.bound], one.summary)
-    return found
-
-
-def of_masked(question: Asked) -> dict[str, Bounds]:
-    answer = masked(question.elf, question.options, SilentStageLog(), None)
-    found: dict[str, Bounds] = {}
-    for region in answer.regions:
-        bounds = bounds_of(region.result.graph, region.result.bounds)
-        found.setdefault(region.entry, {}).update(bounds)
-    return found
-
-
 PROGRAMS = {
     "a program": (SHARED, "c", NEVER, ""),
     "functions that are analysed once": (SHARED, "c", SummarySettings(contexts=0, least=2), ""),
@@ -161,13 +71,15 @@ PROGRAMS = {
 }
 
 
-def program(name: str, folder: Path) -> Asked:
-    source, language, sharing, facts = PROGRAMS[name]
+def program(name: str, folder: Path) -> Question:
+    source, language, sharing, text = PROGRAMS[name]
+    facts = folder / "my.facts"
+    facts.write_text(text)
     if language == "asm":
         elf = build(source, AT, language="asm", cpu=CPU)
-        return asked(elf, folder, platform="cubieboard", facts=facts)
+        return Question.of(elf, folder, platform="cubieboard", facts=[facts])
     elf = build(source, "-fno-ipa-cp", link=(AT,))
-    return asked(elf, folder, facts=facts, sharing=sharing)
+    return Question.of(elf, folder, facts=[facts], sharing=sharing)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -189,7 +101,7 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
 @pytest.mark.slow("proves all loops of a kernel")
 def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
     """``masked`` bounds no system call: only its tests for interrupts end some of its loops."""
-    question = asked(products.kernel("kzm-after"), tmp_path, entry="all")
+    question = Question.of(products.kernel("kzm-after"), tmp_path, entry="all")
     expected = {target.name: of_analyse(target) for target in question.targets()}
     assert {target.name: of_loops(target) for target in question.targets()} == expected
     handlers = tuple(expected.keys() - {"syscall"})
@@ -201,7 +113,7 @@ def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
 
 def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:
     """``loops`` bounded the loop before it, whatever that write does."""
-    question = asked(build(CONTROL, language="S", link=(AT,)), tmp_path)
+    question = Question.of(build(CONTROL, language="S", link=(AT,)), tmp_path)
     (target,) = question.targets()
     said: list[WcetError] = []
     for analyse in (of_analyse, of_loops):
