@@ -105,7 +105,8 @@ def test_run_refuses_what_does_not_exist(build: Path) -> None:
 
 
 PROGRAMS = [
-    "tests", "linger", "hello", "pingpong", "latency", "steer", "loading", "demo",
+    "tests", "linger", "hello", "pingpong", "latency", "steer", "loading", "demo", "ordinary",
+    "thumb-ordinary",
 ]  # fmt: skip
 PRODUCTS = ["kernel.elf", "kernel.facts", "kernel.loops.csv", *(f"{p}.elf" for p in PROGRAMS)]
 

@@ -26,7 +26,9 @@ INTERRUPTS = re.compile(r"# interrupts (\d+)\n")
 
 
 @pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("program", ["hello", "pingpong", "steer"])
+@pytest.mark.parametrize(
+    "program", ["hello", "pingpong", "steer", "ordinary", "thumb-ordinary", "thumb-pingpong"]
+)
 def test_program(build: str, program: str) -> None:
     products.kernel(build)
     assert check_tap(output(RUN, build, program)).lines
@@ -47,6 +49,15 @@ def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_pat
     assert taken.total() == sum(counts)
     assert all(taken[name] for name in taken if name in MET), taken
     assert len(taken) >= (2 if build.endswith("-before") else 8)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_interrupts_come_once_each_in_thumb_code(build: str) -> None:
+    """A call that is preempted there is made again two bytes before."""
+    products.kernel(build)
+    text = output(RUN, build, "thumb-latency").replace("\r", "")
+    assert check_tap(INTERRUPTS.sub("", text)).lines
+    assert sum(int(count) for count in INTERRUPTS.findall(text)) > 0
 
 
 @pytest.mark.parametrize("build", BUILDS)

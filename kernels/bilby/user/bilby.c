@@ -165,9 +165,10 @@ word_t tcb_configure(word_t tcb, word_t fault_handler, word_t cspace, word_t vsp
     return invoke(tcb, LABEL_TCB_CONFIGURE, words, 2, caps, frame ? 3 : 2);
 }
 
+/* The lowest bit of the pc is that of a function's address: it goes on in Thumb state. */
 word_t tcb_write_registers(word_t tcb, word_t pc, word_t sp, word_t cpsr, word_t r0)
 {
-    word_t words[17] = { pc, sp, cpsr, r0 };
+    word_t words[17] = { pc, sp, cpsr | (pc & 1) << 5, r0 };
 
     return invoke(tcb, LABEL_TCB_WRITE_REGISTERS, words, 17, NULL, 0);
 }
