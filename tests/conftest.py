@@ -12,10 +12,11 @@ import pytest
 from hypothesis import settings
 
 from tests.testing.harness import qemu
+from tests.testing.harness.cases import cases
 
 # The same examples on every run: a failure is a fact, not luck. No deadline,
 # because two test processes share two cores with whatever else runs.
-settings.register_profile("quoll", derandomize=True, deadline=None)
+settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(40))
 settings.load_profile("quoll")
 
 MUCH = 700 << 20  # bytes; all modules and all tests take half of it

@@ -12,6 +12,7 @@ from ilp.solvers.integer_program import LinearRow
 from ilp.solvers.solve import certified
 from ilp.worst_case import worst_case
 from quoll.errors import ControlFlowError, InfeasibleError
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.drawn import bounded, costs, draw, most
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
@@ -33,9 +34,9 @@ def programs(seeds: range) -> list[Ipet]:
 
 
 def test_it_is_the_maximum_without_constraints() -> None:
-    """Of 400 random programs; some start inside a loop, some end there."""
+    """Of random programs: some start inside a loop, some end there."""
     starts = 0
-    for ipet in programs(range(400)):
+    for ipet in programs(range(cases(130))):
         proposal = longest_path(ipet)
         try:
             best = proved_maximum(ipet, ASKED).bound
@@ -52,13 +53,13 @@ def test_it_is_the_maximum_without_constraints() -> None:
             assert proof.attained
         if proof.attained:
             assert proof.bound == best
-    assert starts > 10
+    assert starts > 0
 
 
 def test_a_start_at_the_longest_path_changes_no_maximum() -> None:
     """With the same rows, and with one that may take the path away."""
     begun = 0
-    for seed, ipet in enumerate(programs(range(200))):
+    for seed, ipet in enumerate(programs(range(cases(70)))):
         proposal = longest_path(ipet)
         if proposal is None:
             continue

@@ -6,29 +6,34 @@ import pytest
 
 from ilp.solvers.cbc import Cbc
 from ilp.solvers.solver_result import Solver
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.judging import Tally, judge
 from tests.testing.ilp.programs import PAIRS
 
+RARE = ("cut and solved again", "repeated, not realisable")  # outcomes
+
 
 @pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize(
-    ("solver", "first", "cases"),
-    [(InProcess(), 0, 1200), (Cbc(), 22_000, 300)],
+    ("solver", "first", "number", "rare"),
+    [(InProcess(), 0, cases(400), RARE), (Cbc(), 22_000, cases(100), ())],
     ids=["highs", "cbc"],
 )
-def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases: int) -> None:
+def test_the_bound_is_the_longest_allowed_path(
+    solver: Solver, first: int, number: int, rare: tuple[str, ...]
+) -> None:
     tally = Tally()
-    for seed in range(first, first + cases):
+    for seed in range(first, first + number):
         try:
             judge(seed, solver, tally)
         except AssertionError as error:
             raise AssertionError(f"case {seed}: {error}") from error
     seen = tally.seen
-    assert seen["exact"] > cases * 0.6, tally
-    assert seen["repeated"] > cases * 0.05, tally
-    assert seen["exact, infeasible"] < cases * 0.2, tally
-    assert seen["certified search"] > cases * 0.02, tally
+    assert seen["exact"] > number * 0.6, tally
+    assert seen["repeated"] > number * 0.05, tally
+    assert seen["exact, infeasible"] < number * 0.2, tally
+    assert seen["certified search"] > number * 0.02, tally
     for form in (
         "ConflictFact in",
         "ConsistentFact in",
@@ -38,8 +43,8 @@ def test_the_bound_is_the_longest_allowed_path(solver: Solver, first: int, cases
         "LinearFact",
         "RequireFact",
     ):
-        assert seen[form] > cases * 0.03, tally
-    for outcome in ("cut and solved again", "repeated, not realisable"):
+        assert seen[form] > number * 0.03, tally
+    for outcome in rare:
         assert seen[outcome] > 0, tally
 
 

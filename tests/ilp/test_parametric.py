@@ -21,6 +21,7 @@ from quoll.facts import Facts, parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.drawn import bounded, costs, draw, most
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import Case, random_case
@@ -175,9 +176,9 @@ def plain(case: Case, parameters: dict[int, LoopBoundParameter], n: int) -> int 
 
 @pytest.mark.slow("many random integer programs")
 def test_random_programs_are_never_below_the_plain_solve() -> None:
-    """At 50 values of n, 0 among them; equal where it says so."""
+    """At 20 values of n, 0 among them; equal where it says so."""
     seen: Counter[str] = Counter()
-    for seed in range(80):
+    for seed in range(cases(40)):
         rng = Random(seed)
         try:
             case = random_case(seed + 50_000)
@@ -191,15 +192,15 @@ def test_random_programs_are_never_below_the_plain_solve() -> None:
             continue
         seen["exact" if got.exact else "above"] += 1
         seen["pieces"] += len(got.pieces) > 1
-        for n in (*range(25), *(rng.randrange(25, 2000) for _ in range(25))):
+        for n in (*range(10), *(rng.randrange(10, 2000) for _ in range(10))):
             expected = plain(case, parameters, n)
             if expected is None:
                 continue
             assert got.at(n) >= expected, (seed, n)
             assert got.at(n) == expected or not got.exact, (seed, n)
-    assert seen["exact"] > 15, seen
-    assert seen["above"] > 15, seen
-    assert seen["pieces"] > 5, seen
+    assert seen["exact"] > 5, seen
+    assert seen["above"] > 5, seen
+    assert seen["pieces"] > 2, seen
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -245,7 +246,7 @@ def test_parameters_of_a_real_binary() -> None:
 
 
 def test_the_largest_of_several_functions_is_never_below_any() -> None:
-    for seed in range(200):
+    for seed in range(cases(60)):
         rng = Random(seed)
         bounds: list[tuple[ParametricBound | None, int]] = []
         for _ in range(rng.randint(1, 3)):

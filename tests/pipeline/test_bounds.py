@@ -36,8 +36,8 @@ from tests.testing.pipeline.runs import (
     timing,
 )
 
-WARM_CASES = cases(1000)  # with every access a hit: the pipeline alone
-SAMPLED, STATES = cases(30), 100  # programs and states of each, on either core
+WARM_CASES = cases(400)  # with every access a hit: the pipeline alone
+SAMPLED, STATES = cases(15), 100  # programs and states of each, on either core
 COLD_CASES = cases(500)  # with caches in any state; many more in campaigns/pipeline.py
 
 

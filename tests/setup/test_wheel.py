@@ -91,6 +91,8 @@ def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     run(folder, wcet, "init", "kernel.elf")
     entry = ("--entry", "undefined", "--quiet")
     assert " nusmv " in run(folder, wcet, "analyse", *entry)
+    if versions == "oldest":
+        return
     assert "written" in run(folder, wcet, "baseline", *entry)
     run(folder, wcet, "analyse", *entry, "--html", "report.html")
     assert (folder / "report.html").read_text().endswith("</html>\n")

@@ -12,6 +12,7 @@ from ilp.worst_case import worst_case
 from pipeline.costs import CostCause
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.drawn import C, R, bounded, costs, draw
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import Case, random_case
@@ -83,7 +84,7 @@ def ancestors(case: Case, context: int) -> list[int]:
 @pytest.mark.slow("many random integer programs")
 def test_the_counts_say_what_a_walk_says() -> None:
     compared = 0
-    for seed in range(300):
+    for seed in range(cases(100)):
         try:
             case = random_case(seed + 90_000)
             answer = worst_case(case.graph, case.costs, case.loop_bounds, solver=InProcess())
@@ -99,4 +100,4 @@ def test_the_counts_say_what_a_walk_says() -> None:
             )
             assert sum(c for _, _, c in part.blocks) == sum(part.own)
         compared += 1
-    assert compared > 250
+    assert compared > 80

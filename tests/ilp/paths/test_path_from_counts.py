@@ -23,6 +23,7 @@ from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, SolverError
 from quoll.facts import ConsistentFact
 from quoll.inlining.supergraph import Supergraph
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.drawn import bounded, conflict, consistent, costs, draw, most
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.programs import insn, random_case
@@ -53,7 +54,7 @@ def steps_along(graph: Supergraph, nodes: list[int]) -> tuple[PathStep, ...]:
 def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
     """Counts of random walks within the bounds, which are not optimal, give a path as well."""
     rebuilt = 0
-    for seed in range(400):
+    for seed in range(cases(130)):
         rng = Random(seed)
         try:
             case = random_case(seed)
@@ -70,7 +71,7 @@ def test_any_walk_can_be_rebuilt_from_its_counts() -> None:
             assert check_path(case.graph, case.bounds, (), steps) == ()
             assert Counter(s.edge for s in steps if s.edge is not None) == counts
         rebuilt += 1
-    assert rebuilt > 300
+    assert rebuilt > 90
 
 
 def random_walk(

@@ -20,6 +20,7 @@ from ilp.solvers.cbc import Cbc
 from ilp.solvers.highs import Highs
 from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solver_result import SimplexBasis, Solver, SolverResult, SolverStatus
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 
@@ -30,7 +31,7 @@ def searched(model: IntegerProgram, solver: Solver, most: int = 1000) -> SearchR
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 @given(models(5))
 def test_the_search_finds_the_maximum(model: IntegerProgram) -> None:
     best = brute_force(model)
@@ -78,7 +79,7 @@ class Liar:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=400)
+@settings(max_examples=cases(133))
 @given(models(5), st.integers(0, 1000))
 def test_no_lie_of_a_solver_makes_a_bound_too_low(model: IntegerProgram, seed: int) -> None:
     best = brute_force(model)
@@ -138,7 +139,7 @@ def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=100)
+@settings(max_examples=cases(50))
 @given(models(3))
 def test_the_elastic_program_measures_violation(model: IntegerProgram) -> None:
     elastic = elastic_program(model)

@@ -17,6 +17,7 @@ from ilp.solvers.solve import maximise
 from ilp.solvers.solver_result import SimplexBasis, SolverStatus
 from quoll.errors import InfeasibleError
 from quoll.facts import FactSource
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 
@@ -45,7 +46,7 @@ def large_models(draw: st.DrawFn) -> IntegerProgram:
     return IntegerProgram(tuple(f"x{j}" for j in range(size)), upper, objective, 3, tuple(rows))
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 @given(large_models())
 def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
     """The judge tries every point."""
@@ -73,7 +74,7 @@ def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
     assert maximise(model, Highs(preferred=False)).bound == best
 
 
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 @given(models(5))
 def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
     exact = ExactSimplex().solve(model, relaxed=True, seconds=None)
@@ -92,7 +93,7 @@ def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
     assert certified_bound(model, exact.duals) == model.constant + reached // 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=cases(66))
 @given(models(5), st.data())
 def test_any_start_has_the_same_maximum(model: IntegerProgram, data: st.DataObject) -> None:
     variables = data.draw(st.frozensets(st.integers(0, len(model.names) + 1)))

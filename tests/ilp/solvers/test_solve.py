@@ -21,6 +21,7 @@ from ilp.solvers.pulp_problem import PulpSolver, linear_problem, to_lp, to_mps
 from ilp.solvers.solve import maximise, rounded_up, solver_named
 from ilp.solvers.solver_result import SimplexBasis, Solver, SolverResult, SolverStatus
 from quoll.errors import InfeasibleError, SolverError, UsageError
+from tests.testing.harness.cases import cases
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models
 from tests.testing.ilp.reading import maximum
@@ -43,7 +44,7 @@ def check_against_brute_force(model: IntegerProgram, solver: Solver) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=400)
+@settings(max_examples=cases(133))
 @given(models())
 def test_highs_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, InProcess())
@@ -80,7 +81,7 @@ def test_pulp_has_the_rows_of_the_model(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=400)
+@settings(max_examples=cases(133))
 @given(models(), st.data())
 def test_any_multipliers_certify_an_upper_bound(model: IntegerProgram, data: st.DataObject) -> None:
     size = len(model.rows)

@@ -27,6 +27,7 @@ from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, operation, sy
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import COUNT_WIDTH, LoopModel, StateVariable, at_most
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, mixed, models, small
@@ -186,7 +187,7 @@ def test_against_brute_force(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=100)
+@settings(max_examples=cases(50))
 def test_simpler_models_are_no_shorter(model: LoopModel) -> None:
     """Simplified: the same length. Coarse: the same or longer."""
     exact = most_executions(model)
@@ -216,7 +217,7 @@ def renamed(model: LoopModel) -> LoopModel:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=100)
+@settings(max_examples=cases(50))
 def test_names_and_order_make_no_other_question(model: LoopModel) -> None:
     """The canonical model of a model that differs in them has runs of the same lengths."""
     exact = most_executions(model)

@@ -16,6 +16,7 @@ from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.model import LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.drawn_models import A, B, J, P, Q, models, small
@@ -49,7 +50,7 @@ def drawn() -> st.SearchStrategy[LoopModel]:
 
 
 @given(drawn(), st.data())
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 def test_other_bits_than_those_demanded_decide_nothing(
     model: LoopModel, data: st.DataObject
 ) -> None:
@@ -70,7 +71,7 @@ def test_other_bits_than_those_demanded_decide_nothing(
 
 @pytest.mark.slow("many random loop models")
 @given(drawn())
-@settings(max_examples=400)
+@settings(max_examples=cases(133))
 def test_control_goes_on_as_long(model: LoopModel) -> None:
     """Each run of the model has one of its control, whose states are all listed."""
     control = control_of(model)
@@ -98,7 +99,7 @@ def starting(draw: st.DrawFn) -> LoopModel:
 
 @pytest.mark.slow("many random loop models")
 @given(starting())
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 def test_all_starts_are_listed(model: LoopModel) -> None:
     """No run is longer than the states say; where no constraint is left out, one is as long."""
     states, longest = states_of(model), most_executions(model)

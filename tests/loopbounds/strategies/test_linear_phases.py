@@ -14,6 +14,7 @@ from loopbounds.terms.evaluate import evaluate
 from loopbounds.terms.rewrite import substitute
 from loopbounds.transition.model import COUNT, LoopModel, StateVariable
 from loopbounds.transition.stepper import ModelStepper
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import load
@@ -39,7 +40,7 @@ def single(draw: st.DrawFn) -> LoopModel:
 
 
 @given(single())
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 def test_every_state_is_in_a_phase(model: LoopModel) -> None:
     """The last phase ends with the run; of a run that never ends, or is none, there are none."""
     phases = phases_of(model, STEPS)

@@ -16,6 +16,7 @@ from loopbounds.terms.evaluate import compile_loop, compile_terms, evaluate
 from loopbounds.terms.interval import interval
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.drawn_terms import Drawn
 
 WIDTH = 8
@@ -123,7 +124,7 @@ def conditions(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 3) -> 
 
 @pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
-@settings(max_examples=400)
+@settings(max_examples=cases(133))
 def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int) -> None:
     """Every constructor computes what plain arithmetic does, however it simplifies."""
     assignment = {X: x, Y: y, Z: z}
@@ -135,7 +136,7 @@ def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int
 
 @pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 def test_intervals_hold_values(data: st.DataObject, x: int, y: int, z: int) -> None:
     """A term is within its interval, whatever ranges hold its symbols."""
     term, value = data.draw(values({X: x, Y: y, Z: z}))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quoll.arm.decode import decode, it_conditions
 from quoll.arm.insn import AccessKind, Condition, ControlFlow, Insn, ShiftKind
 from quoll.errors import InputError
+from tests.testing.harness.cases import cases
 
 
 def arm(word: int, addr: int = 0x8000) -> Insn:
@@ -278,7 +279,7 @@ def test_truncated() -> None:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=cases(666), deadline=None)
 @given(
     code=st.binary(min_size=4, max_size=4),
     addr=st.integers(0, 0xFFFFFFFF).map(lambda a: a & ~3),

@@ -18,6 +18,7 @@ from quoll.arm.insn import Insn
 from quoll.errors import ControlFlowError
 from quoll.semantics.lift import OpsForm, lift, lift_afresh, lifted
 from quoll.semantics.ops import Op
+from tests.testing.harness.cases import cases
 
 WORDS = st.builds(
     lambda cond, high, registers, low: cond << 28 | high << 20 | registers << 8 | low,
@@ -29,7 +30,7 @@ WORDS = st.builds(
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=cases(666), deadline=None)
 @given(WORDS)
 def test_a_form_decodes_as_each_of_its_instructions(word: int) -> None:
     raw = word.to_bytes(4, "little")
@@ -47,7 +48,7 @@ def test_every_form_and_place() -> None:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=cases(666), deadline=None)
 @given(WORDS)
 def test_a_form_computes_what_each_of_its_instructions_does(word: int) -> None:
     insn = decode(word.to_bytes(4, "little"), 0x8000, thumb=False)

@@ -14,6 +14,7 @@ from quoll.arm.insn import ControlFlow
 from quoll.arm.unpredictable import has_meaning
 from quoll.errors import ControlFlowError
 from quoll.semantics.lift import lift
+from tests.testing.harness.cases import cases
 
 USER_BANK_STORE = 0xE86F0003  # stmda pc!, {r0, r1}^
 VECTOR_STORE = 0xECAFEA04  # vstmia pc!, {s28 to s31}
@@ -23,7 +24,7 @@ PC_SHIFTED = 0x304FEA5E  # orrs.w r0, lr, pc, lsl #13
 
 @pytest.mark.slow("many random words as code")
 @given(word=st.integers(0, 2**32 - 1), thumb=st.booleans())
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@settings(max_examples=cases(500), deadline=None, derandomize=True)
 def test_any_word_lifts_or_is_refused(word: int, thumb: bool) -> None:
     insn = decode(struct.pack("<I", word), 0x8000, thumb)
     assert insn.size in (2, 4)

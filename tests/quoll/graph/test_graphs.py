@@ -15,6 +15,7 @@ from quoll.graph.dominators import dominators, reverse_postorder
 from quoll.graph.levels import levels
 from quoll.graph.natural_loops import find_loops, retreating_edges
 from quoll.graph.node_splitting import TooManyCopies, split_nodes
+from tests.testing.harness.cases import cases
 
 Graph = list[list[int]]
 
@@ -169,7 +170,7 @@ def walks(graph: Graph, labels: list[int], length: int) -> set[tuple[int, ...]]:
 
 
 @pytest.mark.slow("many random graphs")
-@settings(max_examples=300)
+@settings(max_examples=cases(100))
 @given(graphs(most=7))
 def test_splitting_keeps_the_walks_and_makes_loops(graph: Graph) -> None:
     split = split_nodes(graph, 0, limit=10_000)

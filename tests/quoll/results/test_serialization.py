@@ -18,6 +18,7 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Context, SuperEdge
 from quoll.results.serialization import CorruptRecord, from_text, to_text
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 
 PROGRAM = """\
@@ -41,7 +42,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow("many random values")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(66), deadline=None)
 @given(VALUES.filter(lambda v: "frozenset" not in repr(v)))
 def test_what_is_read_is_what_was_written(value: object) -> None:
     assert repr(from_text(to_text(value))) == repr(value), "1, True and 1.0 are told apart"
@@ -145,7 +146,7 @@ def test_other_texts_are_damaged(text: str) -> None:
         from_text(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(66), deadline=None)
 @given(st.data())
 def test_any_change_of_a_part_is_a_value_or_damage(data: st.DataObject) -> None:
     many = tuple(Context(None, 4, n) for n in range(6))

@@ -30,6 +30,7 @@ from tests.testing.arm.differential import (
     random_state,
 )
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
+from tests.testing.harness.cases import cases
 
 SIZES = ("", "b", "d", "h", "sb", "sh")
 PLAIN = frozenset(["ldm", "stm", *(f"{stem}{size}" for stem in ("ldr", "str") for size in SIZES)])
@@ -319,7 +320,7 @@ def test_two_opinions_on_accesses(seed: int) -> None:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=100)
+@settings(max_examples=cases(50))
 @given(seed=st.integers(0, 2**32))
 def test_simplification_changes_nothing(seed: int) -> None:
     """Simplifying simplified ops, with dead and folded ones put back, has the same effect."""
