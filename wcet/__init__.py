@@ -17,7 +17,7 @@ __all__ = ["BoundedLoop", "EntryBounds", "KernelBounds", "WcetError", "analyse"]
 
 
 def __getattr__(name: str) -> object:
-    """The names of the library, imported on first use: commands do not need it."""
+    """A name of the library, imported on first use, as commands do not need it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from wcet import library

@@ -1,7 +1,7 @@
-"""The outputs of a command appear complete and together, or not at all, and never replace an input.
+"""Outputs of a command: they appear complete and together, or not at all, and replace no input.
 
     refuse_overwriting(options)                    before anything is analysed
-    publish(options, [(options.json, text)], lines)  when all of it is known
+    publish(options, [(options.json, text)], lines)  when all texts are known
 
 Files are written under temporary names first. Then pipes and devices are written, then standard
 output, and last all files are renamed into their places.
@@ -61,9 +61,9 @@ def publish(
 ) -> None:
     """Write ``files``, each a name and its text, and print ``report``.
 
-    A file called "-" is printed in the place of the report. Raises UsageError if anything cannot be
-    written; all existing files are then untouched. Raises BrokenPipeError if nobody reads what is
-    printed: the files are then written.
+    A file called "-" is printed instead of the report. Raises UsageError if an output cannot be
+    written; all existing files are then untouched. Raises BrokenPipeError if the reader of standard
+    output is gone; the files are then written.
     """
     named = [(name, text) for name, text in files if name]
     _refuse(options, [name for name, _ in named])
@@ -95,7 +95,7 @@ def publish(
 
 
 def _inode(report: str, options: argparse.Namespace) -> str:
-    """A report as it is, or, on a terminal, with lines as long as that is wide and a legend."""
+    """A report; on a terminal with a legend, and with lines of its width."""
     if getattr(options, "wide", False) or not sys.stdout.isatty():
         return report
     columns = shutil.get_terminal_size().columns
@@ -116,7 +116,7 @@ def publish_document(
 
 
 class _Placed:
-    """A file that is written, and whose place is not taken until ``put``."""
+    """An output file under a temporary name, until ``put`` renames it."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path, self._data = path, text.encode("utf-8", "backslashreplace")
@@ -138,13 +138,13 @@ class _Placed:
                 raise
 
     def send(self) -> None:
-        """Write what is a pipe or a device."""
+        """Write the data if the target is a pipe or a device."""
         if self._direct:
             with _reported(self._path):
                 self._target.write_bytes(self._data)
 
     def put(self) -> None:
-        """Take the place of a file; what was there can still come back."""
+        """Rename the file into its place; ``take_back`` can still restore the old one."""
         if self._direct:
             return
         with _reported(self._path):
@@ -154,11 +154,11 @@ class _Placed:
                 self._before = before
             os.replace(self._temporary, self._target)
             if not self._before:
-                self._before = str(self._target)  # there was nothing: it is to go again
+                self._before = str(self._target)  # no old file: ``take_back`` removes the new one
             self._temporary = ""
 
     def take_back(self) -> None:
-        """Leave everything as it was."""
+        """Restore the state before ``put``."""
         with suppress(OSError):
             if self._temporary:
                 os.unlink(self._temporary)
@@ -170,7 +170,7 @@ class _Placed:
                 os.replace(self._before, self._target)
 
     def settle(self) -> None:
-        """Forget what was there before."""
+        """Remove the copy of the old file."""
         if self._before and self._before != str(self._target):
             with suppress(OSError):
                 os.unlink(self._before)
@@ -186,7 +186,7 @@ def _reported(path: Path) -> Iterator[None]:
 
 
 def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
-    """Raise UsageError for names that no run may write to, or not both."""
+    """Raise UsageError for names that no run may write to, or that denote one file."""
     inputs = {identity: path for path in _inputs(options) for identity in _identities(path)}
     inode: dict[object, str | Path] = {}
     for name in names:
@@ -210,9 +210,9 @@ def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
 
 
 def _inputs(options: argparse.Namespace) -> Iterator[Path]:
-    """The files that a run reads, and the facts beside the ELF, read or not.
+    """The files that a run reads, and an existing facts file beside the ELF, read or not.
 
-    Where there are none yet, facts may be written there.
+    If no facts file exists there, it may be an output.
     """
     writes_facts = getattr(options, "suggest_facts", None) is not None
     for option in INPUTS:
@@ -241,7 +241,7 @@ def _identities(path: Path) -> set[object]:
 
 
 def _require_writable(path: Path) -> None:
-    """Raise UsageError where a file cannot be put: said before the analysis, not after it."""
+    """Raise UsageError if a file cannot be written, before the analysis instead of after it."""
     try:
         target = path.resolve()
         if target.is_dir():
@@ -273,9 +273,9 @@ def _is_standard_output(name: str | Path) -> bool:
 
 
 def _mode(target: Path) -> int:
-    """Permissions of the file that is replaced, or of a new one."""
+    """The permissions of the replaced file, or of a new one."""
     with suppress(OSError):
         return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)  # it can only be read by setting it
+    mask = os.umask(0)  # the mask can only be read by setting it
     os.umask(mask)
     return 0o666 & ~mask

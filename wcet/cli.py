@@ -28,7 +28,7 @@ from quoll.results.results_store import begin_run
 
 __all__ = ["main"]
 
-# The module of each command; only that of the command given is imported.
+# The module of each command; only the given command's module is imported.
 COMMANDS = {
     "advise": "wcet.commands.advise",
     "analyse": "wcet.commands.analyse",
@@ -54,10 +54,10 @@ COMMANDS = {
     "values": "wcet.commands.values",
 }
 BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
-COLLECT_AFTER = (4_000_000, 20, 100)  # objects: nearly all that are made live to the end
+COLLECT_AFTER = (4_000_000, 20, 100)  # objects: nearly all of them live until the exit
 INTERNAL_ERROR = 70
 NO_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
-SIGNALLED = 128  # and the number of the signal
+SIGNALLED = 128  # plus the number of the signal
 INTERRUPTED = SIGNALLED + signal.SIGINT
 
 EPILOG = """\
@@ -85,12 +85,12 @@ Several outputs of one run are written together or not at all, and never onto an
 
 
 class _Parser(argparse.ArgumentParser):
-    """Help that cannot be printed is an error; argparse takes no notice."""
+    """The parser, for which help that cannot be printed is an error, unlike in argparse."""
 
     def error(self, message: str) -> NoReturn:
-        """As argparse does, with the exit status that the command has for it (``BAD_USE``).
+        """Exit as argparse does, with the command's status for wrong use (``BAD_USE``).
 
-        What was meant by a choice that is none is said, too.
+        For an invalid choice the message proposes a similar one.
         """
         self.print_usage(sys.stderr)
         choice = NO_CHOICE.search(message)
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 process.prepare()
             process.encodable()
             return run(given)
-    except BrokenPipeError:  # nobody reads on, as after '| head'
+    except BrokenPipeError:  # the reader is gone, as after '| head'
         process.discard_output()
         return 0
     except KeyboardInterrupt:
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name = signal.Signals(stop.number).name
         status = SIGNALLED + stop.number
         return fail(f"wcet: ended by {name}; no output was written", status=status)
-    except Exception as error:  # a defect: status 70, WCET_DEBUG=1 shows it
+    except Exception as error:  # a defect: status 70; WCET_DEBUG=1 shows the trace
         if os.environ.get("WCET_DEBUG"):
             traceback.print_exc()
         known = error if isinstance(error, WcetError) else process.resource_error(error)
@@ -166,14 +166,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> NoReturn:
-    """The command ``wcet``: ``main``, and the end of this process."""
+    """The command ``wcet``: run ``main`` and exit."""
     process.leave(main())
 
 
 def run(given: Sequence[str]) -> int:
     """Parse and run one command."""
     if list(given[:1]) == ["--version"]:
-        from importlib.metadata import version  # it takes 15 ms to load
+        from importlib.metadata import version  # loading takes 15 ms
 
         process.send_output(f"wcet {version('quoll')}\n")
         return 0
@@ -193,13 +193,13 @@ def run(given: Sequence[str]) -> int:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean ...?" where something known is written alike, else nothing."""
+    """ "; did you mean ...?" with a similar known word, else ""."""
     found = did_you_mean(word, known)
     return f"; {found}" if found else ""
 
 
 def fail(*messages: str, status: int) -> int:
-    """Print each message on standard error, a paragraph, and return ``status``."""
+    """``status``, after printing each message on standard error as a paragraph."""
     lead = clearing()
     for message in messages:
         words = (shortened(printable(word)) for word in message.split())

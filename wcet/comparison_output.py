@@ -44,7 +44,7 @@ def add_exchange(p: argparse.ArgumentParser) -> None:
 
 
 def publish_comparison(options: argparse.Namespace, found: RecordChange) -> int:
-    """Print and write; returns the exit status."""
+    """Print and write a comparison; returns the exit status."""
     annotates = options.annotations or os.environ.get("GITHUB_ACTIONS") == "true"
     lines = list(change_text.annotated(found)) if annotates else []
     publish(
@@ -62,6 +62,6 @@ def publish_comparison(options: argparse.Namespace, found: RecordChange) -> int:
 
 
 def own_status(fault: WcetError) -> WcetError:
-    """An error with one of the two statuses that a comparison has for errors."""
+    """The error with one of the two exit statuses of comparisons for errors."""
     fault.exit_status = MISUSED if fault.exit_status in (2, 3, 4) else UNDONE
     return fault

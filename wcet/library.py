@@ -1,7 +1,7 @@
 """Quoll in a program: ``import wcet``. Names in ``__all__`` are stable.
 
-An analysis from here is the one that ``wcet analyse`` makes without options: the same stages,
-the same cache, the same bounds.
+An analysis from here is the same as ``wcet analyse`` without options: the same stages, the same
+cache, the same bounds.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = ["BoundedLoop", "EntryBounds", "KernelBounds", "WcetError", "analyse"]
 
 @dataclass(frozen=True, slots=True)
 class BoundedLoop:
-    """A loop of the source, in all its contexts: the greatest bound, and how it is known.
+    """A loop of the source, in all its contexts: the greatest bound, with its method.
 
-    ``bound`` counts executions of the header per entry of the loop; None where it is no number.
+    ``bound`` counts executions of the header per entry of the loop; None if it is no number.
     """
 
     function: str
@@ -41,10 +41,10 @@ class BoundedLoop:
 
 @dataclass(frozen=True, slots=True)
 class EntryBounds:
-    """The bound of one entry. ``cycles`` is None where it is a function, which ``formula`` is.
+    """The bound of one entry. ``cycles`` is None if it is a function, which is in ``formula``.
 
-    ``causes`` and ``functions`` say where the cycles of the worst path go; each adds up to it,
-    or is empty where no counts are known that reach the bound.
+    ``causes`` and ``functions`` distribute the cycles of the worst path; each adds up to them, or
+    is empty if no counts are known that reach the bound.
     """
 
     name: str
@@ -58,9 +58,10 @@ class EntryBounds:
 
 @dataclass(frozen=True, slots=True)
 class KernelBounds:
-    """The result. ``latency`` is the worst interrupt latency in cycles, if there is one.
+    """The result. ``latency``: the worst interrupt latency in cycles, if known.
 
-    ``unbounded`` are the entries without a bound, and why; everything depends on ``assumptions``.
+    ``unbounded``: the entries without a bound, with the reasons. All bounds depend on
+    ``assumptions``.
     """
 
     kernel: Path
@@ -71,7 +72,7 @@ class KernelBounds:
     unbounded: Mapping[str, str]
     latency: int | None
     assumptions: tuple[str, ...]
-    result: AnalysisResult  # of the stages; its parts may change with any version
+    result: AnalysisResult  # of the stages; its fields may change with any version
 
     def to_json(self) -> str:
         """The document that ``wcet analyse --json`` writes."""
@@ -91,8 +92,8 @@ def analyse(
 
     ``platform`` is a name or a file (default: chosen from the build attributes); ``facts`` are read
     with the file beside the ELF; ``parameters`` are values of loop parameters; ``cache=False`` is
-    as ``--no-cache``. Raises a WcetError, whose ``code`` ``wcet explain`` explains,
-    if no entry has a bound. Warnings are printed on standard error.
+    as ``--no-cache``. Raises a WcetError, for whose ``code`` there is ``wcet explain``, if no entry
+    has a bound. Warnings are printed on standard error.
     """
     if isinstance(entries, str):
         raise TypeError("entries are several names: entries=['syscall']")
@@ -123,7 +124,7 @@ def analysis_options(
     parameters: Mapping[str, int],
     store: ResultsStore,
 ) -> AnalysisOptions:
-    """The options of a command line that says nothing else."""
+    """The options of a command line with these settings only."""
     return AnalysisOptions(
         entries=entries or ("all",),
         platform=platform,

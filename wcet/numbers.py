@@ -36,7 +36,7 @@ def seconds(option: str) -> Callable[[str], float]:
 
     def read(text: str) -> float:
         value = _number(text)
-        if not 0 < value <= LONGEST:  # nan is not
+        if not 0 < value <= LONGEST:  # excludes nan
             raise UsageError(
                 f"{option} must be more than 0 seconds and at most {LONGEST:,.0f}, "
                 f"not {shortened(text)!r}"

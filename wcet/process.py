@@ -39,12 +39,12 @@ SHORTAGES = {
 
 
 def prepare() -> None:
-    """Make the standard streams of this process usable, and its limit of time an error.
+    """Make the standard streams of this process usable, and its time limit an error.
 
     Raises UsageError if standard output is closed, as nothing could be printed, and ResourceError
-    if there is too little memory even to begin.
+    if there is too little memory to start.
     """
-    for descriptor in (0, 1, 2):  # or a file that is opened later would get their numbers
+    for descriptor in (0, 1, 2):  # otherwise a file opened later gets their numbers
         try:
             os.fstat(descriptor)
         except OSError:
@@ -55,11 +55,13 @@ def prepare() -> None:
     signal.signal(signal.SIGXCPU, _out_of_time)
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     if hard not in (resource.RLIM_INFINITY, 0) and soft in (resource.RLIM_INFINITY, hard):
-        resource.setrlimit(resource.RLIMIT_CPU, (max(hard - 1, 1), hard))  # or it kills, unsaid
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (max(hard - 1, 1), hard)
+        )  # otherwise the signal kills silently
     memory, _ = resource.getrlimit(resource.RLIMIT_AS)
     if memory != resource.RLIM_INFINITY:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each takes memory and needs none
-        if memory < LEAST_MEMORY:  # libraries end the process where they find too little
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread would take memory
+        if memory < LEAST_MEMORY:  # libraries kill the process if memory runs out
             raise ResourceError(
                 f"this run may use {memory >> 20} MiB of memory (ulimit -v)",
                 hint=f"it needs {LEAST_MEMORY >> 20} MiB at the very least",
@@ -70,7 +72,7 @@ def prepare() -> None:
 
 
 def encodable() -> None:
-    """Let the standard streams spell what their encoding lacks."""
+    """Let the standard streams replace characters that their encoding lacks."""
     codecs.register_error(PLAIN, _spelled)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -78,7 +80,7 @@ def encodable() -> None:
 
 
 def send_output(text: str = "") -> None:
-    """Print, all of it. Raises UsageError if it cannot be, BrokenPipeError if nobody reads it."""
+    """Print all of ``text``. Raises UsageError, or BrokenPipeError if the reader is gone."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -89,7 +91,7 @@ def send_output(text: str = "") -> None:
 
 
 def discard_output() -> None:
-    """Forget what could not be printed, or Python would try again and complain at the end."""
+    """Drop output that could not be printed: otherwise Python prints it again at the exit."""
     try:
         descriptor = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):
@@ -100,16 +102,16 @@ def discard_output() -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End this process as ``sys.exit`` does, but without taking apart what is in its memory.
+    """Exit as ``sys.exit`` does, but without freeing objects in memory.
 
-    That took 0.8 of 10.6 seconds for the kernel that is shipped.
+    Freeing took 0.8 of 10.6 seconds for the shipped kernel.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            status = status or 120  # as Python does where its streams cannot be flushed
+            status = status or 120  # as Python does if a stream cannot be flushed
     os._exit(status)
 
 
@@ -127,7 +129,7 @@ def resource_error(error: BaseException) -> ResourceError | None:
         return _short(SHORTAGES[error.errno])
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error):
         return _short("a directory for temporary files that can be written to (TMPDIR)")
-    if isinstance(error, ImportError | OSError | RuntimeError):  # of libraries, and of threads
+    if isinstance(error, ImportError | OSError | RuntimeError):  # from libraries and threads
         for number, what in SHORTAGES.items():
             if os.strerror(number) in str(error):
                 return _short(what)
@@ -161,7 +163,7 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 
 class _Unfailing(io.TextIOBase):
-    """A stream for what need not be read: a full disk or a closed terminal does not end a run."""
+    """A stream whose failures are ignored: a full disk or a closed terminal does not end a run."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

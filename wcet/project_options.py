@@ -16,7 +16,7 @@ from wcet.gate.project_file import FILE, ProjectFile
 
 __all__ = ["add_project", "given"]
 
-SHOWN = 20  # lines of what a build printed that failed
+SHOWN = 20  # last lines of a failed build's output
 
 
 def add_project(p: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def add_project(p: argparse.ArgumentParser) -> None:
 
 
 def given(options: argparse.Namespace) -> ProjectFile | None:
-    """Fill in what the command line leaves out; None where it names a kernel.
+    """The project file, after filling in missing options; None if the command line names a kernel.
 
     Raises UsageError if it names none and there is no project.
     """
@@ -67,7 +67,7 @@ def given(options: argparse.Namespace) -> ProjectFile | None:
 def build(command: str, folder: Path, *, quiet: bool) -> None:
     """Run the command that builds the kernel. Raises BuildError if it fails.
 
-    What it prints goes to standard error; if ``quiet``, its last lines only, where it fails.
+    Its output goes to standard error; if ``quiet``, only the last lines, on failure.
     """
     if not quiet:
         print(f"wcet: build: {printable(command)}", file=sys.stderr, flush=True)

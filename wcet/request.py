@@ -59,7 +59,7 @@ def add_command(
     description: str,
     examples: str,
 ) -> argparse.ArgumentParser:
-    """Add a command; ``text`` stands in the list of all commands."""
+    """Add a command; ``text``: its line in the list of all commands."""
     p = commands.add_parser(
         name,
         help=text,
@@ -76,7 +76,7 @@ def add_command(
 
 
 def add_analysis(p: argparse.ArgumentParser) -> None:
-    """Add the options of an analysis, except which entries; ``requested`` reads them."""
+    """Add the options of an analysis, except for entries; ``requested`` reads them."""
     p.add_argument(
         "--platform",
         metavar="NAME|FILE.toml",
@@ -164,8 +164,7 @@ def add_force_core(p: argparse.ArgumentParser) -> None:
 
 
 def add_facts(p: argparse.ArgumentParser, text: str, *, neighbouring: bool = True) -> None:
-    """Add ``--facts``, and ``--no-facts`` where the file ``neighbouring`` the ELF can be left
-    out."""
+    """Add ``--facts``, and if ``neighbouring``, ``--no-facts`` for the file beside the ELF."""
     p.add_argument("--facts", action="append", default=[], type=Path, metavar="FILE", help=text)
     if neighbouring:
         p.add_argument(
@@ -231,7 +230,7 @@ def add_cache(p: argparse.ArgumentParser) -> None:
 
 
 def add_function(p: argparse.ArgumentParser) -> None:
-    """Add what names a function of the kernel in one of its calling contexts."""
+    """Add the arguments that name a function of the kernel in one of its calling contexts."""
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
     p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
@@ -268,8 +267,10 @@ def requested(
     *,
     programs: bool = False,
 ) -> AnalysisOptions:
-    """The analysis that a command line asks for; ``models`` of loops and integer ``programs``:
-    they are written. Raises UsageError for what makes no sense.
+    """The analysis that a command line requests.
+
+    ``models``, ``programs``: the models of loops and the integer programs are written. Raises
+    UsageError for contradicting options.
     """
     store = results_store(options)
     budget = Budget(seconds=max(1, round(options.time_limit)))
@@ -304,21 +305,21 @@ def requested(
 
 
 def known(solver: str) -> str:
-    """The name of a solver. Raises UsageError or SolverError if PuLP is to find it and does not."""
+    """The name of a solver. Raises UsageError or SolverError if PuLP does not find it."""
     if solver not in ("", *DIRECT):
         solver_named(solver)
     return solver
 
 
 def results_store(options: argparse.Namespace) -> ResultsStore:
-    """Where results are stored, as the options of ``add_cache`` say."""
+    """The results store that the options of ``add_cache`` select."""
     if options.no_cache:
         return NOWHERE
     return ResultsStore.of_user() if options.cache is None else ResultsStore(options.cache)
 
 
 def parameters(texts: Sequence[str]) -> dict[str, int]:
-    """The values in ``NAME=N``. Raises UsageError for what is not that, or given twice."""
+    """The values in ``NAME=N``. Raises UsageError for other text, and for two values of a name."""
     values: dict[str, int] = {}
     for text in texts:
         match = re.fullmatch(r"([A-Za-z_]\w*)=([0-9]+)", text)

@@ -1,7 +1,7 @@
-"""The command ``wcet``: sees that every package is ours, then runs the command line.
+"""The command ``wcet``: checks that every package is ours, then runs the command line.
 
-Other distributions have packages named ``cache``, too. One of them may come first on the
-path of modules, or may have been installed over ours; another program would then compute.
+Other distributions have packages named ``cache``, too. One of them may come first on the path of
+modules, or may be installed over ours; then foreign code would run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NoReturn
 __all__ = ["PACKAGES", "clash", "program"]
 
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
-STATUS = 3  # a file is not what it should be
+STATUS = 3  # a wrong file
 CURE = "install quoll by itself: 'pipx install quoll', or a virtual environment of its own"
 
 
@@ -42,7 +42,7 @@ def clash(folder: Path) -> str | None:
 
 
 def _overwritten(folder: Path) -> str | None:
-    """The first file that is not as pip installed it, by its size; a checkout has no list."""
+    """The first file whose size differs from pip's list; None also for a checkout."""
     for record in folder.glob("quoll-*.dist-info/RECORD"):
         for line in record.read_text(encoding="utf-8").splitlines():
             name, _, size = line.rsplit(",", 2)

@@ -1,11 +1,9 @@
-"""Suggestions on counts: loops and calls on the worst path. Only the integer program is solved
-again.
+"""Suggestions for counts of loops and calls on the worst path.
 
-Where executions were recorded, the count of a line is the most that one of them shows; else it is
-the least that the worst path allows.
-
-Of an entry with several starts of paths (rule 21) the worst one is solved again; the bound falls
-no lower than the bound of the next one.
+Only the integer program is solved again. With recorded executions, the count in a line is the most
+that one of them shows; otherwise it is the least that the worst path allows. For an entry with
+several starts of paths (rule 21) the worst one is solved again; the bound does not fall below the
+bound of the next one.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from wcet.analysis.result import AnalysisResult, EntryResult
 
 __all__ = ["CountProgram", "CountSuggestion", "of_calls", "of_loops"]
 
-HERE = FactSource("advise", 1, "what the line says")
+HERE = FactSource("advise", 1, "the suggested line")
 
 
 @dataclass(frozen=True, slots=True)
 class CountProgram:
-    """The integer program of an entry, to be solved with other counts."""
+    """The integer program of an entry, for solutions with other counts."""
 
     result: AnalysisResult
     entry: EntryResult
@@ -41,13 +39,13 @@ class CountProgram:
 
     @property
     def within(self) -> str:
-        """The entry: facts about its paths need not hold on paths of others."""
+        """The entry to which facts are restricted: they need not hold on paths of other entries."""
         return self.result.function(self.entry.address)
 
     def saved(self, place: str, most: int) -> int:
-        """Cycles that the bound falls if ``place`` executes so often at most.
+        """The cycles by which the bound falls if ``place`` executes at most ``most`` times.
 
-        0 where no path is left, no result is proved, or the place cannot be counted.
+        0 if no path remains, no result is proved, or the place cannot be counted.
         """
         entry, graph = self.entry, self.entry.graph
         fact = AtMostFact(HERE, place, most, self.within)
@@ -67,8 +65,8 @@ class CountProgram:
     ) -> CountSuggestion | None:
         """``place``, the block at ``at``, is executed ``count`` times on the worst path.
 
-        It may be executed ``least`` times, for all that is known of the path; None if recorded
-        executions run it as often as the worst path.
+        ``least``: the executions that the worst path needs at least. None if recorded executions
+        run the place as often as the worst path.
         """
         recorded = self.recorded.most.get(at)
         if recorded is not None:
@@ -88,19 +86,18 @@ class CountProgram:
 
 @dataclass(frozen=True, slots=True)
 class CountSuggestion:
-    """A suggestion, and how to find out what one execution less saves, which takes another
-    solution."""
+    """A suggestion; ``one_less``: solves again for the cycles that one execution less saves."""
 
     suggestion: Suggestion
     one_less: Callable[[], int]
 
     def whole(self) -> Suggestion:
-        """The suggestion with what one execution less saves."""
+        """The suggestion with the cycles that one execution less saves."""
         return replace(self.suggestion, each=self.one_less())
 
 
 def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
-    """Each loop whose header the worst path executes more often than it enters the loop."""
+    """A suggestion for each loop that the worst path repeats."""
     entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
     graph, edges = entry.graph, entry.solution.edges
     iterations: dict[int, int] = {}  # by address of the header, in all contexts
@@ -131,7 +128,7 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
 
 
 def of_calls(counted: CountProgram) -> Iterator[CountSuggestion]:
-    """Each function that the worst path calls more than once."""
+    """A suggestion for each function that the worst path calls more than once."""
     entry, image = counted.entry, counted.result.image
     graph = entry.graph
     calls: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Suggestions about the machine and memory. The whole entry is analysed again.
+"""Suggestions about the machine and memory, for which the whole entry is analysed again.
 
 Lines about memory are tried as facts, open choices of the platform as options.
 """
@@ -38,9 +38,9 @@ DATA = "advised_data"
 STACK = "advised_stack"
 STACK_TOP = re.compile(r"stack.*(top|end|base|limit)|(top|end|base|limit).*stack", re.IGNORECASE)
 STACK_ALIGNED = 8  # bytes, by the procedure call standard
-MOST_STACKS = 4  # that are tried
+MOST_STACKS = 4  # stacks tried
 MOST_ACCESSES = 3
-MOST_CONTEXTS = 20_000  # in which an entry is tried without sharing
+MOST_CONTEXTS = 20_000  # of an entry that is tried without summaries
 SP = 13
 IN_DATA = (
     "the objects that computed addresses lead to are there and nowhere else, and cached; name the "
@@ -50,7 +50,7 @@ IN_DATA = (
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Lines of facts or an option, the options with them, and when they are true."""
+    """Lines of facts or an option, the options with them, and their condition."""
 
     line: str
     options: AnalysisOptions
@@ -65,7 +65,7 @@ def of_inputs(
     options: AnalysisOptions,
     progress: Callable[[str], None],
 ) -> Iterator[Suggestion]:
-    """Each suggestion that lowers the bound; what cannot be analysed is none."""
+    """Each suggestion that lowers the bound; a failed analysis gives none."""
     for trial in _trials(result, entry, options):
         progress(trial.line.partition("\n")[0])
         with tempfile.TemporaryDirectory(prefix="wcet-advise-") as folder:
@@ -131,7 +131,7 @@ def _trials(
             "",
             "virtual addresses select the sets of the data cache, or RAM is mapped so that pages "
             "keep their colour: bits of both addresses that select a set are the same",
-            "lines of one page offset are taken to be in one set, whatever their pages",
+            "lines of one page offset count as lines of one set, for all pages",
         )
     if platform.hierarchy.l2 is None and platform.l2 is not None:
         yield _Trial(
@@ -197,10 +197,10 @@ def _of_devices(
 def _of_stack(
     result: AnalysisResult, entry: EntryResult, options: AnalysisOptions, facts: Facts
 ) -> Iterator[_Trial]:
-    """Where sp may point to at the entry: symbols that are called tops of stacks.
+    """Places of sp at the entry: symbols with names for tops of stacks.
 
-    Together with where accesses of unknown address go: as long as those may hit any line, it saves
-    little that lines of the stack are known.
+    Each is tried together with the place of accesses of unknown address: while these may hit any
+    line, known lines of the stack save little.
     """
     place = result.function(entry.address)
     if any(fact.register == SP and fact.place == place for fact in facts.of(PointsIntoFact)):
@@ -230,7 +230,7 @@ def _of_stack(
 
 
 def _of_memory(result: AnalysisResult, options: AnalysisOptions, facts: Facts) -> Iterator[_Trial]:
-    """Where accesses of unknown address go: the writable sections, unless facts say it."""
+    """The writable sections as the place of accesses of unknown address, unless facts state it."""
     lines = _data_lines(result, facts)
     if lines:
         yield _Trial(
@@ -249,9 +249,10 @@ def _of_accesses(
     facts: Facts,
     accesses: Sequence[tuple[int, Reference]],
 ) -> Iterator[_Trial]:
-    """The same of single instructions: those that the worst path executes most, stores first.
+    """The place of single accesses: those that the worst path executes most, stores first.
 
-    One that is left keeps most of what it destroys: such a line pays where few are unknown.
+    Every remaining unknown access still evicts lines, so such a line pays only if few accesses are
+    unknown.
     """
     region, *_ = _data_lines(result, facts) or ("",)
     storing = {addr: False for addr, reference in accesses if reference.low is None}
@@ -281,10 +282,10 @@ def _of_accesses(
 
 
 def _data_lines(result: AnalysisResult, facts: Facts) -> tuple[str, ...]:
-    """That accesses of unknown address go to the data objects; none if facts say where.
+    """Lines that put accesses of unknown address into data objects; () if facts state the place.
 
-    Objects are symbols with a size in writable sections, which leaves out stacks that have none;
-    without any, the pages of these sections.
+    Objects are symbols with a size in writable sections, which excludes stacks without a size;
+    without such symbols, the pages of these sections.
     """
     image = result.image
     sections = [s for s in image.sections if s.writable and s.size]

@@ -21,9 +21,9 @@ __all__ = ["RecordedCounts", "recorded"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCounts:
-    """``most``: by address of a block, how often one of the ``executions`` runs it at most.
+    """``most``: by address of a block, its most executions in one of the ``executions``.
 
-    What none of them runs is not in it: they say nothing of that.
+    Blocks that no execution runs are absent: recordings say nothing about them.
     """
 
     executions: int = 0
@@ -33,9 +33,9 @@ class RecordedCounts:
 def recorded(
     kernel: Path, options: AnalysisOptions, entry: EntryResult, files: Sequence[Path]
 ) -> RecordedCounts:
-    """All executions of ``entry`` in ``files`` that ran to their end, counted as facts count.
+    """The counts of all complete executions of ``entry`` in ``files``, counted as facts do.
 
-    Raises InputError if there is none, MissingEdge for one that is not of this kernel.
+    Raises InputError if there is none, MissingEdge for an execution of another kernel.
     """
     if not files:
         return RecordedCounts()

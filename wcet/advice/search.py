@@ -23,11 +23,11 @@ def advice(
     recorded: RecordedCounts,
     progress: Callable[[str], None],
 ) -> tuple[Suggestion, ...]:
-    """At most ``most`` suggestions that save anything, the largest first.
+    """At most ``most`` suggestions that save cycles, the largest first.
 
-    Half of them are the largest ones. In the other half those on memory and options come before
-    counts: what counts of nested loops and calls save is mostly the same cycles. Counts are those
-    of ``recorded`` executions where these run the place.
+    Half of them are the largest ones. In the other half suggestions on memory and options come
+    before counts, as counts of nested loops and calls mostly save the same cycles. Counts come from
+    ``recorded`` executions where these run the place.
 
     Raises UsageError where the bound is a function, or its counts are not known.
     """

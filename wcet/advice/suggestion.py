@@ -1,4 +1,4 @@
-"""One thing that would lower a bound, if it were true."""
+"""A suggestion that lowers a bound if its condition is true."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["Suggestion"]
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """``line`` is what to write, into a facts file or, if ``is_option``, on the command line.
+    """``line`` belongs into a facts file or, if ``is_option``, on the command line.
 
-    ``saves``: cycles that the bound falls at least, by that line alone. ``condition``: when the
-    line is true; ``now``: what is charged today. ``each``: cycles that one execution less saves.
+    ``saves``: the cycles by which that line alone lowers the bound at least. ``condition``: when
+    the line is true; ``now``: the present charge. ``each``: cycles that one execution less saves.
     """
 
     line: str

@@ -46,10 +46,10 @@ __all__ = ["analyse", "cached_or_prepared", "interrupt_latency"]
 
 
 def analyse(kernel: Path, options: AnalysisOptions, stages: StageLog) -> AnalysisResult:
-    """Bound every entry that ``options`` asks for.
+    """Bound every entry that ``options`` requests.
 
-    Raises a WcetError of the class that says what is missing; nothing is then written. A loop
-    without a bound leaves out only the entries that reach it, unless these are all.
+    Raises a WcetError whose class names the kind of missing input; nothing is then written. An
+    unbounded loop only excludes the entries that reach it, unless all do.
     """
     run = AnalysisRun.begin(kernel, options, stages)
     with finishing() as later:
@@ -57,7 +57,7 @@ def analyse(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Analysi
 
 
 def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> AnalysisResult:
-    """The bounds of all entries from what the stages before the integer program found.
+    """The bounds of all entries, from the results of the stages before the integer program.
 
     Raises UnboundedLoop if no entry has a bound.
     """
@@ -114,7 +114,7 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
 
 @contextmanager
 def finishing() -> Iterator[list[Future[None]]]:
-    """Futures whose results are waited for at the end, whatever happens here."""
+    """Futures that are awaited on exit, also after an error."""
     waiting: list[Future[None]] = []
     try:
         yield waiting
@@ -124,13 +124,14 @@ def finishing() -> Iterator[list[Future[None]]]:
 
 
 def all_cached_or_prepared(run: AnalysisRun, later: list[Future[None]]) -> list[Prepared]:
-    """The same of all entries, in parallel except for cached ones. This process stores its results
-    in the background; ``later`` gets the waits for that.
+    """The results of the stages for all entries; those that are not cached run in parallel.
+
+    This process stores its results in the background; ``later`` gets the futures.
     """
     known = {name: cached_entry(run, name, address) for name, address in run.entries.items()}
     missing = [name for name, found in known.items() if found is None]
     if missing:
-        import_module("wcet.analysis.preparation")  # here, and not once in each process
+        import_module("wcet.analysis.preparation")  # once here instead of in each process
 
     def one(index: int) -> tuple[Prepared, dict[str, StageUse]]:
         here = os.getpid() == process
@@ -161,14 +162,16 @@ def cached_or_prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
 
 
 def cached_entry(run: AnalysisRun, name: str, address: int) -> Prepared | None:
-    """Their cached results, if any."""
+    """The cached results of the stages before the integer program, if any."""
     with run.stages.stage("recall", name):
         return run.store.get(name, address)
 
 
 def prepared(run: AnalysisRun, name: str, address: int) -> Prepared:
-    """Their results. They are imported here: an entry that is cached needs none of them, and they
-    are half of what a start imports.
+    """The results of the stages before the integer program.
+
+    They are imported here: a cached entry needs none of them, and they are half of a start's
+    imports.
     """
     from wcet.analysis.entry_stages import AnalysisTarget
     from wcet.analysis.preparation import prepare
@@ -197,7 +200,7 @@ def all_unbounded(entries: Mapping[str, UnboundedLoop]) -> UnboundedLoop:
 def unanswered(
     image: Image, found: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
 ) -> dict[str, None]:
-    """Failures of the solver despite a bound: once for each place and failure."""
+    """Failures of the solver despite a bound, each place and failure once."""
     return {
         f"{image.place(graph.nodes[graph.loops[b.loop].header].block.addr)}: {b.unanswered}": None
         for graph, bounds in found
@@ -209,13 +212,13 @@ def unanswered(
 def interrupt_latency(
     image: Image, platform: Platform, results: Mapping[str, EntryResult], together: int = 1
 ) -> InterruptLatency | None:
-    """Rules 21, 32: any masked path may be under way when the interrupt arrives, its own included.
+    """The longest masked path plus the interrupt path (rules 21, 32); None if it is unknown.
 
-    In user mode it is taken at once: the latency is the interrupt path. On a masked path it waits
-    for the rest of it, which is a part of the interrupt path if that is what is under way.
-    ``together``: how many interrupts may be pending at once; the last one waits for the others.
-    None unless all entries of the platform have a number, the interrupt among them, and are masked
-    up to the ends of their paths (rule 33).
+    An interrupt may arrive on any masked path, also on the interrupt path. In user mode it is taken
+    at once: the latency is the interrupt path. On a masked path it waits for the remaining path.
+    ``together``: the number of interrupts that may be pending at once; the last one waits for the
+    others. The latency is known only if all entries of the platform, including the interrupt, have
+    a number as bound and stay masked up to the ends of their paths (rule 33).
     """
     if INTERRUPT not in platform.entries or not platform.entries.keys() <= results.keys():
         return None
@@ -239,7 +242,7 @@ def interrupt_latency(
 
 
 def _handing_over(result: EntryResult) -> set[int]:
-    """Where paths end without a return from the exception: the kernel itself goes on there."""
+    """Ends of paths without an exception return, where the kernel itself continues."""
     graphs = [paths.graph for paths in result.paths]
     blocks = (graph.nodes[n].block for graph in graphs for n in graph.exits)
     exits = {block.last for block in blocks if block.exits or block.returns}

@@ -29,13 +29,13 @@ class AnalysisOptions:
     time_limit: float
     bounds: BoundOptions
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
-    store: ResultsStore = NOWHERE  # of what earlier runs computed
-    tlb: str | None = None  # how translations are charged, if not as the platform says
-    data_index: str | None = None  # "virtual", if not as the platform says
+    store: ResultsStore = NOWHERE  # results of earlier runs
+    tlb: str | None = None  # the charge for translations, if not the platform's
+    data_index: str | None = None  # "virtual", if not the platform's
     vivu: VivuSettings = FULL
-    loaded_memory: LoadedMemory = NOTHING  # what is loaded beside the ELF
+    loaded_memory: LoadedMemory = NOTHING  # memory loaded beside the ELF
     summary_settings: SummarySettings = field(default_factory=SummarySettings)
-    interrupts: int = 1  # how many may be pending at once, for the latency
-    force_core: bool = False  # bound a binary that is built for another processor
-    programs: bool = False  # the integer programs are written, and so each is solved
-    sources: Path = Path()  # where the compiler ran: comments in the sources may be facts
+    interrupts: int = 1  # number that may be pending at once, for the latency
+    force_core: bool = False  # accept a binary built for another processor
+    programs: bool = False  # write the integer programs, which solves each one
+    sources: Path = Path()  # the compiler's folder: comments in the sources may be facts

@@ -1,7 +1,7 @@
-"""The configuration of a result beside its kernel and facts: the platform and the relevant options.
+"""The configuration of a result besides its kernel and facts: the platform and relevant options.
 
-Two results are comparable only if all of this is equal (rule 52). Options for effort, and the
-folder of results, are left out.
+Two results are comparable only if their configurations are equal (rule 52). Options for effort, and
+the folder of results, are excluded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIGITS = 16  # of the hash of a platform
 
 
 def configuration(options: AnalysisOptions, platform: Platform) -> Mapping[str, str]:
-    """By name; of the platform what its file says, without comments, and its own core."""
+    """The settings by name; for the platform the content of its file and its own core."""
     return {
         "platform file": _said(platform),
         "--l2": str(options.l2),
@@ -37,7 +37,7 @@ def configuration(options: AnalysisOptions, platform: Platform) -> Mapping[str, 
 
 
 def _said(platform: Platform) -> str:
-    """A hash of it. The file was read before, so that it is there and of this form."""
+    """A hash of the platform file, which has been read and checked before."""
     file = tomllib.loads(platform.path.read_text("utf-8"))
     said = json.dumps([file, platform.timing.own_rows], sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()[:DIGITS]

@@ -19,8 +19,8 @@ NAMED = 4  # tables in a hint
 def find_entries(image: Image, platform: Platform, names: tuple[str, ...]) -> dict[str, int]:
     """Address of each entry, bit 0 set for Thumb code; ``all``: every entry of the platform.
 
-    A name of the platform means the first of its symbols that exists, else its vector. Raises
-    UsageError for what is neither that, nor a symbol, nor an address.
+    A name of the platform denotes the first of its symbols that exists, else its vector. Raises
+    UsageError for a name that is no entry of the platform, no symbol and no address.
     """
     wanted = [n for name in names for n in (platform.entries if name == ALL else [name])]
     return {name: find_entry(image, platform, name) for name in wanted}
@@ -67,7 +67,7 @@ def _no_such_entry(image: Image, name: str, point: EntryPoint) -> UsageError:
 
 
 def _elsewhere(image: Image, vector: int) -> str:
-    """The same vector in tables that stand in code at other addresses, for a hint."""
+    """A hint: the same vector in tables at other addresses in code."""
     from quoll.arm.vectors import VECTORS, WORD, vector_tables  # it loads the disassembler
 
     slot = vector % (VECTORS * WORD)

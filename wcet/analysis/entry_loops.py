@@ -23,8 +23,8 @@ __all__ = ["EntryLoops", "LoopInContext", "loops_of"]
 class LoopInContext:
     """A loop in one context, with its bound.
 
-    ``summary``: the function, by its address, in any context of which the bound holds, if that is
-    analysed once for all its calls; the context is then one of ``graph``, which starts there.
+    ``summary``: the address of the function with a summary, in whose contexts the bound holds; the
+    context then belongs to ``graph``, which starts there.
     """
 
     graph: Supergraph
@@ -34,12 +34,12 @@ class LoopInContext:
 
     @property
     def header(self) -> int:
-        """Address."""
+        """The address of the header."""
         return self.graph.nodes[self.loop.header].block.addr
 
     @property
     def iterations(self) -> int | None:
-        """Most executions of the header per entry, those in its first iteration included."""
+        """Most executions of the header per entry, including the first iteration."""
         if self.bound.bound is None:
             return None
         return self.bound.bound + self.graph.apart(self.loop)
@@ -47,9 +47,9 @@ class LoopInContext:
 
 @dataclass(frozen=True, slots=True)
 class EntryLoops:
-    """The loops of an entry, then the loops of the functions that summaries stand for.
+    """The loops of an entry, then the loops of its functions with a summary.
 
-    ``graphs``: of the entry, then of these functions. ``depths``: of the recursion in any of them.
+    ``graphs``: of the entry, then of these functions. ``depths``: recursion depths in all of them.
     """
 
     name: str
@@ -62,7 +62,7 @@ class EntryLoops:
 def loops_of(code: AnalysisTarget) -> EntryLoops:
     """The loops that the code at an entry reaches, as ``wcet analyse`` bounds them.
 
-    Raises a WcetError for code that is refused, and FactsError for a fact that is wrong.
+    Raises a WcetError for refused code, and FactsError for a wrong fact.
     """
     entry = valued(code)
     run = entry.code.run
@@ -84,7 +84,7 @@ def loops_of(code: AnalysisTarget) -> EntryLoops:
 
 
 def of_summaries(run: AnalysisRun, summaries: Sequence[FunctionSummary]) -> Iterator[LoopInContext]:
-    """The loops of functions, each once where several activations or paths have it alike."""
+    """The loops of functions with summaries, without duplicates of several activations or paths."""
     seen: set[tuple[object, ...]] = set()
     for one in summaries:
         for paths in one.paths:
@@ -101,7 +101,7 @@ def of_summaries(run: AnalysisRun, summaries: Sequence[FunctionSummary]) -> Iter
 def with_parameters(
     run: AnalysisRun, graph: Supergraph, bounds: Sequence[LoopBound]
 ) -> tuple[LoopBound, ...]:
-    """``bounds`` with the names, or the numbers, that facts give."""
+    """``bounds`` with the parameters, or their numbers, that facts give."""
     parameters, values = loop_parameters(graph, run.image, run.facts), run.options.parameters
     still = {loop: p for loop, p in parameters.items() if p.name not in values}
     return named(numbered(bounds, parameters, values), still)
@@ -110,10 +110,10 @@ def with_parameters(
 def on_paths(
     valued: ValuedCode, parts: Sequence[PendingSegment], bounds: Sequence[LoopBound]
 ) -> list[LoopBound]:
-    """``bounds``; a loop of no segment is repeated on no path, and says why (rule 21)."""
+    """``bounds``; for a loop in no segment, which no path repeats, with that reason (rule 21)."""
     graph, run = valued.graph, valued.code.run
     repeated = {loop for part in parts for loop in part.loops}
-    if parts[0].start is not None:  # by a fact: the other loops are before it
+    if parts[0].start is not None:  # a fact sets the start, after the other loops
         return [bound for bound in bounds if bound.loop in repeated]
     reached = {node for part in parts for node in part.nodes}
     reads = valued.values.reading(run.platform.pending) if len(repeated) < len(bounds) else ()

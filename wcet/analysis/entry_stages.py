@@ -8,8 +8,8 @@
     timed         Segment              -> TimedSegment          times of blocks, too
     charged       TimedSegment, LoopBounds -> Charges           cycles of nodes and edges
 
-``wcet.analysis.preparation`` runs them for an entry, ``wcet.analysis.summaries`` for a function
-that stands for all its calls. What they read of the entry is ``AnalysisTarget``.
+``wcet.analysis.preparation`` runs them for an entry, ``wcet.analysis.summaries`` for a function's
+summary. Their input about the entry is ``AnalysisTarget``.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ __all__ = [
     "with_values",
 ]
 
-LARGE = 1000  # nodes of a graph, from which on other processes pay
+LARGE = 1000  # nodes of a graph from which on worker processes pay
 
 
 class Arrival(Enum):
-    """How control comes to the code that is analysed."""
+    """The way in which control gets to the analysed code."""
 
     ENTRY = "executions start there"
     START = "paths start there, in the middle of executions"
@@ -90,10 +90,10 @@ class Arrival(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PathOrigin:
-    """How control comes to the code that is analysed, and from where.
+    """The way in which control gets to the analysed code, with the surrounding code.
 
     ``switching``: the functions that switch contexts and are being bounded, the outermost first.
-    ``stacks``: those that the code around it switches to.
+    ``stacks``: the stacks to which the surrounding code switches.
     """
 
     arrival: Arrival = Arrival.ENTRY
@@ -107,12 +107,12 @@ class PathOrigin:
 
     @property
     def starts(self) -> bool:
-        """Whether paths start at the code; else others call it."""
+        """Whether paths start at the code; otherwise other code calls it."""
         return self.arrival in (Arrival.ENTRY, Arrival.START)
 
     @property
     def called(self) -> bool:
-        """Whether callers decide what the code begins with."""
+        """Whether callers choose the arguments."""
         return self.arrival in (Arrival.FUNCTION, Arrival.SUMMARY)
 
 
@@ -135,7 +135,7 @@ class AnalysisTarget:
 
 @dataclass(frozen=True, slots=True)
 class ValuedCode:
-    """Code with its graph, less the edges that values exclude, and the values of that graph."""
+    """Code with its graph, without edges that values exclude, and the graph's values."""
 
     code: AnalysisTarget
     graph: Supergraph
@@ -144,7 +144,7 @@ class ValuedCode:
 
 @dataclass(frozen=True, slots=True)
 class BoundedLoops:
-    """The bound of each loop of a graph; ``execution``: its only path, if there is only one."""
+    """The bound of each loop of a graph; ``execution``: its concrete execution, if known."""
 
     bounds: tuple[LoopBound, ...]
     execution: ExecutionCounts | None = None
@@ -152,7 +152,7 @@ class BoundedLoops:
 
 @dataclass(frozen=True, slots=True)
 class TimedSegment:
-    """The paths from one start before the bounds of loops are known."""
+    """The paths from one start, before loops are bounded."""
 
     classes: CacheClassification
     times: UndelayedTimes
@@ -160,7 +160,7 @@ class TimedSegment:
 
 
 def programmed(code: AnalysisTarget) -> Program:
-    """The functions that the code reaches as graphs, and how deep their recursion goes."""
+    """The functions that the code reaches, as graphs, with their recursion depths."""
     run = code.run
     with code.stage("extract"):
         program = extract(run.image, [code.address], run.facts, run.exits)
@@ -183,7 +183,7 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
     TimingError for code that changes the presupposed state of the machine (rule 37).
     """
     run, origin = code.run, code.origin
-    silent = origin.arrival is Arrival.SUMMARY  # its whole analysis is a stage
+    silent = origin.arrival is Arrival.SUMMARY  # the whole summary is one stage
     found = inlined(
         program,
         code.address,
@@ -207,7 +207,7 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
 
 
 def divided(valued: ValuedCode) -> list[PendingSegment]:
-    """The parts of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
+    """The segments of paths to be bounded: one, unless code tests for interrupts (rule 21)."""
     run, graph, values = valued.code.run, valued.graph, valued.values
     if valued.code.origin.arrival is Arrival.FUNCTION:
         return [undivided(graph)]
@@ -226,7 +226,7 @@ def divided(valued: ValuedCode) -> list[PendingSegment]:
 
 
 def pending_tests(valued: ValuedCode) -> PendingTests | None:
-    """The tests that an interrupt which is pending decides; none on its own path (rule 32)."""
+    """The tests that a pending interrupt decides; none on the interrupt path (rule 32)."""
     registers = valued.code.run.platform.pending
     if not registers:
         return None
@@ -238,7 +238,7 @@ def pending_tests(valued: ValuedCode) -> PendingTests | None:
 
 
 def on_interrupt_path(valued: ValuedCode) -> bool:
-    """Whether the code is the interrupt path or a part of it."""
+    """Whether the code is on the interrupt path."""
     run, graph = valued.code.run, valued.graph
     address = graph.nodes[graph.entry].block.addr
     return serves_interrupts(run.image, run.platform, run.facts, run.exits, address)
@@ -249,9 +249,9 @@ def bounded(
     cut_segments: Sequence[PendingSegment],
     identity: Callable[[], str] | None = None,
 ) -> BoundedLoops:
-    """The bounds of the loops that segments have; no other loop is requested.
+    """The bounds of the loops in segments; other loops are not tried.
 
-    ``identity``: of the graph and its values, if another process finds it out.
+    ``identity``: the hash of the graph and its values, if another process computes it.
     """
     code, graph, values = valued.code, valued.graph, valued.values
     run, origin = code.run, code.origin
@@ -280,13 +280,13 @@ def bounded(
 
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
-    """The class of each reference, before the bounds of loops are known."""
+    """The class of each reference, before loops are bounded."""
     values = SegmentValues(valued.values, part)
     return classify(part.graph, values, hierarchy_of(valued.code, part))
 
 
 def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedSegment:
-    """The classes of references, and the times of blocks that depend on no reference."""
+    """The classes of references, and the times of blocks without references' cycles."""
     timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued.code, part)
     start = time.perf_counter()
     classes = classified(valued, part)
@@ -315,18 +315,18 @@ def charged(
 
 
 def block_timer(run: AnalysisRun) -> BlockTimer:
-    """The times of blocks on the platform, each found once for all segments."""
+    """The times of blocks on the platform, each computed once for all segments."""
     return BlockTimer(run.platform.timing, aligned=run.platform.hierarchy.aligned)
 
 
 def hierarchy_of(code: AnalysisTarget, part: PendingSegment) -> CacheHierarchy:
-    """The caches where a part of paths starts: given at an entry, unknown elsewhere."""
+    """The caches at the start of a segment: known at an entry, unknown elsewhere."""
     known = code.run.platform.hierarchy
     return known if code.origin.starts and part.start is None else known.from_anywhere
 
 
 def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
-    """Most executions of a loop's header per entry, of the loops that are bounded."""
+    """By bounded loop, the most executions of its header per entry."""
     found: dict[int, int] = {}
     for b in bounds:
         if b.bound is not None:
@@ -335,19 +335,19 @@ def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
 
 
 def of_segment(segment: PendingSegment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
-    """The bounds of the loops that a segment has, under its own numbers."""
+    """The bounds of a segment's loops, under the segment's indices."""
     number = {old: new for new, old in enumerate(segment.loops)}
     return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
 
 
 def whole_graph(run: AnalysisRun, address: int) -> Supergraph:
-    """Every path from an entry that facts do not exclude, whatever values decide."""
+    """The graph of every path from an entry that facts do not exclude, before value analysis."""
     program = programmed(AnalysisTarget(run, run.image.place(address & ~1), address))
     graph = expand(program, address, run.image, run.options.vivu)
     return guided_in_contexts(graph, run.image, run.facts)
 
 
 def contexts(run: AnalysisRun, address: int) -> int:
-    """Contexts of the full inlining of an entry, recursion not followed."""
+    """The number of contexts of the full inlining of an entry, without recursion."""
     program = extract(run.image, [address], run.facts, run.exits)
     return expansion(call_graph(program), address).total()

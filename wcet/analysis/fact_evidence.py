@@ -1,7 +1,7 @@
 """Evidence of recorded executions for each fact, stored for later runs (rule 28).
 
-A record belongs to one fact, as it reads, about one binary. It holds the outcome of every
-recording by that recording's hash, so that one that is checked twice counts once.
+A record belongs to the text of one fact about one binary. It holds the outcome of every recording
+by the recording's hash, so that a recording that is checked twice counts once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FactOutcome:
-    """Executions of a recording that reached what a fact is about, and where one broke it."""
+    """A recording's executions that reached a fact's subject; ``violated``: the first violation."""
 
     reached: int
     violated: str | None = None
@@ -61,9 +61,9 @@ class FactStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FactLabel:
-    """A fact and what it depends on.
+    """A fact with its evidence.
 
-    ``survived``: executions that reached what it is about; ``broken``: where one violated it.
+    ``survived``: executions that reached its subject; ``broken``: the place of a violation.
     """
 
     fact: Fact
@@ -73,7 +73,7 @@ class FactLabel:
 
     @property
     def source(self) -> str:
-        """Where the fact stands."""
+        """The file and line of the fact."""
         return str(self.fact.source)
 
     @property
@@ -109,13 +109,13 @@ class FactEvidence:
         self._store.save(self._key(fact), FactOutcomes({**self.of(fact), **outcomes}))
 
     def _key(self, fact: Fact) -> str:
-        """An execution violates a fact or does not: platform and options are irrelevant."""
+        """The cache key of a fact's record; no violation depends on platform or options."""
         code = versions(*CODE)
         return key_of("survival", self._image.identity, fact, code, left_out=LEFT_OUT)
 
 
 def labels(facts: Facts, evidence: FactEvidence, proved: frozenset[str]) -> tuple[FactLabel, ...]:
-    """The label of each fact, in file order; ``proved`` are the sources of those that are."""
+    """The label of each fact, in file order; ``proved``: the sources of proved facts."""
     found = []
     for fact in facts.facts:
         source = str(fact.source)
@@ -136,7 +136,7 @@ def labels(facts: Facts, evidence: FactEvidence, proved: frozenset[str]) -> tupl
 def proved_loops(
     image: Image, facts: Facts, entries: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
 ) -> frozenset[str]:
-    """Sources of the loop facts that are no tighter than what is proved, in every context."""
+    """Sources of the loop facts that are no tighter than the proved bound, in every context."""
     proved: dict[str, bool] = {}
     for graph, bounds in entries:
         stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)), in_part=True)
@@ -151,7 +151,7 @@ def proved_loops(
 
 
 def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> frozenset[str]:
-    """Sources of the stated depths that are no less than what is proved, from every entry."""
+    """Sources of the stated depths that are no less than the proved depth, from every entry."""
     found: dict[str, bool] = {}
     for fact in facts.of(RecursionFact):
         address = resolve(image, fact.function, fact.source)[0]
@@ -165,7 +165,7 @@ def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> 
 
 
 def proved_counts(image: Image, facts: Facts, entries: Iterable[Prepared]) -> frozenset[str]:
-    """Sources of the counts that loops alone imply on all paths of every entry they speak of."""
+    """Sources of the counts that loop bounds imply on all paths of every entry concerned."""
     counts = Facts(facts.of(AtMostFact))
     proved: dict[str, bool] = {}
     for entry in entries if counts.facts else ():

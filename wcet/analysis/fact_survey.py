@@ -1,9 +1,9 @@
-"""Finds all facts that are missing before every entry has a bound, in one run.
+"""Finds all missing facts without which entries have no bound, in one run.
 
 An error names the facts that would resolve it, and provisional facts under which the analysis
 continues: a recursion of one activation, a loop of one execution, or a path that ends at the
 unresolved transfer. The entry is analysed again under these until nothing else is missing. The
-survey covers the remaining paths only: a stated fact may add more of them.
+survey covers the remaining paths only: a stated fact may add paths.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from wcet.platforms.outside import OutsideMap, outside_map
 
 __all__ = ["FactSurvey", "survey"]
 
-ITERATIONS = 64  # of an entry; each finds something else
+ITERATIONS = 64  # analyses of an entry; each one finds another missing fact
 
 
 @dataclass(frozen=True, slots=True)
 class FactSurvey:
     """Missing facts in the order of discovery, each with the first entry that needs it.
 
-    ``others``: of entries by name, errors that no fact resolves. ``status``: that of the first
-    error, 0 without one. ``outside``: what the platform's memory does not cover. ``ways``: by
-    address of what is missing, a shortest chain of calls from the entry, as functions.
+    ``others``: errors that no fact resolves, by entry. ``status``: the exit status of the first
+    error, 0 without errors. ``outside``: pages outside the platform's memory. ``ways``: by address
+    of the fact's place, a shortest chain of calls from the entry, as functions.
     """
 
     image: Image
@@ -46,7 +46,7 @@ class FactSurvey:
 
 
 def survey(kernel: Path, options: AnalysisOptions, stages: StageLog) -> FactSurvey:
-    """Analyse each entry until nothing is missing. Raises WcetError for inputs that are wrong."""
+    """Analyse each entry until nothing is missing. Raises WcetError for wrong inputs."""
     with stages.stage("read"):
         image = options.loaded_memory.image(kernel)
         image.settle_lines()  # rounds share the line table
@@ -83,7 +83,7 @@ def survey(kernel: Path, options: AnalysisOptions, stages: StageLog) -> FactSurv
 
 def _ways(run: AnalysisRun, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:
     """A shortest chain of calls from the entry to a function with each of ``places``."""
-    from quoll.extraction.extract import extract  # only a run that misses facts needs it
+    from quoll.extraction.extract import extract  # only runs with missing facts need it
 
     program = extract(run.image, [address], run.facts, run.exits)
     ways: dict[int, tuple[int, ...]] = {}
@@ -101,12 +101,12 @@ def _ways(run: AnalysisRun, address: int, places: Set[int]) -> dict[int, tuple[i
 
 
 def provisional_facts(missing: MissingStatement) -> str:
-    """The fact under which the analysis goes on."""
+    """The provisional fact under which the analysis continues."""
     return missing.provisional.replace("PLACE", f"{missing.addr:#x}")
 
 
 def _error(run: AnalysisRun, name: str, address: int) -> WcetError | None:
-    """What keeps an entry from having a bound."""
+    """The error that prevents the bound of an entry; None if there is none."""
     try:
         prepared = cached_or_prepared(run, name, address)
         entry_result(run, name, address, prepared, constraints_of(run, name, prepared))

@@ -40,7 +40,7 @@ def entry_result(
     prepared: Prepared,
     constraints: Sequence[Constraints],
 ) -> EntryResult:
-    """The bound of an entry; ``constraints``: of each start. Raises UnboundedLoop without one."""
+    """The bound of an entry; ``constraints``: of each start. Raises UnboundedLoop."""
     whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
     with run.stages.stage("ilp", name):
         inputs = [
@@ -71,9 +71,9 @@ def entry_result(
 def paths_result(
     run: AnalysisRun, name: str, address: int, paths: PreparedPaths, *, whole: bool
 ) -> EntryResult:
-    """The bound of the paths from one start; unless ``whole``, an entry has more before or after.
+    """The bound of the paths from one start; not ``whole``: executions continue before or after.
 
-    Raises UnboundedLoop where there is none.
+    Raises UnboundedLoop.
     """
     with run.stages.stage("ilp", name):
         inputs = _inputs_of(run, paths, _constraints(run, paths), whole=whole)
@@ -88,9 +88,9 @@ def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
 def _inputs_of(
     run: AnalysisRun, paths: PreparedPaths, found: Constraints, *, whole: bool
 ) -> ProgramInputs:
-    """The input of the integer program that only facts give.
+    """The inputs of the integer program that come from facts alone.
 
-    Unless paths are ``whole``, a place that must be executed may be so before or after them.
+    Unless paths are ``whole``, a place with a minimum count may execute before or after them.
     """
     return ProgramInputs(
         tuple(c for c in found if whole or c.holds_in_subpaths),
@@ -101,7 +101,7 @@ def _inputs_of(
 def _bounds(
     run: AnalysisRun, name: str, address: int, prepared: Prepared, inputs: Sequence[ProgramInputs]
 ) -> list[EntryBound]:
-    """The bounds from all starts, solved now or by an earlier run."""
+    """The bounds from all starts, solved now or cached."""
     options = run.options
     entry = "" if options.programs else run.store.key_of(name, address, prepared)
     store = SolutionStore(options.store, entry, prepared.paths, inputs, options.parameters)
@@ -116,7 +116,7 @@ def _bounds(
 def bound_of_paths(
     run: AnalysisRun, paths: PreparedPaths, inputs: ProgramInputs, known: WorstCase | None = None
 ) -> EntryBound:
-    """The solution of one integer program; ``known``: the result of an earlier run."""
+    """The solution of one integer program; ``known``: a cached one."""
     return bound_entry(
         paths.graph,
         paths.costs,
@@ -140,7 +140,7 @@ def _result(
     inputs: ProgramInputs,
     answer: EntryBound,
 ) -> EntryResult:
-    """The same with the assumptions that it depends on."""
+    """The result with the assumptions on which the bound depends."""
     assumptions = (
         *(a for b in answer.bounds for a in b.assumptions),
         *(limit.assumption for limit in answer.limits),

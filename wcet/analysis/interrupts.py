@@ -1,9 +1,9 @@
-"""On which paths an interrupt may be assumed to be pending.
+"""The paths on which an interrupt may be assumed to be pending.
 
-One that arrives while interrupts are masked waits for the rest of the path that is under way. On
-the paths of every other entry it is pending from its arrival on, and tests see it (rule 21). On the
-interrupt path it is the one that is handled: once it is acknowledged the registers may read 0, so
-nothing is assumed there and that path is bounded whole (rule 32).
+An interrupt that arrives while interrupts are masked waits for the end of the current path. On the
+paths of every other entry it is pending from its arrival on, and tests see it (rule 21). On the
+interrupt path it is being handled: after its acknowledgement the registers may read 0, so nothing
+is assumed there and that path is bounded as a whole (rule 32).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["not_by_tests", "serves_interrupts"]
 def serves_interrupts(
     image: Image, platform: Platform, facts: Facts, exits: frozenset[int], address: int
 ) -> bool:
-    """Whether the code at ``address``, bit 0 aside, may run on the interrupt path.
+    """Whether the code at ``address``, without bit 0, may run on the interrupt path.
 
-    That is so for the interrupt entry and what it reaches, and where it cannot be told. Another
-    entry of the platform is requested by its own path.
+    True for the interrupt entry and all code that it reaches, and where that is unknown. Other
+    entries of the platform have paths of their own.
     """
     entries = {name: platform_entry(image, point) for name, point in platform.entries.items()}
     handler, first = entries.pop(INTERRUPT, None), address & ~1
@@ -48,7 +48,7 @@ def serves_interrupts(
 def not_by_tests(
     graph: Supergraph, reads: Collection[int], bounds: Sequence[LoopBound]
 ) -> tuple[LoopBound, ...]:
-    """``bounds`` of the interrupt path; loops without one say why their tests are none."""
+    """``bounds`` of the interrupt path; reasons of unbounded loops say that tests bound none."""
     return tuple(
         replace(b, reason=replace(b.reason, tests=True))
         if b.reason is not None and not graph.loops[b.loop].nodes.isdisjoint(reads)

@@ -1,11 +1,11 @@
 """An entry before its integer programs: the stages in their order, and summaries of functions.
 
-    valued    entry       -> ValuedEntry   graph, values, and what both assume
+    valued    entry       -> ValuedEntry   graph, values, and their assumptions
     prepared  ValuedEntry -> Prepared      segments, loop bounds, costs
     prepare   both
 
-``wcet.analysis.entry_stages`` has the stages one by one. Every command that follows paths takes
-its values from here, so that all refuse and assume alike.
+``wcet.analysis.entry_stages`` has the single stages. Every command that follows paths gets its
+values from here, so that all commands refuse and assume the same.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ __all__ = ["ValuedEntry", "assumed_by", "infeasible_edges", "prepare", "prepared
 
 @dataclass(frozen=True, slots=True)
 class ValuedEntry(ValuedCode):
-    """An entry with values: its graph without the edges that they exclude.
+    """An entry with values: its graph without the edges that values exclude.
 
-    The image of ``code`` is that of the run, less constants that the entry changes.
+    The image of ``code`` is the run's image, without constants that the entry changes.
     """
 
     infeasible: tuple[InfeasibleEdge, ...]
@@ -55,7 +55,7 @@ class ValuedEntry(ValuedCode):
 
     @property
     def shared(self) -> tuple[SummarisedFunction, ...]:
-        """The functions that are analysed once for all their calls, callees first."""
+        """The functions with a summary, callees first."""
         found = (one.shared_function for one in self.summaries)
         return tuple(one for one in found if one is not None)
 
@@ -63,7 +63,7 @@ class ValuedEntry(ValuedCode):
 def valued(code: AnalysisTarget) -> ValuedEntry:
     """The stages from the binary to values.
 
-    Once more from the start where stores change bytes that were taken for constant.
+    They start again if stores change bytes that were assumed constant.
     """
     while True:
         code, as_loaded = _started(code)
@@ -107,7 +107,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
 
 
 def _started(code: AnalysisTarget) -> tuple[AnalysisTarget, tuple[Assumption, ...]]:
-    """``code`` where memory is as loaded when its paths start, and what that assumes."""
+    """``code`` with memory as loaded at the start of its paths, and the assumptions about that."""
     run = code.run
     if not code.origin.starts:
         return code, ()
@@ -129,7 +129,7 @@ def prepare(code: AnalysisTarget) -> Prepared:
 
 
 def prepared(entry: ValuedEntry) -> Prepared:
-    """The stages from values on."""
+    """The stages after value analysis."""
     code = entry.code
     with identified(entry) as identity:
         with code.stage("values"):
@@ -154,8 +154,8 @@ def prepared(entry: ValuedEntry) -> Prepared:
 def assumed_by(
     entry: ValuedEntry, parts: Sequence[PendingSegment], loops: BoundedLoops
 ) -> tuple[Assumption, ...]:
-    """What the values of an entry, its segments and the bounds of its loops assume."""
-    run, moved = entry.code.run, parts[0].start is not None  # by a fact
+    """The assumptions of an entry's values, segments and loop bounds."""
+    run, moved = entry.code.run, parts[0].start is not None  # set by a fact
     return (
         *entry.assumptions,
         *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
@@ -165,7 +165,7 @@ def assumed_by(
 
 
 def infeasible_edges(graph: Supergraph, values: ValueResults) -> tuple[InfeasibleEdge, ...]:
-    """The dead edges out of nodes that are reached, with what decides; not what lies beyond."""
+    """The dead edges out of reached nodes, each with the value that decides."""
     return tuple(
         InfeasibleEdge(
             graph.nodes[edge.src].block.last.addr,

@@ -1,11 +1,10 @@
 """The results of the stages before the integer program for an entry, stored by content (rule 30).
 
-Its key is that of the request (``wcet.analysis.request_key``) with the entry. Facts that only the
-integer program reads are not in it: after an edit of a constraint only that program is solved
-again. Facts are compared by what they say; the lines on which they stand are brought up to date
-when a record is read. A record is written only if every loop is bounded or has a parameter, no
-proof attempt may have been cut off by the clock, and no function was analysed once for all its
-calls: that solves integer programs too.
+Its key consists of the key of the request (``wcet.analysis.request_key``) and the entry. Facts that
+only the integer program reads are not in it: after an edit of a constraint only that program is
+solved again. Facts are compared by their meaning; their lines are updated when a record is read. A
+record is written only if every loop is bounded or has a parameter, the clock cannot have cut off a
+proof attempt, and no function has a summary, which would contain solutions of integer programs.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InfeasibleEdge:
-    """An edge that no execution takes in its context, and the value that decides (rule 4)."""
+    """An edge that no execution takes in its context; ``why``: the value that decides (rule 4)."""
 
-    source: int  # address of the block it leaves
+    source: int  # address of its source block
     target: int
-    context: int  # of the source; contexts keep their numbers when edges are removed
+    context: int  # of the source; removing edges does not renumber contexts
     why: str
 
 
@@ -51,8 +50,8 @@ class InfeasibleEdge:
 class PreparedPaths:
     """The paths of an entry from one start (rule 21): all that their integer program needs.
 
-    ``start`` is the address of the block that has just read the interrupt controller; None: the
-    entry itself. ``execution``: the only one there is, if it is known.
+    ``start``: the address of the block that has just read the interrupt controller; None: the entry
+    itself. ``execution``: the concrete execution, if known.
     """
 
     start: int | None
@@ -64,9 +63,9 @@ class PreparedPaths:
 
 @dataclass(frozen=True, slots=True)
 class SummarisedFunction:
-    """A function that was analysed once for all its calls, and its worst path.
+    """A function with a summary, and its worst path.
 
-    A recursive one appears once for each number of activations.
+    A recursive function appears once for each number of activations.
     """
 
     address: int
@@ -83,19 +82,19 @@ class Prepared:
     assumptions: tuple[Assumption, ...]
     summaries: tuple[SummarisedFunction, ...] = ()  # callees before their callers
     unmasking: tuple[int, ...] = ()  # instructions after which interrupts may be unmasked
-    never_returning: tuple[str, ...] = ()  # functions, each with what says so
+    never_returning: tuple[str, ...] = ()  # functions, each with its evidence
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRecord:
-    """A record: an entry, and where the facts stood that it speaks of, by what they answer."""
+    """A record: an entry, and the places of its facts, by their subjects."""
 
     prepared: Prepared
     sources: Mapping[FactSubject, str]
 
 
 class PreparedStore:
-    """The records of one run; nothing is stored where models are to be written."""
+    """The records of one run; without storage if models are to be written."""
 
     def __init__(
         self,
@@ -114,7 +113,7 @@ class PreparedStore:
             self._request = request_key(options, image, platform, facts, exits)
 
     def key(self, name: str, address: int) -> str:
-        """The cache key of an entry; empty: there is none."""
+        """The cache key of an entry; empty: no key."""
         return self._request and key_of("entry", self._request, name, address)
 
     def get(self, name: str, address: int) -> Prepared | None:
@@ -124,19 +123,19 @@ class PreparedStore:
         return None if record is None else relocated(record.prepared, record.sources, self._sources)
 
     def put(self, name: str, address: int, prepared: Prepared) -> None:
-        """Keep the record of an entry, if it is final."""
+        """Store the record of an entry, if it is final."""
         key = self.key_of(name, address, prepared)
         if key:
             self._store.save(key, PreparedRecord(prepared, self._sources))
 
     def key_of(self, name: str, address: int, prepared: Prepared) -> str:
-        """The key of the results of an entry; empty: they are not final, and not stored."""
+        """The key of the results of an entry; empty: they are not final, so not stored."""
         bounds = [bound for paths in prepared.paths for bound in paths.bounds]
         final = not prepared.summaries and all(map(self._final, bounds))
         return self.key(name, address) if final else ""
 
     def _final(self, bound: LoopBound) -> bool:
-        """Proved, or not because no proof was found in less time than any one may take."""
+        """Whether a bound is final: proved, or with a failed proof within its time limit."""
         if not bound.final or (bound.bound is None and not self._parameters):
             return False
         return bound.method not in ("", "fact") or bound.seconds < self._query
@@ -145,7 +144,7 @@ class PreparedStore:
 def relocated(
     prepared: Prepared, then: Mapping[FactSubject, str], now: Mapping[FactSubject, str]
 ) -> Prepared:
-    """``prepared`` with the files and lines of facts as they are now."""
+    """``prepared`` with the present files and lines of facts."""
     places = {old: now[subject] for subject, old in then.items() if now[subject] != old}
     if not places:
         return prepared

@@ -39,7 +39,7 @@ def presupposed(
 ) -> Iterator[Assumption]:
     """The assumptions of the entry ``name`` about the state of the machine and its interrupts.
 
-    ``unmasking`` are the instructions of ``graph`` that may unmask them; paths end at ``exits``.
+    ``unmasking``: the instructions of ``graph`` that may unmask interrupts; paths end at ``exits``.
     """
     yield MACHINE.of(platform=platform.name)
     yield ABORTS.of(platform=platform.name)
@@ -61,9 +61,9 @@ def presupposed(
 
 
 def needed_of_core(graph: Supergraph, image: Image, platform: Platform) -> Iterator[Assumption]:
-    """The extensions that the core must have for the code to run (rule 47), each once.
+    """The extensions that the code needs of the core (rule 47), each once.
 
-    Only later revisions of a core have some of them; ``--force-core`` accepts the others.
+    Only later revisions of a core have some of them; ``--force-core`` accepts others.
     """
     core = platform.processor
     seen: set[Extension] = set()
@@ -82,10 +82,9 @@ def needed_of_core(graph: Supergraph, image: Image, platform: Platform) -> Itera
 
 
 def without_f1(assumptions: Sequence[Assumption], graph: Supergraph) -> tuple[Assumption, ...]:
-    """``assumptions`` but F1, if values enter every function that is called in ``graph``.
+    """``assumptions`` without F1 and S6, if value analysis enters every called function.
 
-    They follow each store, and list the returns and targets that they do not confirm. So they do
-    with what a change of translations leaves of stacks (S6).
+    It then follows each store, and lists the returns and targets that it does not confirm.
     """
     entered = not any(r.settled for r in graph.guidance.replaced.values())
     shown = (F1.of(), S6.of()) if entered else ()

@@ -1,4 +1,4 @@
-"""The loaded memory: an ELF file, memory dumped from a running system over it, and more symbols."""
+"""The loaded memory: an ELF file, memory dumps of a running system over it, and more symbols."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LoadedMemory:
 
     raw: tuple[RawMemory, ...] = ()
     names: tuple[Path, ...] = ()
-    from_reset: bool = False  # paths start with memory as the loader leaves it
+    from_reset: bool = False  # paths start with memory as loaded
 
     def image(self, elf: Path) -> Image:
-        """All of it. Raises InputError naming the file that is not what it should be."""
+        """The image of the ELF with this memory. Raises InputError naming the wrong file."""
         symbols = tuple(symbol for path in self.names for symbol in read_names(path))
         return Image.load(elf, self.raw, symbols)
 
@@ -65,16 +65,16 @@ def add_memory(p: argparse.ArgumentParser) -> None:
 
 
 def loaded_memory(options: argparse.Namespace) -> LoadedMemory:
-    """The memory that a command line loads. Raises UsageError for what is not FILE@ADDRESS."""
+    """The memory that a command line loads. Raises UsageError for text other than FILE@ADDRESS."""
     return LoadedMemory(tuple(dumps(options.raw)), tuple(options.symbols), options.from_reset)
 
 
 def starting(
     image: Image, name: str, entry: int, regions: MemoryRegions, *, from_reset: bool
 ) -> tuple[Image, tuple[Assumption, ...]]:
-    """``image`` on paths from the entry ``name``, and what that assumes of memory.
+    """``image`` on paths from the entry ``name``, and the assumptions about its memory.
 
-    Raises UsageError if nothing is as loaded ``from_reset``.
+    Raises UsageError if ``from_reset`` and no memory is as loaded.
     """
     spans = regions.contents_at(image, entry)
     if from_reset:
@@ -95,7 +95,7 @@ def starting(
 
 
 def refuse_several(entries: Collection[str]) -> None:
-    """Raise UsageError for ``--from-reset`` of several entries: paths from one start there."""
+    """Raise UsageError for ``--from-reset`` with several entries: only one starts at reset."""
     if len(entries) > 1:
         raise UsageError(
             f"--from-reset is about paths from one entry, not from {len(entries)}",

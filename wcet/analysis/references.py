@@ -1,6 +1,6 @@
-"""The references of an entry with their classes: where the caches hit on its worst path.
+"""The references of an entry with their classes, on its worst path.
 
-A cached entry has no classes in its result; they are computed again here.
+The result of a cached entry has no classes; they are computed again here.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class ClassifiedEntry:
 
 
 def on_all_paths(run: AnalysisRun, name: str, address: int) -> ClassifiedEntry:
-    """The classes of one entry; until its worst path is known every node counts once."""
+    """The classes of one entry; without a worst path every node counts once."""
     entry = valued(AnalysisTarget(run, name, address))
     with entry.code.stage("cache"):
         return _classified(entry, undivided(entry.graph))
 
 
 def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> ClassifiedEntry:
-    """The classes of the paths from the start of the worst one, and its counts (rule 21)."""
+    """The classes of the paths from the worst start, and the worst path's counts (rule 21)."""
     entry = valued(AnalysisTarget(run, name, run.entries[name]))
     segment = next(
         p
@@ -92,7 +92,7 @@ class WeighedReference:
 def weighed(
     graph: Supergraph, classes: CacheClassification, counts: Sequence[int], memory: MemoryLatencies
 ) -> Iterator[WeighedReference]:
-    """The references of nodes with a count; those past transfers are charged on edges."""
+    """The references of executed nodes, without those past transfers, which edges charge."""
     for node, count in enumerate(counts):
         if not count:
             continue

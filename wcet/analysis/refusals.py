@@ -1,8 +1,8 @@
-"""Code that is refused by the name of its place: nothing bounds a path through it.
+"""Errors for code through which no path can be bounded, each naming the place.
 
-refuse_unmodelled  no end of paths (rule 33), what the core lacks (rule 47), and writes of
-                   registers that control caches and translation (rule 37)
-refuse_unaligned   accesses of which the platform says that there are none
+refuse_unmodelled  paths without an end (rule 33), instructions that the core lacks (rule 47), and
+                   writes of registers that control caches and translation (rule 37)
+refuse_unaligned   unaligned accesses, if the platform excludes them
 refuse_untimed     instructions without a time, where cycles are counted
 """
 
@@ -26,7 +26,7 @@ from wcet.platforms.processor import Processor
 __all__ = ["instructions", "refuse_unaligned", "refuse_unmodelled", "refuse_untimed"]
 
 WORD = 4  # bytes
-NAMED = 4  # instructions in an error, beside the first
+NAMED = 4  # further instructions in an error
 REPLACED = "function PLACE takes at most {} cycles"
 
 
@@ -36,9 +36,9 @@ def refuse_unmodelled(
     """Raise a WcetError for code that no command follows.
 
     ControlFlowError where control may get to code that is on no path (rule 33), and TimingError for
-    code that changes the presupposed state of the machine (rule 37), or that ``core`` lacks (47)
-    and that is not ``force``d. Without ``stops``, a graph is a function that others call, and need
-    not come to an end of paths.
+    code that changes the presupposed state of the machine (rule 37), or, unless ``force``, for
+    instructions that ``core`` lacks (rule 47). Without ``stops``, the graph is a called function,
+    which need not reach an end of paths.
     """
     if stops:
         refuse_stops(graph, image)
@@ -71,7 +71,7 @@ def refuse_lacking(graph: Supergraph, image: Image, core: Processor) -> None:
 
 
 def refuse_control_writes(graph: Supergraph, image: Image) -> None:
-    """Raise TimingError for an instruction that may change what the caches or the MMU do."""
+    """Raise TimingError for an instruction that may reconfigure the caches or the MMU."""
     insns = instructions(graph)
     found = {
         addr: f"{insn.text} writes {what}: its effect on later code is not modelled"
@@ -92,7 +92,7 @@ def refuse_control_writes(graph: Supergraph, image: Image) -> None:
 
 
 def refuse_unaligned(values: ValueResults, image: Image) -> None:
-    """Raise TimingError for an access of which values know that it is not aligned to its size."""
+    """Raise TimingError for an access that value analysis shows to be unaligned."""
     for index, node in enumerate(values.graph.nodes):
         for number, insn in enumerate(node.block.insns):
             memory = insn.memory
@@ -139,7 +139,7 @@ def instructions(graph: Supergraph) -> dict[int, Insn]:
 
 
 def also(insns: Sequence[Insn], image: Image) -> str:
-    """The places of all but the first of ``insns``, for the end of a message."""
+    """The places of ``insns`` after the first one, for the end of a message."""
     _, *others = insns
     named = "".join(f"; also {i.text} at {image.place(i.addr)}" for i in others[:NAMED])
     left = len(others) - NAMED
@@ -147,7 +147,7 @@ def also(insns: Sequence[Insn], image: Image) -> str:
 
 
 def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[MissingStatement]:
-    """Bounds of the functions with the instructions that ``why`` is about; none of the entry."""
+    """Missing bounds of the functions with the instructions in ``why``, except for the entry."""
     start = graph.contexts[0].function
     found: dict[int, MissingStatement] = {}
     for node in graph.nodes:

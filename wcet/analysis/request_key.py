@@ -1,7 +1,7 @@
 """The cache key of a request: every input of the stages before the integer program.
 
-One function makes it (rule 31): of the typed request, the image, the platform, the facts, and the
-versions of all code that takes part. Every field is walked; ``LEFT_OUT`` names those that are not.
+One function computes it (rule 31), from the typed request, the image, the platform, the facts, and
+the versions of all code involved. It covers every field except for those in ``LEFT_OUT``.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from wcet.platforms.platform_model import Platform
 __all__ = ["CODE", "LEFT_OUT", "matters", "request_key"]
 
 CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
-RESULTS_FOLDER = "where results are kept does not change them"
-PLATFORM = "the platform, as it is with it, is walked"
-READ = "what was read from the file is walked"
+RESULTS_FOLDER = "the place of stored results does not change them"
+PLATFORM = "the key covers the platform with this option applied"
+READ = "the key covers the content of the file"
 
-FACTS = "the facts that were read are walked"
+FACTS = "the key covers the facts that were read"
 
 
-# Every field of a request that is not in its key, and why.
+# Every field of a request that is not in its key, with the reason.
 LEFT_OUT: LeftOut = {
     "wcet.analysis.analysis_options.AnalysisOptions": {
         "entries": "each entry has a key of its own, of its name and address",
@@ -41,15 +41,15 @@ LEFT_OUT: LeftOut = {
         "facts": FACTS,
         "sources": FACTS,
         "neighbouring_facts": FACTS,
-        "exits": "the addresses that they name are walked",
-        "parameters": "only the integer program reads them; the key of its answers has them",
+        "exits": "the key covers the addresses that they name",
+        "parameters": "only the integer program reads them; the key of its solution has them",
         "store": RESULTS_FOLDER,
-        "programs": "where they are written changes no bound, and no answer is recalled then",
+        "programs": "their folder changes no bound, and no solution is reused then",
         "interrupts": "the latency is computed anew from the bounds of the entries",
     },
     "loopbounds.proof.options.BoundOptions": {
         "store": RESULTS_FOLDER,
-        "models": "where they are written changes no bound, and nothing is recalled then",
+        "models": "their folder changes no bound, and no cached result is used then",
         "workers": "proofs are the same in any number of processes",
     },
     "wcet.analysis.raw_memory.LoadedMemory": {
@@ -59,7 +59,7 @@ LEFT_OUT: LeftOut = {
     "wcet.platforms.platform_model.Platform": {"path": READ},
     "quoll.facts.fact.FactSource": dict.fromkeys(
         ("file", "line", "text"),
-        "facts are compared by what they say; the lines in a record are brought up to date",
+        "facts are compared by their meaning; the lines in a record are updated",
     ),
 }
 
@@ -72,7 +72,7 @@ def matters(fact: Fact) -> bool:
 def request_key(
     options: AnalysisOptions, image: Image, platform: Platform, facts: Facts, exits: Iterable[int]
 ) -> str:
-    """Equal for two requests only if all their entries have the same results."""
+    """A key that is equal for two requests only if all their entries have the same results."""
     return key_of(
         "request",
         options,
@@ -87,7 +87,7 @@ def request_key(
 
 
 def programs() -> tuple[Version, ...]:
-    """The bytes of the solvers that are run."""
+    """The hashes of the solvers' programs."""
     found = []
     for name, find in (("NuSMV", find_solver), ("CBC", lambda: Cbc().program)):
         try:

@@ -26,10 +26,10 @@ __all__ = ["AnalysisResult", "EntryResult", "InterruptLatency", "StartBound"]
 
 @dataclass(frozen=True, slots=True)
 class StartBound:
-    """Where paths of an entry may start (rule 21), and their bound in cycles.
+    """A start of an entry's paths (rule 21), and their bound in cycles.
 
-    ``place`` is the address of the block that has just read the interrupt controller in the given
-    context, when no interrupt was pending yet; None: the entry itself.
+    ``place``: the address of the block that has just read the interrupt controller in the given
+    context, before an interrupt was pending; None: the entry itself.
     """
 
     place: int | None
@@ -39,11 +39,11 @@ class StartBound:
 
 @dataclass(frozen=True, slots=True)
 class EntryResult:
-    """One entry: its graph, what each stage found, and the bound in cycles.
+    """One entry: its graph, the result of each stage, and the bound in cycles.
 
-    Where code tests for interrupts, ``graph`` and what follows are those of the worst start.
+    Where code tests for interrupts, ``graph`` and the following fields belong to the worst start.
 
-    With ``parametric`` that is the bound; ``solution`` and ``path`` are then those for the
+    With ``parametric``, that function is the bound, and ``solution`` and ``path`` are for the
     parameters in ``example``.
     """
 
@@ -57,16 +57,16 @@ class EntryResult:
     path: WorstPath
     infeasible: tuple[InfeasibleEdge, ...]
     assumptions: tuple[Assumption, ...]
-    constraints: tuple[Constraint, ...]  # those that have an effect here
-    model: IntegerProgram | None  # the integer program that was solved; None: by an earlier run
-    numbers: tuple[int, ...]  # per loop: the bound that it was solved for
+    constraints: tuple[Constraint, ...]  # with an effect on this entry
+    model: IntegerProgram | None  # the solved integer program; None: cached solution
+    numbers: tuple[int, ...]  # per loop: its bound in the integer program
     parametric: ParametricBound | None = None
     example: Mapping[str, int] = field(default_factory=dict)
     starts: tuple[StartBound, ...] = ()  # the worst one first
-    paths: tuple[PreparedPaths, ...] = ()  # of every start, the entry's first
+    paths: tuple[PreparedPaths, ...] = ()  # for every start, the entry's first
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
-    never_returning: tuple[str, ...] = ()  # functions, each with what says so
-    summaries: tuple[SummarisedFunction, ...] = ()  # analysed once for all their calls
+    never_returning: tuple[str, ...] = ()  # functions, each with its evidence
+    summaries: tuple[SummarisedFunction, ...] = ()  # functions with a summary
 
     @property
     def cycles(self) -> int:
@@ -80,12 +80,12 @@ class EntryResult:
 
     @property
     def for_what(self) -> str:
-        """The parameters that cycles and path are for: " for n = 10"; "" without any."""
+        """The parameters of cycles and path, as " for n = 10"; "" without any."""
         named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
         return f" for {named}" if named else ""
 
     def iterations(self, bound: LoopBound) -> int | None:
-        """Most executions of a loop's header per entry, those in its first iteration included."""
+        """Most executions of a loop's header per entry, including the first iteration."""
         if bound.bound is None:
             return None
         return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
@@ -104,9 +104,9 @@ class EntryResult:
             start = (0,) * len(CostCause)
 
     def cycles_by_cause(self) -> dict[CostCause, int]:
-        """Where the cycles of the bound go: counts times costs, summed over nodes and edges.
+        """The cycles of the bound by cause: counts times costs, summed over nodes and edges.
 
-        0 each where no counts are known that reach it.
+        All are 0 if no counts are known that reach the bound.
         """
         if not self.solution.nodes:
             return dict.fromkeys(CostCause, 0)
@@ -131,33 +131,34 @@ class InterruptLatency:
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
     together: int  # interrupts that may be pending at once
-    assumptions: tuple[Assumption, ...]  # beside those of the entries
+    assumptions: tuple[Assumption, ...]  # in addition to the entries'
 
     @property
     def cycles(self) -> int:
-        """The masked path, then the interrupt paths: the last one's end."""
+        """The cycles of the masked path and of all interrupt paths after it."""
         return self.longest_cycles + self.together * self.interrupt_cycles
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisResult:
-    """A whole run. ``latency`` is None unless every entry of the platform has a number, and none
-    may unmask interrupts before a path ends.
+    """The result of a run.
 
-    ``unbounded`` are the entries requested that have no bound, and what their loops lack.
+    ``latency`` is None unless every entry of the platform has a number as bound, and none may
+    unmask interrupts before a path ends. ``unbounded``: the requested entries without a bound, with
+    the reasons of their loops.
     """
 
     kernel: Path
     image: Image
     platform: Platform
-    platform_reason: str  # why this platform: requested, or which build attribute chose it
+    platform_reason: str  # why this platform: requested, or chosen by a build attribute
     facts_files: tuple[str, ...]
     entries: Mapping[str, EntryResult]
     latency: InterruptLatency | None
     stages: Mapping[str, StageUse]
     unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
     facts: tuple[FactLabel, ...] = ()  # in file order
-    configuration: Mapping[str, str] = field(default_factory=dict)  # beside kernel and facts
+    configuration: Mapping[str, str] = field(default_factory=dict)  # besides kernel and facts
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -167,7 +168,7 @@ class AnalysisResult:
         return tuple(dict.fromkeys((*of_entries, *of_latency)))
 
     def function(self, address: int) -> str:
-        """Name of the function at ``address``, or the address where no symbol names it."""
+        """The name of the function at ``address``, or the address if it has no symbol."""
         found = self.image.symbol_at(address)
         return found[0].name if found and found[1] == 0 else hex(address)
 

@@ -1,4 +1,4 @@
-"""The inputs of a run as they were read: all that the stages of its entries share."""
+"""The inputs of a run, which the stages of all its entries share."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class AnalysisRun:
     def begin(
         kernel: Path, options: AnalysisOptions, stages: StageLog, image: Image | None = None
     ) -> AnalysisRun:
-        """Read the inputs. Raises InputError, FactsError or UsageError for what is wrong.
+        """The inputs, read from files. Raises InputError, FactsError or UsageError for a wrong one.
 
-        ``image``: what is loaded of the kernel with these options, if it was read before.
+        ``image``: the kernel as loaded with these options, if it was read before.
         """
         with stages.stage("read"):
             image = image or options.loaded_memory.image(kernel)
@@ -96,7 +96,7 @@ def choose_platform(image: Image, options: AnalysisOptions) -> tuple[Platform, s
 
 
 def written_facts(image: Image, kernel: Path, options: AnalysisOptions) -> Annotations:
-    """The facts in comments of the sources, unless only files that are named count."""
+    """The facts in comments of the sources, unless only named files count."""
     if not options.neighbouring_facts:
         return Annotations()
     return read_annotations(image, kernel, options.sources)

@@ -1,8 +1,8 @@
-"""Which process does what, and nothing else: results are those of one process.
+"""Distributes stages over processes, without an effect on results.
 
-Bounds of loops are found in this process. Meanwhile, where the graph is large enough for that to
-pay, others classify references and time blocks, which does not depend on how often loops are
-repeated, and one finds the key under which loop bounds are stored.
+This process bounds loops. In parallel, if the graph is large enough, worker processes classify
+references and time blocks, which does not depend on the numbers of iterations, and one worker
+computes the key under which loop bounds are stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["Costing", "costing", "identified"]
 
 @dataclass(frozen=True, slots=True)
 class CostedSegment:
-    """Costs of the paths from one start, and how long that took."""
+    """Costs of the paths from one start, and the seconds spent on them."""
 
     costs: Costs
     seconds: tuple[float, float]  # of the cache and the pipeline stage
@@ -46,7 +46,7 @@ Costing = Callable[[BoundedLoops], list[PreparedPaths]]
 
 
 def identified(valued: ValuedCode) -> Future[str]:
-    """The key under which loop bounds are stored: by another process, where it pays."""
+    """The key under which loop bounds are stored, computed by a worker if the graph is large."""
     run, graph = valued.code.run, valued.graph
     find = partial(graph_identity, graph, run.image, valued.values)
     pays = run.options.bounds.store.enabled and len(graph.nodes) >= LARGE
@@ -55,9 +55,9 @@ def identified(valued: ValuedCode) -> Future[str]:
 
 @contextmanager
 def costing(valued: ValuedCode, parts: Sequence[PendingSegment]) -> Iterator[Costing]:
-    """What gives the paths from each start with their costs, once loops are bounded.
+    """A function from loop bounds to the paths from each start with their costs.
 
-    Other processes begin when the block is entered, and end with it.
+    Worker processes start when the block is entered, and exit with it.
     """
     timer = block_timer(valued.code.run)
 

@@ -1,14 +1,14 @@
 """The solutions of an entry's integer programs, stored by content (rules 30 and 31).
 
-Their key is the key of the stored entry, with the inputs of the integer programs only:
-the constraints as they are resolved in each graph, and parameters with their values. The bounds of
-loops are in the key as well: a repeated proof may give another one. So after an
-edit of a constraint, the programs of the entries that it constrains are solved again, and no
-others. A solution is stored if a path reaches the bound, never after a time-out. It is reused only
-if the path goes through this graph and costs as much as the bound.
+Their key is the key of the stored entry, with the inputs of the integer programs only: the
+constraints as they are resolved in each graph, and parameters with their values. The bounds of
+loops are in the key as well: a repeated proof may give another one. So after an edit of a
+constraint, only the programs of the entries that it constrains are solved again. A solution is
+stored if a path reaches the bound, never after a time-out. It is reused only if the path goes
+through this graph and costs as much as the bound.
 
 On a miss, the solution of the same programs without constraints is reused: no path exceeds its
-bound with them either. ``ilp.entry`` takes it if its path satisfies them, and else solves.
+bound with them either. ``ilp.entry`` reuses it if its path satisfies them, and solves otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["EntrySolution", "ProgramInputs", "ProgramSolution", "SolutionStore"]
 
 @dataclass(frozen=True, slots=True)
 class ProgramInputs:
-    """The inputs of only the integer program of the paths from one start."""
+    """The inputs of the integer program alone, for the paths from one start."""
 
     constraints: tuple[Constraint, ...]
     parameters: Mapping[int, LoopBoundParameter]  # by loop
@@ -40,7 +40,7 @@ class ProgramInputs:
 
 @dataclass(frozen=True, slots=True)
 class ProgramSolution:
-    """The solution, and its path as the edges that are taken from the entry on."""
+    """The solution, and its path as the edges from the entry on."""
 
     solution: IlpSolution
     edges: tuple[int, ...]
@@ -56,8 +56,8 @@ class EntrySolution:
 class SolutionStore:
     """The solutions for one entry: cached ones, and new ones to be stored.
 
-    ``entry`` is the key of what the programs are made from; empty: nothing is stored. ``paths`` and
-    ``inputs``: one for each start. ``values``: of parameters, by name.
+    ``entry``: the key of the programs' other inputs; empty: nothing is stored. ``paths`` and
+    ``inputs``: one for each start. ``values``: parameters by name.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class SolutionStore:
         return None if programs is None else restored(programs[start], paths)
 
     def save(self, found: Sequence[WorstCase | None]) -> None:
-        """Store the solutions for all starts, unless one may not be stored, or they were read."""
+        """Store the solutions for all starts, unless one is not final, or all were cached."""
         solved = tuple(one for worst in found if (one := solved_of(worst)) is not None)
         if self._key and self._cached is None and len(solved) == len(found):
             self._store.save(self._key, EntrySolution(solved))

@@ -53,14 +53,14 @@ class StageLog:
         self.add({name: StageUse(seconds, peak)})
 
     def add(self, used: Mapping[str, StageUse]) -> None:
-        """Add what another process used, while this one went on."""
+        """Add the time and memory that another process used in parallel."""
         for name, more in used.items():
             before = self._use.get(name, StageUse(0.0, 0.0))
             seconds, peak = before.seconds + more.seconds, max(before.peak_mib, more.peak_mib)
             self._use[name] = StageUse(seconds, peak)
 
     def say(self, text: str) -> None:
-        """Show what is being done, once."""
+        """Show the current step, once."""
         if not self._verbose or text == self._said:
             return
         self._said = text
@@ -83,7 +83,7 @@ class StageLog:
 
 
 class SilentStageLog(StageLog):
-    """The stages of a run that only tries something out: nothing is printed."""
+    """The stages of a trial run, which prints nothing."""
 
     def __init__(self) -> None:
         super().__init__(verbose=False)

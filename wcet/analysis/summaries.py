@@ -1,10 +1,10 @@
-"""A function summary: one bound that stands for every call of a function.
+"""A function summary: one bound for every call of a function.
 
-    shared_functions   functions that are analysed once, where inlining grows too large (rule 20)
+    shared_functions   functions with a summary, where inlining grows too large (rule 20)
     context_switches   functions that switch contexts, and handlers that an svc enters (rule 2)
 
-Each takes a program and gives it with summaries in the place of calls. A summary assumes nothing of
-its callers: values, caches and pipeline are unknown when it begins.
+Each takes a program and gives it with summaries instead of calls. A summary assumes nothing about
+its callers: values, caches and pipeline are unknown at its start.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Prepare = Callable[[AnalysisTarget], Prepared]
 
 @dataclass(frozen=True, slots=True)
 class FunctionSummary:
-    """A bound of every call of ``function``, the paths that it is the longest of, and assumptions.
+    """A bound of every call of ``function``, its paths, and its assumptions.
 
-    ``solution``: of the only paths of a function that is analysed once; None of a context switch.
-    ``unmasking``: instructions after which interrupts may be unmasked.
+    ``solution``: the solution for these paths; None for a context switch. ``unmasking``:
+    instructions after which interrupts may be unmasked.
     """
 
     function: int
@@ -62,7 +62,7 @@ class FunctionSummary:
 
     @property
     def shared_function(self) -> SummarisedFunction | None:
-        """The function with its worst path, if it is analysed once for all its calls."""
+        """The function with its worst path; None for a context switch."""
         if self.solution is None:
             return None
         return SummarisedFunction(self.function, self.paths[0], self.solution)
@@ -94,9 +94,9 @@ def shared_functions(
 
 
 def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
-    """The summary of a function; None if its callers decide what it does.
+    """The summary of a function; None if its behaviour depends on callers.
 
-    Also where it stores into a stack that only they know the place of: S4 is not assumed there.
+    None also if it stores into a stack whose place only callers know: S4 is not assumed there.
     """
     run, function = code.run, code.address
     found = with_values(code, program)
@@ -140,10 +140,10 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
 
 
 def _fixes_callers(code: AnalysisTarget) -> bool:
-    """Whether a change of translations leaves code, data and stacks of all callers (rule 44).
+    """Whether a change of translations preserves code, data and stacks of all callers (rule 44).
 
-    The platform has to fix all that is loaded, and every stack whose place is known. A call
-    forgets other memory, and S6 is listed of stacks whose place is not known.
+    The platform must fix all loaded memory, and every stack of known place. A call forgets other
+    memory, and S6 is listed for stacks of unknown place.
     """
     image = code.run.image
     memory = image.memory
@@ -160,18 +160,18 @@ def context_switches(
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
     """``program`` with the cycles of the functions in it that switch contexts.
 
-    Such a function is an entry of its own, which ``prepare`` takes, and at whose last transfer the
-    path ends. To its callers it is replaced by its bound (rule 2): a path may end in it, or it
-    comes back when the thread runs again, with unknown memory, caches and pipeline. So the bound of
-    a caller covers both the path up to the switch and the one from behind its call. The same holds
-    of the handler that an svc enters: it may leave to a user, or come back.
+    Such a function is an entry of its own for ``prepare``; its path ends at its last transfer. In
+    its callers the bound replaces the call (rule 2): a path may end in the function, or the
+    function returns when the thread runs again, with unknown memory, caches and pipeline. So the
+    bound of a caller covers both the path up to the switch and the path after the call. The same
+    holds for the handler that an svc enters: it may leave to user mode, or return.
     """
     replaced = dict(program.guidance.replaced)
     blocks = [block for cfg in program.functions.values() for block in cfg.blocks]
     open_ = sorted({f for b in blocks for f in b.passes if replaced[f].cycles is None})
     if not open_:
         return program, ()
-    run = replace(code.run, image=code.run.image.starting_with(()))  # callers have stored before
+    run = replace(code.run, image=code.run.image.starting_with(()))  # callers may store
     stacks = _stacks_of(code, program)
     found: list[FunctionSummary] = []
     for called in open_:
@@ -191,7 +191,7 @@ def context_switches(
 def _of_switch(
     code: AnalysisTarget, prepared: Prepared, unknown: FunctionReplacement
 ) -> FunctionSummary:
-    """The summary of a function that switches contexts; ``unknown``: all but its cycles."""
+    """The summary of a function that switches contexts; ``unknown``: the summary without cycles."""
     found = [
         paths_result(code.run, code.name, code.address, paths, whole=False)
         for paths in prepared.paths
@@ -216,7 +216,7 @@ def _of_switch(
 def _refuse_in_itself(
     code: AnalysisTarget, function: int, handler: int | None, entries: Sequence[int]
 ) -> None:
-    """Raise ControlFlowError for a bound that would be made of itself."""
+    """Raise ControlFlowError for a function whose bound would depend on itself."""
     place = code.run.image.place(function)
     if handler is not None and function in (*code.origin.switching, *entries):
         raise ControlFlowError(
@@ -234,5 +234,5 @@ def _refuse_in_itself(
 
 
 def _stacks_of(code: AnalysisTarget, program: Program) -> StackSpans:
-    """The stacks that a program, and the code around it, switch to."""
+    """The stacks to which a program and the surrounding code switch."""
     return code.origin.stacks.joined(StackSpans.of_program(program, code.run.image))

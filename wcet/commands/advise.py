@@ -76,7 +76,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Analyse, try, print. Raises UsageError where there is no number to lower."""
+    """Analyse, try, print; returns the exit status. Raises UsageError without a numeric bound."""
     given(options)
     wanted = requested(options, options.entry)
     stages = StageLog(verbose=not options.quiet)
@@ -107,7 +107,7 @@ def to_text(
     suggestions: tuple[Suggestion, ...],
     style: TextStyle,
 ) -> Iterator[str]:
-    """Two lines a suggestion, or more: what to write, and what is charged today."""
+    """Two or more lines per suggestion: the line to write, and the present charge."""
     bound = f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
     yield style.bold(f"{entry.name}: {bound}; suggestions, each applied alone:")
     if not suggestions:
@@ -128,7 +128,7 @@ def to_text(
 def to_json(
     result: AnalysisResult, entry: EntryResult, suggestions: tuple[Suggestion, ...]
 ) -> dict[str, object]:
-    """The same as JSON values."""
+    """The suggestions as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kernel": str(result.kernel),

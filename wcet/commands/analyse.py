@@ -118,14 +118,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Analyse, then print; files are written only when an entry at least has a bound."""
+    """Analyse, then print; writes files only if at least one entry has a bound."""
     project = given(options)
     if options.baseline and not options.html:
         raise UsageError("--baseline is of the report that --html writes")
     if options.html:
         from wcet.page.web_scripts import script_texts
 
-        script_texts()  # a missing one is said before the analysis
+        script_texts()  # a missing one is reported before the analysis
         if project and not options.baseline and project.baseline.is_file():
             options.baseline = project.baseline
     old = baseline(options.baseline) if options.baseline else None
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def baseline(file: Path) -> BaselineRecord:
-    """The record that ``--html`` compares with; few runs need what reads it."""
+    """The record with which ``--html`` compares; its reader is imported on demand."""
     from wcet.gate.record import read
 
     return read(file)
@@ -181,12 +181,14 @@ def page_text(
     result: AnalysisResult,
     old: BaselineRecord | None,
 ) -> Callable[[], str]:
-    """The page of ``--html``. The classes of references, which a cached result lacks, are
-    computed."""
+    """The page of ``--html``.
+
+    The classes of references, which a cached result lacks, are computed.
+    """
     from wcet.gate.compare import compare
     from wcet.gate.record import LATENCY, recorded
     from wcet.gate.same_configuration import differences
-    from wcet.page.caches import memory_uses  # as much to load as all stages together
+    from wcet.page.caches import memory_uses  # takes as long to load as all stages
     from wcet.page.write import to_html
 
     change = None
@@ -201,7 +203,7 @@ def page_text(
 
 
 def suggest(options: argparse.Namespace, found: FactSurvey) -> int:
-    """Print missing facts, and write them; the status of the first error."""
+    """The status of the first error, after printing and writing the missing facts."""
     publish(
         options,
         [(options.suggest_facts, lambda: suggested_facts(found, options.kernel.name))],
@@ -213,7 +215,7 @@ def suggest(options: argparse.Namespace, found: FactSurvey) -> int:
 def programs(
     result: AnalysisResult, lp: Path | None, mps: Path | None
 ) -> Iterator[tuple[Path, Callable[[], str]]]:
-    """The files of ``--lp`` and ``--mps``, with names that say what a variable counts."""
+    """The files of ``--lp`` and ``--mps``, with names that describe each variable."""
     if not (lp or mps):
         return
     from ilp.solvers.pulp_problem import to_lp, to_mps  # PuLP takes 0.2 s to load
@@ -229,7 +231,7 @@ def programs(
 
 
 def readable(model: IntegerProgram, graph: Supergraph, image: Image) -> IntegerProgram:
-    """The same program with other names for its edges, ends and flow rows."""
+    """The same program with readable names for its edges, path ends and flow rows."""
     places = [place(image, node.block.addr) for node in graph.nodes]
     edges = [
         f"x{i}.{places[e.src]}.{places[e.dst]}.c{graph.nodes[e.src].context}"
@@ -245,7 +247,7 @@ def readable(model: IntegerProgram, graph: Supergraph, image: Image) -> IntegerP
 
 
 def place(image: Image, addr: int) -> str:
-    """``cspace_resolve_3c``, or the address."""
+    """A name for an address: ``cspace_resolve_3c``, or the address itself."""
     found = image.symbol_at(addr)
     if found is None:
         return f"{addr:x}"

@@ -142,7 +142,7 @@ def report(analysis: AnalysisRun, entry: ClassifiedEntry, most: int) -> dict[str
 
 
 def costly(analysis: AnalysisRun, found: list[WeighedReference]) -> dict[str, Any]:
-    """One instruction among those that cost most."""
+    """One of the costliest instructions, as JSON values."""
     first = found[0]
     return {
         "place": analysis.image.place(first.insn.addr),
@@ -156,7 +156,7 @@ def costly(analysis: AnalysisRun, found: list[WeighedReference]) -> dict[str, An
 
 
 def class_of(reference: Reference) -> str:
-    """The class at L1, with L2 where it is known to hit."""
+    """The class at L1, with L2 where it always hits."""
     name = "paid" if reference.credited else reference.l1.name
     beyond = reference.due and reference.l2 is HitClass.AH
     return f"{name} L2" if beyond else name
@@ -192,7 +192,7 @@ def instructions(analysis: AnalysisRun, entry: ClassifiedEntry, addr: int) -> li
 
 
 def function_text(listing: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
-    """The instructions, each entry by itself."""
+    """The text of the instructions, entry by entry."""
     for name, rows in listing.items():
         if not rows:
             continue
@@ -206,7 +206,7 @@ def function_text(listing: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
 
 
 def summary_text(analysis: AnalysisRun, reports: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """The tables of all entries."""
+    """The text of the tables of all entries."""
     hierarchy = analysis.platform.hierarchy
     yield f"platform  {analysis.platform.name}, caches {hierarchy.policy.value}"
     for name, found in reports.items():
@@ -233,7 +233,7 @@ SHARES = ("exact line", "within 4 KiB", "named region", "symbolic hit", "unknown
 
 
 def address_kind(reference: Reference, regions: MemoryRegions, line_bytes: int) -> str:
-    """Which of ``SHARES`` a data reference is."""
+    """The kind of a data reference, one of ``SHARES``."""
     low, high = reference.low, reference.high
     if low is not None and high is not None:
         if low // line_bytes == high // line_bytes:
@@ -250,7 +250,7 @@ def address_kind(reference: Reference, regions: MemoryRegions, line_bytes: int) 
 def costliest(
     references: Iterator[WeighedReference] | Sequence[WeighedReference], most: int
 ) -> list[list[WeighedReference]]:
-    """The instructions whose references cost most, each with its references in all contexts."""
+    """The instructions with the costliest references, each with its references in all contexts."""
     by_insn: dict[tuple[int, ReferenceKind], list[WeighedReference]] = {}
     for found in references:
         by_insn.setdefault((found.insn.addr, found.reference.kind), []).append(found)
@@ -261,7 +261,7 @@ def costliest(
 def competing(
     classes: CacheClassification, kinds: Sequence[ReferenceKind], sets: int, line_bytes: int
 ) -> dict[int, set[int]]:
-    """The different lines of known address that are referred to, by set."""
+    """The distinct referenced lines of known address, by set."""
     lines: dict[int, set[int]] = {}
     every = (*classes.references, *classes.prefetches, *classes.leaving.values())
     for reference in (r for references in every for r in references if r.kind in kinds):
@@ -274,7 +274,7 @@ def competing(
 def pressure(
     classes: CacheClassification, kinds: Sequence[ReferenceKind], sets: int, line_bytes: int
 ) -> Counter[int]:
-    """How many sets have how many different lines of known address competing in them."""
+    """The number of sets, by number of distinct lines of known address that compete in them."""
     lines = competing(classes, kinds, sets, line_bytes)
     found = Counter(map(len, lines.values()))
     found[0] = sets - len(lines)

@@ -1,4 +1,4 @@
-"""``wcet baseline`` and ``wcet check``: a kernel that became slower does not pass."""
+"""``wcet baseline`` and ``wcet check``: reject a kernel with a higher bound."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run_baseline(options: argparse.Namespace) -> int:
     record, _ = measured(options)
     if record.unbounded:
         name, reason = next(iter(record.unbounded.items()))
-        raise UsageError(f"entry {name} has no bound, which no baseline can say: {reason}")
+        raise UsageError(f"entry {name} has no bound, so there is no baseline: {reason}")
     bounds = (
         f"{name}: {entry.formula or f'{entry.cycles:,} cycles'}\n"
         for name, entry in record.entries.items()
@@ -108,7 +108,7 @@ def run_baseline(options: argparse.Namespace) -> int:
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Analyse and compare; every error has one of the two statuses of its own."""
+    """Analyse and compare; an error has the status of a comparison (``own_status``)."""
     try:
         return publish_comparison(options, compared(options))
     except WcetError as fault:
@@ -140,11 +140,11 @@ def compared(options: argparse.Namespace) -> RecordChange:
         differing = differences(old, record)
     budgets = {name: in_cycles(text, result.platform.clock_hz) for name, text in limits.items()}
     found = replace(compare(old, record, budgets, tolerance), differences=differing)
-    return replace(found, gone_assumptions=()) if alone else found  # they may be of the others
+    return replace(found, gone_assumptions=()) if alone else found  # others may have them
 
 
 def measured(options: argparse.Namespace) -> tuple[BaselineRecord, AnalysisResult]:
-    """The record of the kernel as it is."""
+    """The record of the present kernel, and its result."""
     stages = StageLog(verbose=not options.quiet)
     wanted = requested(options, options.entry)
     result = analyse(options.kernel, wanted, stages)

@@ -78,7 +78,7 @@ class CheckedRecording:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Follow every execution; returns the exit status."""
+    """Check every execution against the facts; returns the exit status."""
     stages = StageLog(verbose=not options.quiet)
     wanted = requested(options, ["all"])
     proving = replace(wanted.bounds, prove_stated=True)
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def walks_of(prepared: Prepared) -> Walks:
-    """How often loops iterate that facts about lists bound."""
+    """The most iterations of loops, by length of the list that a fact states."""
     found: dict[int, int] = {}
     for paths in prepared.paths:
         for bound in paths.bounds:
@@ -138,7 +138,7 @@ def walks_of(prepared: Prepared) -> Walks:
 
 
 def unknown_accesses(analysis: AnalysisRun, entries: Mapping[str, int]) -> frozenset[int]:
-    """The instructions that a fact about accesses of unknown address speaks of."""
+    """The instructions that a fact about accesses of unknown address concerns."""
     if not analysis.facts.of(UnknownPointsIntoFact):
         return frozenset()
     coded = (AnalysisTarget(analysis, name, address) for name, address in entries.items())
@@ -187,7 +187,7 @@ def as_text(checked: Sequence[CheckedRecording], known: Sequence[FactLabel]) -> 
 
 
 def as_json(checked: Sequence[CheckedRecording], known: Sequence[FactLabel]) -> dict[str, object]:
-    """The same as JSON values."""
+    """The recordings and labels as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "recordings": [

@@ -1,4 +1,4 @@
-"""``wcet diff``: two kernels, or two results, and which lines made the difference."""
+"""``wcet diff``: two kernels, or two results, with the lines that changed the bound."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Get both, compare, print."""
+    """Compare two records and print; returns the exit status."""
     try:
         tolerance = Fraction(0) if options.tolerance is None else percent(options.tolerance)
         old, new = (_record(options, path) for path in (options.baseline, options.kernel))
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace, path: Path) -> BaselineRecord:
-    """The record of an ELF or in a file. Raises WcetError."""
+    """The record of an ELF, or read from a file. Raises WcetError."""
     try:
         is_elf = read_input(path, LARGEST).startswith(ELF)
     except Unreadable as error:

@@ -35,7 +35,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one, or the list. Raises UsageError for a code that is none."""
+    """Print an explanation, or the list. Raises UsageError for an unknown code."""
     if options.code is None:
         send_output("".join(f"{code}  {one.title}\n" for code, one in EXPLANATIONS.items()))
         return 0

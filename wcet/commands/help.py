@@ -48,7 +48,7 @@ def topics() -> dict[str, Path]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a page, or the list. Raises UsageError for a topic that is none."""
+    """Print a page, or the list. Raises UsageError for an unknown topic."""
     known = topics()
     if options.topic is None:
         for topic, page in known.items():

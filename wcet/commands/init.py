@@ -25,7 +25,7 @@ from wcet.request import add_cache, add_command, results_store
 
 __all__ = ["add_to"]
 
-SECONDS = 60  # to find what is missing
+SECONDS = 60  # to find missing facts
 Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
 Write a commented {FILE} for an ELF: the platform of its build attributes, and its entries. Then
@@ -63,7 +63,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, and write."""
+    """Inspect the ELF and write the files; returns the exit status."""
     if options.output != "-" and Path(options.output).exists():
         raise UsageError(
             f"{options.output} is there already",
@@ -113,8 +113,7 @@ def run(options: argparse.Namespace) -> int:
 def missing_facts(
     options: argparse.Namespace, entries: tuple[str, ...], name: str
 ) -> Suggested | None:
-    """The missing facts; None where the binary cannot be analysed on this platform, or not in
-    time."""
+    """The missing facts; None if the analysis is impossible on this platform, or takes too long."""
     store = results_store(options)
     wanted = AnalysisOptions(
         entries=entries,

@@ -145,7 +145,7 @@ def callgraph_command(options: argparse.Namespace) -> int:
 
 
 def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Image, Program]:
-    """The functions of ``--entry`` and ``more``, else of the whole file, and what they reach."""
+    """The functions of ``--entry`` and ``more``, else of the file, with reachable functions."""
     image = loaded_memory(options).image(options.binary)
     named = [_address(image, name) for name in (*options.entry, *more)]
     entries = named or [
@@ -154,13 +154,13 @@ def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Im
         if symbol.kind == "func" and image.is_executable(symbol.addr)
     ]
     program = extract(image, entries or [image.entry], load(tuple(options.facts)))
-    gc.freeze()  # it all stays to the end: no collection is to look through it
-    atexit.register(gc.unfreeze)  # libraries look for what was left
+    gc.freeze()  # all objects live until the exit: collections need not visit them
+    atexit.register(gc.unfreeze)  # libraries check for leaks
     return image, program
 
 
 def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
-    """``program`` with the depths of recursion that are proved, or stated, of all its entries."""
+    """``program`` with the proved or stated depths of recursion of all its entries."""
     depths: dict[int, RecursionDepth] = {}
     unknown: set[int] = set()
     assumptions: dict[Assumption, None] = {}
@@ -192,8 +192,10 @@ def _function(image: Image, program: Program, name: str) -> Cfg:
 
 
 def _load(options: argparse.Namespace, function: Cfg) -> FunctionLoad:
-    """The executions and cycles of the worst path of ``--cycles`` in a function. Raises UsageError
-    if nothing."""
+    """The executions and cycles of ``--cycles``'s worst path in a function.
+
+    Raises UsageError if the path does not reach the function.
+    """
     store = ResultsStore.of_user()
     wanted = AnalysisOptions(
         entries=(options.cycles,),

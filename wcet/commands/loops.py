@@ -1,4 +1,4 @@
-"""``wcet loops``: every loop of a binary in every calling context, with its bound or why not."""
+"""``wcet loops``: every loop of a binary in every calling context, with its bound or the reason."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, then say by the exit status whether all are bounded."""
+    """List the loops; the exit status tells whether all are bounded."""
     stages = StageLog(verbose=not options.quiet)
     if options.nest:
         image, program = nested(options, stages)
@@ -154,9 +154,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def read_inputs(options: argparse.Namespace, stages: StageLog) -> tuple[AnalysisRun, Arrival]:
-    """The inputs with the entries to be listed, and how control comes to these.
+    """The inputs with the entries to be listed, and the way in which control gets to them.
 
-    Without ``--entry`` and entries of the platform, each function of the file is one by itself.
+    Without ``--entry`` and entries of the platform, each function of the file is an entry.
     """
     wanted = requested(options, options.entry, options.smv)
     inputs = AnalysisRun.begin(options.binary, replace(wanted, entries=()), stages)
@@ -176,7 +176,7 @@ def read_inputs(options: argparse.Namespace, stages: StageLog) -> tuple[Analysis
 
 
 def functions(image: Image) -> dict[str, int]:
-    """The functions of the file by their symbols, or by address where several have the name."""
+    """The functions of the file by symbol, or by address where several share the name."""
     symbols = [
         symbol
         for symbol in image.symbols.symbols
@@ -191,7 +191,7 @@ def functions(image: Image) -> dict[str, int]:
 
 
 def nested(options: argparse.Namespace, stages: StageLog) -> tuple[Image, Program]:
-    """The functions whose loops are nested; of a file for which no platform is known, too."""
+    """The functions whose loop nest is listed, also for a file without a known platform."""
     try:
         inputs, _ = read_inputs(options, stages)
     except InputError:
@@ -203,9 +203,9 @@ def nested(options: argparse.Namespace, stages: StageLog) -> tuple[Image, Progra
 
 
 def each(inputs: AnalysisRun, arrival: Arrival, refused: list[WcetError]) -> Iterator[EntryLoops]:
-    """The loops of each entry; ``refused`` gets the errors of the entries that are left out.
+    """The loops of each entry; ``refused`` collects the errors of entries that are left out.
 
-    Raises the error of an entry that is the only one.
+    Raises the error if there is only one entry.
     """
     for name, address in inputs.entries.items():
         inputs.stages.say(f"loops of {name}")
@@ -219,7 +219,7 @@ def each(inputs: AnalysisRun, arrival: Arrival, refused: list[WcetError]) -> Ite
 
 
 def depths_json(image: Image, entry: EntryLoops) -> list[dict[str, Any]]:
-    """How deep the recursion goes that an entry reaches."""
+    """The recursion depths below an entry, as JSON values."""
     return [
         {
             "entry": entry.name,
@@ -260,9 +260,9 @@ def _function(image: Image, entry: int) -> str:
 
 
 def to_ffx(image: Image, found: Sequence[LoopInContext], name: str) -> str:
-    """The loops that have a bound in every context, as flow facts for OTAWA.
+    """The loops with a bound in every context, as flow facts for OTAWA.
 
-    A bound that holds only while an interrupt is pending is none of the loop.
+    A bound that holds only while an interrupt is pending does not count.
     """
     most: dict[int, int] = {}
     open_loops = {i.header for i in found if i.iterations is None or i.bound.method == "pending"}
@@ -274,7 +274,7 @@ def to_ffx(image: Image, found: Sequence[LoopInContext], name: str) -> str:
 
 
 def as_text(image: Image, found: Sequence[LoopInContext]) -> list[str]:
-    """A line per place and result, with the number of contexts that have it."""
+    """A line per place and result, with the number of such contexts."""
     if not found:
         return ["no loops"]
     groups: dict[tuple[int, int | None, str, str], list[LoopInContext]] = {}

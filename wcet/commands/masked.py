@@ -1,4 +1,4 @@
-"""``wcet masked``: how long interrupts are masked, region by region, and the latency."""
+"""``wcet masked``: bounds of the regions with masked interrupts, and the latency."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA_VERSION = 1
 SHOWN = 10
 BUDGET = 2000
 WITHIN = 480.0
-NAMED = 4  # of the functions that were not examined
+NAMED = 4  # functions that were not examined
 
 DESCRIPTION = """\
 Print the longest regions in which interrupts are masked, over all paths and call chains, and the
@@ -108,7 +108,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Bound every region, and print."""
+    """Bound every region, and print; returns the exit status."""
     wanted = requested(options, options.entry or [ALL])
     stages = StageLog(verbose=not options.quiet)
     extent = SearchExtent(options.budget, options.within) if options.everywhere else None
@@ -123,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace) -> Iterator[str]:
-    """A line a region, then what is missing, the latency, and what all this assumes."""
+    """A line per region, then regions without a bound, the latency, and the assumptions."""
     platform = found.platform
     yield style.bold(f"{len(found.regions)} places where a region starts, the longest first:")
     yield style.dim(f"{'cycles':>13}{'µs':>11}  entry, start, calls")

@@ -33,7 +33,7 @@ from wcet.request import add_analysis, add_color, add_command, colored, requeste
 __all__ = ["add_to", "explain"]
 
 SCHEMA_VERSION = 1
-DEEPEST = 400  # levels of a JSON document: readers take 1,000 at most, a part is two
+DEEPEST = 400  # levels of a JSON document: readers accept 1,000, and a section has two
 SHOWN = 12  # changes of calls printed by --why
 
 DESCRIPTION = """\
@@ -100,7 +100,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Analyse, or recall, and print."""
+    """Analyse, or use the cached result, and print; returns the exit status."""
     wanted = requested(options, [options.entry])
     result = analyse(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
     if len(result.entries) != 1:
@@ -154,7 +154,7 @@ def path_text(
 def heading(
     result: AnalysisResult, entry: EntryResult, whole: PathOutline, style: TextStyle
 ) -> Iterator[str]:
-    """The bound and where it goes."""
+    """The bound and its cycles by cause."""
     yield style.bold(
         f"worst path of {entry.name}{entry.for_what}: "
         f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
@@ -222,7 +222,7 @@ def stretch_text(result: AnalysisResult, entry: EntryResult, context: int, loop:
 
 
 def why_json(result: AnalysisResult, entry: EntryResult, why: PathExplanation) -> dict[str, Any]:
-    """The same as JSON values."""
+    """The explanation as JSON values."""
     return {
         "schema_version": SCHEMA_VERSION,
         "entry": entry.name,
@@ -288,7 +288,7 @@ def path_json(result: AnalysisResult, entry: EntryResult, whole: PathOutline) ->
 
 @dataclass(frozen=True, slots=True)
 class CallChange:
-    """Cycles of a call on both paths, without the calls and loops inside it."""
+    """Cycles of a call on both paths, without inner calls and loops."""
 
     stretch: PathSection
     before: int
@@ -297,23 +297,25 @@ class CallChange:
 
 @dataclass(frozen=True, slots=True)
 class PathExplanation:
-    """The explanation of one place. Cycles; ``other`` is None where there is no other path."""
+    """The explanation of one place, in cycles."""
 
     place: str
-    addresses: tuple[int, ...]  # of the blocks that the place stands for
+    addresses: tuple[int, ...]  # of the blocks at the place
     executions: int  # on the worst path
-    own: int  # cycles of those blocks on it
+    own: int  # cycles of these blocks on the worst path
     bound: int
-    other: int | None  # the bound without the place, or through it if ``executions`` is 0
+    other: (
+        int | None
+    )  # the bound without the place, or through it if ``executions`` is 0; None: no such path
     changes: tuple[CallChange, ...]  # the largest first
 
 
 def explain(
     result: AnalysisResult, entry: EntryResult, place: str, options: AnalysisOptions
 ) -> PathExplanation:
-    """Solve again without ``place``, or through it, if it is not on the worst path.
+    """The cost of ``place``: solve again without it, or through it if the worst path avoids it.
 
-    What changes between the two paths, call by call, says what the place was traded for.
+    ``changes`` compares the two paths call by call.
 
     Raises FactsError if the place does not exist or cannot be counted, UsageError if the entry
     does not reach it.
@@ -342,14 +344,14 @@ def explain(
 def solve(
     entry: EntryResult, constraints: tuple[Constraint, ...], options: AnalysisOptions
 ) -> IlpSolution:
-    """The solution with other constraints."""
+    """The solution of the entry's program with other constraints."""
     ipet = build_ipet(entry.graph, entry.costs, entry.numbers, constraints)
     proof = proved_maximum(ipet, solver_named(options.solver), options.time_limit)
     return solution_of(ipet, proof)
 
 
 def differences(before: PathOutline, after: PathOutline) -> tuple[CallChange, ...]:
-    """The calls and loops whose own cycles are not the same on both paths."""
+    """The calls and loops whose own cycles differ between the two paths."""
     cycles = [
         {section.stretch: sum(section.own) for _, section in whole.walk()}
         for whole in (before, after)

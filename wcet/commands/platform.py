@@ -1,4 +1,4 @@
-"""``wcet platform``: the boards there are, one of them in full, a new one, and a check."""
+"""``wcet platform``: list boards, show one, start a new one, and check it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLATFORM = "NAME|FILE.toml"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register the command and what it does."""
+    """Register the command and its actions."""
     p = add_command(
         commands, "platform", "describe boards: list, show, new, check", DESCRIPTION, EXAMPLES
     )
@@ -120,7 +120,7 @@ def run_show(options: argparse.Namespace) -> int:
 
 
 def run_new(options: argparse.Namespace) -> int:
-    """Write the file. Raises UsageError for a name that is taken, or a file that is there."""
+    """Write the file. Raises UsageError for an existing name or file."""
     name, output = options.name, options.output or f"{options.name}.toml"
     if NAME.fullmatch(name) is None:
         raise UsageError(
@@ -141,13 +141,13 @@ def run_new(options: argparse.Namespace) -> int:
             hint="write the new file into that folder, too: --output",
         )
     text = commented(copied(read_toml(base.path), name, base.name), base.name)
-    tomllib.loads(text)  # a defect if that is no TOML
+    tomllib.loads(text)  # fails only for a defect
     publish(options, [(output, lambda: text)], lambda: f"written to {output}\n")
     return 0
 
 
 def run_check(options: argparse.Namespace) -> int:
-    """Load it, and say what can hardly be. Raises InputError for what is wrong."""
+    """Load a file, and print implausible values. Raises InputError for wrong ones."""
     board = load(file_of(options.name).as_posix())
     load_core(board.timing.core, board.timing.profile, board.timing.own_rows)
     processor = board.processor

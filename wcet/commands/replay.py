@@ -49,7 +49,7 @@ from wcet.request import (
 __all__ = ["EntryReplay", "add_to", "summarise"]
 
 SCHEMA_VERSION = 1
-EXCEEDED = 1  # exit status when an execution took longer than was bounded
+EXCEEDED = 1  # exit status when an execution exceeds its bound
 
 DESCRIPTION = """\
 Replay recorded executions of a kernel on a concrete machine, and compare with the bounds.
@@ -129,26 +129,26 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class EntryReplay:
-    """All replays of one entry. Cycles; ``margins``: charged over seen, path by path."""
+    """All replays of one entry, in cycles; ``margins``: charged over observed, path by path."""
 
     name: str
     bound: int
     executions: int
-    most: int  # cycles seen
-    charged: int | None  # for the path that took most; None if it was cut at a test
-    paths: int  # different ones, and beginnings of paths up to a test for interrupts
+    most: int  # observed cycles
+    charged: int | None  # for the slowest path; None if it was cut at a test
+    paths: int  # distinct paths, also beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
-    exceeding: tuple[PathReplay, ...]  # above the bound, or above what their path is charged
-    timing: tuple[TimelineStep, ...] = ()  # the replay that took most, if requested
+    exceeding: tuple[PathReplay, ...]  # above the bound, or above the charge of their path
+    timing: tuple[TimelineStep, ...] = ()  # the slowest replay, if requested
 
     @property
     def ratio(self) -> float:
-        """The bound over the most cycles seen."""
+        """The bound over the most observed cycles."""
         return self.bound / self.most
 
     @property
     def percentile_99(self) -> float:
-        """Of the margins."""
+        """The 99th percentile of the margins."""
         if len(self.margins) == 1:
             return self.margins[0]
         return quantiles(self.margins, n=100, method="inclusive")[-1]
@@ -270,7 +270,7 @@ def timeline(
     replayed: Sequence[PathReplay],
     seed: int,
 ) -> tuple[TimelineStep, ...]:
-    """The replay that took most, once more, instruction by instruction."""
+    """The slowest replay again, instruction by instruction."""
     most = max(replayed, key=lambda r: r.most)
     recorded = list(cut(subject.paths, subject.image, paths))[most.number]
     path = Walk.of(recorded.paths.graph, recorded.visits)
@@ -284,7 +284,7 @@ def timeline(
 def to_text(
     result: AnalysisResult, found: Sequence[EntryReplay], options: argparse.Namespace
 ) -> str:
-    """One row per entry, then whatever exceeds."""
+    """One row per entry, then the exceeding paths."""
     rows = [
         f"kernel    {result.kernel}",
         f"platform  {result.platform.name}; {options.states} initial states per path, "
@@ -325,7 +325,7 @@ def charge_text(path: PathReplay) -> str:
 def to_json(
     result: AnalysisResult, found: Sequence[EntryReplay], options: argparse.Namespace
 ) -> str:
-    """The same as JSON."""
+    """The replays as JSON."""
     entries: dict[str, Any] = {
         e.name: {
             "executions": e.executions,

@@ -30,10 +30,9 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class OptionalTool:
-    """A program outside the wheel. ``there``: where it is, or None. ``get`` installs it, or is
-    None.
+    """A program outside the wheel. ``there`` gives its place, or None; ``get`` installs it.
 
-    ``get`` raises a WcetError and leaves nothing behind; ``cure`` says what a user can do instead.
+    ``get`` raises a WcetError and leaves nothing behind; ``cure``: instructions for the user.
     """
 
     name: str
@@ -82,7 +81,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Get what can be got. Raises SolverError for what cannot, after the list of all parts."""
+    """Install the missing programs and list all. Raises SolverError at the end if one fails."""
     failed: list[SolverError] = []
     for tool in OPTIONAL_TOOLS:
         if tool.get is not None and tool.there() is None and not options.list:

@@ -28,7 +28,7 @@ __all__ = ["add_to"]
 
 SCHEMA_VERSION = 1
 WIDTH = 32  # columns of the diagram
-NOTES = 17  # columns before notes that stand below an instruction
+NOTES = 17  # columns before notes below an instruction
 
 DESCRIPTION = """\
 Print when each instruction of a function issues, its stalls with their reasons, and its cycles
@@ -76,14 +76,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class TimedEntry:
-    """An entry with the cycles of every node and edge, and what they are made of."""
+    """An entry with the cycles of every node and edge, and their causes."""
 
     graph: Supergraph
     charges: ChargedCosts
 
 
 def times(analysis: AnalysisRun, name: str, address: int) -> TimedEntry:
-    """The stages up to cycles, of whole paths: tests for interrupts do not divide them here."""
+    """The stages up to cycles, for whole paths: tests for interrupts do not divide them here."""
     entry = valued(AnalysisTarget(analysis, name, address))
     part = undivided(entry.graph)
     with entry.code.stage("pipeline"):
@@ -103,7 +103,7 @@ class FunctionTiming:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Time, choose a context, print."""
+    """Time a function, choose a context, and print; returns the exit status."""
     name = options.function if options.entry is None else options.entry
     stages = StageLog(verbose=not options.quiet)
     analysis = AnalysisRun.begin(options.kernel, requested(options, [name]), stages)
@@ -180,9 +180,9 @@ def to_text(timing: FunctionTiming, style: TextStyle) -> Iterator[str]:
 
 
 def insn_lines(row: InsnTime, style: TextStyle) -> Iterator[str]:
-    """One instruction: cycle, address, text, diagram; reason and misses beside it, or below.
+    """One instruction: cycle, address, text, diagram; reason and misses behind it.
 
-    They stand below where a terminal has no room beside.
+    They move to the next line where the terminal is too narrow.
     """
     step = row.step
     waited = "." * max(0, min(step.stall, WIDTH - 4))
@@ -213,7 +213,7 @@ def reference_text(reference: Reference, cycles: int) -> str:
 
 
 def edge_line(timing: FunctionTiming, edge: int, style: TextStyle) -> str:
-    """A way out of a block and what it adds."""
+    """An edge out of a block and the cycles that it adds."""
     graph, costs = timing.timed.graph, timing.timed.charges.costs
     taken = graph.edges[edge]
     amounts = ", ".join(
@@ -224,7 +224,7 @@ def edge_line(timing: FunctionTiming, edge: int, style: TextStyle) -> str:
 
 
 def to_json(timing: FunctionTiming) -> dict[str, Any]:
-    """The same as JSON; cycles by cause, and each instruction's step and references."""
+    """The timing as JSON values: cycles by cause, and each instruction's step and references."""
     image, graph, costs = timing.run.image, timing.timed.graph, timing.timed.charges.costs
     return {
         "schema_version": SCHEMA_VERSION,
@@ -255,12 +255,12 @@ def to_json(timing: FunctionTiming) -> dict[str, Any]:
 
 
 def by_cause(cycles: Sequence[int]) -> dict[str, int]:
-    """Cycles under the names of the text report."""
+    """Cycles by cause, under the names of the text report."""
     return {CAUSES[cause]: cycles[cause] for cause in CostCause if cycles[cause]}
 
 
 def insn_json(row: InsnTime) -> dict[str, Any]:
-    """One instruction."""
+    """One instruction as JSON values."""
     return {
         "address": row.insn.addr,
         "text": row.insn.text,

@@ -53,7 +53,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(options: argparse.Namespace) -> int:
-    """Analyse values, and print."""
+    """Analyse values, and print; returns the exit status."""
     function = options.function if options.entry is None else options.entry
     wanted = requested(options, [function])
     stages = StageLog(verbose=not options.quiet)
@@ -106,7 +106,7 @@ def contexts_of(
 def chosen_context(
     options: argparse.Namespace, contexts: Container[int], entry: str, likely: int
 ) -> int:
-    """The requested one, else the ``likely`` one. Raises UsageError if it is not there."""
+    """The requested context, else the ``likely`` one. Raises UsageError for an unknown one."""
     context: int = likely if options.context is None else options.context
     if context not in contexts:
         raise UsageError(
@@ -118,7 +118,7 @@ def chosen_context(
 def chain(analysis: AnalysisRun, graph: Supergraph, context: int) -> str:
     """The calls that lead to a context, innermost first."""
     places = (analysis.image.place(c.function) for c in reversed(graph.call_string(context)))
-    return " < ".join(place.split()[:2][-1] for place in places)  # the symbol, if there is one
+    return " < ".join(place.split()[:2][-1] for place in places)  # the symbol, if any
 
 
 def block_json(analysis: AnalysisRun, entry: ValuedEntry, node: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """Facts against recorded executions: no execution may violate one (rule 28).
 
 An execution is followed through the graph of its entry (``quoll.recordings.follow``); an execution
-that leaves the graph refutes guidance or a fact about control. On its path, constraints are judged
-by ``ilp.paths.path_check``, and the iterations of each loop are counted here. Facts about memory
-are judged by the recorded addresses.
+that leaves the graph refutes guidance or a fact about control. On its path,
+``ilp.paths.path_check`` checks constraints, and this module counts the iterations of each loop. The
+recorded addresses decide facts about memory.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ NO_WALKS: Mapping[int, Walks] = {}
 
 @dataclass(slots=True)
 class FactRecord:
-    """The verdict of executions on one fact. ``most`` is for loops: iterations per entry seen."""
+    """The verdict of executions on one fact. ``most``: for loops, the most iterations per entry."""
 
     fact: Fact
-    reached: int = 0  # executions in which what it is about executed
+    reached: int = 0  # executions that reached its subject
     most: int | None = None
     broken: int = 0  # executions that violate it
-    first: str = ""  # where the first of these does
+    first: str = ""  # the place of the first violation
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class _Entry:
     graph: Supergraph
     constraints: tuple[Constraint, ...]
     loops: tuple[tuple[Fact, ...], ...]  # per loop
-    walks: Mapping[int, int]  # loop -> iterations that facts about the list it walks allow
+    walks: Mapping[int, int]  # loop -> iterations that facts about its list allow
     known: dict[bytes, _Judged] = field(default_factory=dict)  # by path
 
     def most(self, loop: int, fact: Fact) -> int:
@@ -78,8 +78,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """One path: facts reached, iterations seen, and violations as (fact, place in the
-    execution)."""
+    """One path: reached facts, iterations, and violations with their positions in the execution."""
 
     reached: tuple[Fact, ...]
     iterations: tuple[tuple[Fact, int], ...]
@@ -96,13 +95,12 @@ def check_facts(
     unknown: frozenset[int] = frozenset(),
     walks: Mapping[int, Walks] = NO_WALKS,
 ) -> tuple[list[FactRecord], int]:
-    """One record per fact, and how many executions were judged.
+    """One record per fact, and the number of checked executions.
 
-    ``graphs`` are by entry address; executions of other entries, and those that did not end, are
-    left out. ``walks`` are by entry address too. ``name`` is the recording's. ``regions`` are the
-    facts about memory; ``unknown`` are the instructions whose addresses the analysis does not
-    know. Raises MissingEdge for an execution that the graph does not have although no fact
-    excludes it.
+    ``graphs``: by entry address; executions of other entries, and incomplete ones, are left out.
+    ``walks``: by entry address, too. ``name``: the recording. ``regions``: the facts about memory;
+    ``unknown``: the instructions whose addresses the analysis does not know. Raises MissingEdge for
+    an execution that leaves the graph although no fact excludes it.
     """
     records = {id(fact): FactRecord(fact) for fact in facts.facts}
     entries = {
@@ -158,7 +156,7 @@ def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _En
 
 
 def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _Judged:
-    """Everything that one path says."""
+    """The evidence of one path."""
     try:
         visits = follow(entry.graph, image, execution.pcs)
     except MissingEdge as error:
@@ -195,7 +193,7 @@ def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _J
 def judge_memory(
     image: Image, regions: MemoryRegions, unknown: frozenset[int], execution: Execution
 ) -> tuple[tuple[Fact, ...], dict[Fact, str]]:
-    """The facts about memory that the accesses of one execution show, and where they break them."""
+    """The facts about memory that an execution's accesses reach, and the places of violations."""
     if not regions.regions and not regions.pointers:
         return (), {}
     reached: dict[int, Fact] = {}
@@ -209,17 +207,17 @@ def judge_memory(
 
 
 class _Stores:
-    """Whether executions of one recording have stored into regions that facts speak of."""
+    """Tracks stores of a recording's executions into regions that facts describe."""
 
     def __init__(self, image: Image, regions: MemoryRegions) -> None:
         self._image, self._regions = image, regions
-        self._stored: dict[InitialContentsFact, str] = {}  # where that was first
+        self._stored: dict[InitialContentsFact, str] = {}  # place of the first store
 
     def before(self, number: int, execution: Execution) -> dict[Fact, str]:
         """The facts about the contents of memory when ``execution`` starts.
 
-        Each with the place of an earlier store, or "". A recording has no values: a store of what
-        was there counts, too. ``execution`` is analysed for those that follow.
+        Each with the place of an earlier store, or "". A recording has no values: a store of the
+        old value counts, too. Stores of ``execution`` are recorded for later executions.
         """
         initial = self._regions.initial
         found: dict[Fact, str] = {
@@ -246,9 +244,9 @@ class _Stores:
 
 
 def reached_by(entry: _Entry, visits: Sequence[NodeVisit]) -> Iterator[Fact]:
-    """The constraints of which a place executes.
+    """The facts of the constraints that an execution reaches, because one of their places executes.
 
-    What never executes is reached by an invocation in which it might.
+    A fact that a place never executes is reached by an invocation in which it might execute.
     """
     graph = entry.graph
     executed = {visit.node for visit in visits}
@@ -262,7 +260,7 @@ def reached_by(entry: _Entry, visits: Sequence[NodeVisit]) -> Iterator[Fact]:
 
 
 def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
-    """Whether an invocation in ``context`` is one that the constraint speaks of."""
+    """Whether the constraint concerns an invocation in ``context``."""
     at = graph.contexts[context]
     if constraint.function is None:
         return True
@@ -271,8 +269,7 @@ def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
 
 
 def iterations_of(graph: Supergraph, visits: Sequence[NodeVisit]) -> Iterator[tuple[int, int, int]]:
-    """Each execution of a header: the loop, its iteration since the loop was entered, its
-    position."""
+    """Each execution of a header: the loop, its iteration since entry, and its position."""
     headers: dict[int, list[int]] = {}
     for loop in graph.loops:
         headers.setdefault(loop.header, []).append(loop.index)
@@ -287,14 +284,14 @@ def iterations_of(graph: Supergraph, visits: Sequence[NodeVisit]) -> Iterator[tu
 
 
 def at(image: Image, execution: Execution, position: int) -> str:
-    """``instruction 12 at 0x8000 <f> a.c:1``."""
+    """A position as text: ``instruction 12 at 0x8000 <f> a.c:1``."""
     return f"instruction {position:,} at {image.place(execution.pcs[position])}"
 
 
 def refuted(
     image: Image, facts: Facts, execution: Execution, error: MissingEdge
 ) -> tuple[Fact, str] | None:
-    """The fact that excludes what an execution does, and where it does it; None if no fact does."""
+    """The fact that an execution refutes, with the place; None if there is none."""
     for fact in facts.facts:
         if isinstance(error, RefutedFact) and stated(fact) == error.fact:
             return fact, str(error)
@@ -314,7 +311,7 @@ def refuted(
 
 
 def other_target(image: Image, fact: TargetsFact, pcs: Sequence[int]) -> int | None:
-    """The first position after the branch at which it has gone to none of the targets."""
+    """The position after the first execution of the branch to none of the targets."""
     branches = set(resolve(image, fact.place, fact.source))
     targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
     for position, (here, then) in enumerate(pairwise(pcs), 1):
@@ -324,7 +321,7 @@ def other_target(image: Image, fact: TargetsFact, pcs: Sequence[int]) -> int | N
 
 
 def other_function(image: Image, fact: CallsThroughFact, pcs: Sequence[int]) -> int | None:
-    """The first position after one of the calls at which no function of the tables begins."""
+    """The position after the first of the calls to no function of the tables."""
     sites = {a for text in fact.sites for a in resolve(image, text, fact.source)}
     functions = CalledTables(image, Vtables(image), AddressTaken(image), fact).functions
     for position, (here, then) in enumerate(pairwise(pcs), 1):
@@ -334,7 +331,7 @@ def other_function(image: Image, fact: CallsThroughFact, pcs: Sequence[int]) -> 
 
 
 def gone_elsewhere(image: Image, fact: ReturnsFact, pcs: Sequence[int]) -> int | None:
-    """The first position after the place at which no transfer before could have come back."""
+    """The position after the first return to a place behind no earlier transfer."""
     places = set(resolve(image, fact.place, fact.source))
     after: set[int] = set()
     for position, (here, then) in enumerate(pairwise(pcs), 1):
@@ -345,7 +342,7 @@ def gone_elsewhere(image: Image, fact: ReturnsFact, pcs: Sequence[int]) -> int |
 
 
 def returned(image: Image, fact: NeverReturnsFact, pcs: Sequence[int]) -> int | None:
-    """The first position at which a call of the function has come back."""
+    """The position of the first return from a call of the function."""
     (entry,) = resolve(image, fact.function, fact.source)
     waiting: dict[int, None] = {}
     for position, (before, here) in enumerate(pairwise(pcs), 1):

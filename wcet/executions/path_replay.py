@@ -2,11 +2,11 @@
 
 An execution is a path of the graph (``quoll.recordings.follow``). Its instructions and data
 addresses are executed by the concrete pipeline with four-way caches of the real policies, on
-nominal figures (rule 17), from initial states that are drawn. The cycles must be at most the bound
-of the entry and, more sharply, at most the charged cycles of this very path.
+nominal figures (rule 17), from random initial states. The cycles must be at most the bound of the
+entry and, more sharply, at most the charged cycles of this very path.
 
-A recording says which accesses were made, hence which conditional accesses and branches passed;
-whether another conditional instruction passed is drawn, alike for all that read the same flags.
+A recording shows the accesses, and thus the conditions of conditional accesses and branches; the
+conditions of other instructions are random, and equal for all that read the same flags.
 """
 
 from __future__ import annotations
@@ -61,32 +61,34 @@ __all__ = [
     "taking_the_exception",
 ]
 
-DISPLACED = 0x1000_0000  # lines of user programs that pollute the caches; in no kernel window
+DISPLACED = (
+    0x1000_0000  # lines of user programs that pollute the caches, outside the kernel's window
+)
 
 
 class StartContents(Enum):
     """Initial contents of the caches; the one with most misses first."""
 
-    POLLUTED = "polluted"  # every way of every set: another program's line, most of them dirty
+    POLLUTED = "polluted"  # other programs' lines in all ways, most of them dirty
     COLD = "cold"  # nothing valid
-    MIXED = "mixed"  # some of the execution's own lines among those
+    MIXED = "mixed"  # the same, with some of the execution's own lines
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayPath:
     """A path of a graph, instruction by instruction; ``taken``: it transferred control.
 
-    What runs in a function that a fact replaces is no part of it.
+    Code inside a function that a fact replaces is not part of it.
     """
 
     visits: tuple[NodeVisit, ...]
     insns: tuple[Insn, ...]
     taken: tuple[bool, ...]
-    origin: tuple[int, ...]  # per instruction its position in the execution
+    origin: tuple[int, ...]  # per instruction: its position in the execution
 
     @staticmethod
     def of(graph: Supergraph, visits: Sequence[NodeVisit]) -> ReplayPath:
-        """The instructions along ``visits``; the last one leaves the path if it can."""
+        """The path along ``visits``, whose last instruction leaves it, if it is a transfer."""
         insns: list[Insn] = []
         taken: list[bool] = []
         origin: list[int] = []
@@ -104,7 +106,7 @@ def executed(
 ) -> list[ExecutedInsn]:
     """The steps of one execution. ``accesses``: position in the execution -> first address.
 
-    Raises InputError where an access is missing that must have been made.
+    Raises InputError where a recorded access is missing.
     """
     memory = platform.hierarchy.memory
     foreign_cached = random.random() < 0.5
@@ -137,8 +139,8 @@ def _may_do_nothing(insn: Insn) -> bool:
 
 
 def _conditions(path: ReplayPath, accesses: Mapping[int, int], random: Random) -> list[bool]:
-    """Per instruction whether its condition holds: recorded, else drawn per value of the flags."""
-    flags = 0  # which setting of the flags is read
+    """Per instruction whether its condition holds: recorded, else random per value of the flags."""
+    flags = 0  # number of the present value of the flags
     keys: list[tuple[int, int]] = []
     known: dict[tuple[int, int], bool] = {}
     for position, insn in enumerate(path.insns):
@@ -162,7 +164,7 @@ def _conditions(path: ReplayPath, accesses: Mapping[int, int], random: Random) -
 
 @cache
 def _core(timing: TimingModel) -> CoreTable:
-    """The nominal core, with every branch at the platform's constant if it assumes one."""
+    """The nominal core, with the platform's constant time for every branch, if it has one."""
     core = load_core(timing.core, CoreProfile.NOMINAL, timing.own_rows)
     constant = timing.branches.constant
     if constant is None:
@@ -179,9 +181,9 @@ def _core(timing: TimingModel) -> CoreTable:
 def random_machine(
     platform: Platform, steps: Sequence[ExecutedInsn], contents: StartContents, random: Random
 ) -> PipelineMachine:
-    """A machine in a state that an entry may find: caches, accesses under way, busy units.
+    """A machine in a random state that an entry may have: caches, pending accesses, busy units.
 
-    An enabled L2 misses on every access, but for lines that are locked in it.
+    An enabled L2 misses on every access, except for locked lines.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
     if hierarchy.locked_i or hierarchy.locked_d:
@@ -202,7 +204,7 @@ def random_machine(
         )
     any_policy = (
         hierarchy.policy is ReplacementPolicy.ONE_WAY
-    )  # then the bounds hold for all of them
+    )  # then the bounds hold for every policy
     policy = random.choice(list(ReplacementPolicy)) if any_policy else hierarchy.policy
     icache, dcache = (
         SimulatedCache(hierarchy.l1i, policy, random),
@@ -264,9 +266,9 @@ def replay(
     exception: bool,
     instructions: Instructions | None = None,
 ) -> int:
-    """Cycles from the start of the path, taking the exception included, until all is quiet.
+    """Cycles from the start of the path, including taking the exception, until the machine is idle.
 
-    ``instructions`` are retained between replays on one core.
+    ``instructions`` are reused between replays on one core.
     """
     if exception:
         machine.clock = taking_the_exception(machine.core)
@@ -281,20 +283,20 @@ def taking_the_exception(core: CoreTable) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ReplaySubject:
-    """An entry as the analysis sees it, and the platform it runs on."""
+    """An analysed entry, and its platform."""
 
     name: str
-    paths: tuple[PreparedPaths, ...]  # from every start, the entry's first
+    paths: tuple[PreparedPaths, ...]  # for every start, the entry's first
     image: Image
     platform: Platform
 
 
 @dataclass(frozen=True, slots=True)
 class PathReplay:
-    """One path: how often it was recorded, and cycles charged and seen at most.
+    """One path, with its executions, its charged cycles and its most observed cycles.
 
-    ``executions`` counts those that start with it. Nothing is charged for the mere beginning of a
-    path: what follows is not known.
+    ``executions``: the number of executions that start with it. The beginning of a path has no
+    charge (None), as its continuation is unknown.
     """
 
     entry: str
@@ -302,23 +304,23 @@ class PathReplay:
     instructions: int
     charged: int | None
     most: int
-    contents: StartContents  # of the caches, in the replay that took most
-    start: int  # instruction of the recording with which it began
+    contents: StartContents  # of the caches, in the slowest replay
+    start: int  # first instruction, by position in the recording
     number: int  # of the path
-    state: int  # initial state that took most
+    state: int  # initial state of the slowest replay
 
     @property
     def ratio(self) -> float | None:
-        """Cycles charged per cycle seen."""
+        """Charged cycles over observed cycles; None without a charge."""
         return None if self.charged is None else self.charged / self.most
 
     def exceeds(self, bound: int) -> bool:
-        """Whether it took longer than ``bound``, or than what is charged for it."""
+        """Whether it took longer than ``bound``, or than its charge."""
         return self.most > (bound if self.charged is None else min(bound, self.charged))
 
 
 def by_path(trace: Trace) -> dict[int, list[list[Execution]]]:
-    """Executions that ran to their end, by entry address and then by path."""
+    """Complete executions, by entry address and then by path."""
     paths: dict[tuple[int, bytes], list[Execution]] = {}
     alike = {
         execution: paths.setdefault((execution.entry, execution.pcs.tobytes()), [])
@@ -341,7 +343,7 @@ def replay_paths(
     seed: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[PathReplay]:
-    """Every path from ``states`` initial states; the recordings along it take turns.
+    """Every path from ``states`` initial states, with its recordings in rotation.
 
     Raises ``quoll.recordings.follow.MissingEdge`` if one is no path of the graph. ``progress`` is
     called with the number of paths done.
@@ -387,7 +389,7 @@ def _replay_path(
 
 
 def takes_exception(subject: ReplaySubject, recorded: RecordedPath) -> bool:
-    """Whether the piece starts by taking an exception."""
+    """Whether the recorded path starts by taking an exception."""
     return recorded.paths.start is None and subject.name in subject.platform.entries
 
 
@@ -399,7 +401,7 @@ def initial(
     state: int,
     seed: int,
 ) -> tuple[PipelineMachine, list[ExecutedInsn], StartContents]:
-    """The machine, the steps and the contents of one replay, which its numbers determine."""
+    """The machine, the steps and the contents of one replay, determined by its numbers."""
     random = SplitMix(Random(f"{seed} {subject.name} {number} {state}").getrandbits(64))
     execution, begin = recorded.sources[state % len(recorded.sources)]
     steps = executed(
@@ -422,9 +424,11 @@ def _first_addresses(execution: Execution, begin: int, length: int) -> dict[int,
 
 @dataclass(frozen=True, slots=True)
 class TimelineStep:
-    """An executed instruction: the clock before it, the cycles until the next may issue, and what
-    happened: lines that missed (prefetched or not), loads that missed, words stored past the
-    cache; ``memory`` is for how long the bus is busy beyond the clock."""
+    """An executed instruction: the clock before it, and the cycles until the next one may issue.
+
+    Also its line misses (prefetches included), load misses, words stored past the cache, and
+    ``memory``: the cycles for which the bus is busy beyond the clock.
+    """
 
     addr: int
     text: str
@@ -437,7 +441,7 @@ class TimelineStep:
 
     @property
     def reasons(self) -> str:
-        """In words, "" if nothing but issue and operands took time."""
+        """The causes as text, "" if only issue and operands took time."""
         causes = (
             (self.fetch_misses, "I-miss"),
             (self.load_misses, "D-miss"),
@@ -452,7 +456,7 @@ class TimelineStep:
 def moments(
     machine: PipelineMachine, steps: Sequence[ExecutedInsn], *, exception: bool
 ) -> Iterator[TimelineStep]:
-    """Execute ``steps`` on the Python machine. ``machine`` is in its initial state, and used up."""
+    """The steps of an execution on the Python machine, which starts in its initial state."""
     if exception:
         machine.clock = taking_the_exception(machine.core)
     machine.start(steps[0].insn.addr)

@@ -1,8 +1,8 @@
 """Recorded executions, cut where they test for interrupts (rule 21).
 
-In a recording hardly any interrupt arrives at a preemption point: the execution passes tests that
-see none, and is longer than the bounded path. Each section from one start to the next test, the
-test included, is the beginning of a path that the bound covers, and must not take longer.
+In a recording hardly any interrupt arrives at a preemption point: the execution passes tests
+without a pending interrupt, and is longer than the bounded path. Each section from one start to the
+end of the next test is the beginning of a path that the bound covers, and must not take longer.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ __all__ = ["RecordedPath", "cut"]
 
 @dataclass(frozen=True, slots=True)
 class RecordedPath:
-    """An executed path from one start, or if not ``complete`` the beginning of one. ``sources``
-    are the executions that contain it, with its position in them.
+    """An executed path from one start, or if not ``complete`` its beginning.
+
+    ``sources``: the executions that contain it, with its position in them.
     """
 
     paths: PreparedPaths
@@ -33,7 +34,7 @@ class RecordedPath:
 def cut(
     prepared: Sequence[PreparedPaths], image: Image, recorded: Iterable[Sequence[Execution]]
 ) -> list[RecordedPath]:
-    """The different pieces of ``recorded``, whose inner sequences ran alike.
+    """The distinct paths in ``recorded``, whose inner sequences have the same instructions.
 
     Raises ``quoll.recordings.follow.MissingEdge`` if an execution is no sequence of paths.
     """
@@ -55,7 +56,7 @@ def cut(
 
 
 def whole(executions: Sequence[Execution]) -> tuple[tuple[Execution, int], ...]:
-    """Pieces that are executions from their entry on."""
+    """The sources of paths that are whole executions."""
     return tuple((execution, 0) for execution in executions)
 
 
@@ -152,8 +153,10 @@ def _next_start(
     pcs: Sequence[int],
     end: int,
 ) -> tuple[int, PreparedPaths]:
-    """The last start that was passed from which the execution is followed further than ``end``:
-    its distance from ``begin``, and its paths."""
+    """The last start before ``end`` from which the execution can be followed beyond ``end``.
+
+    Its distance from ``begin``, and its paths.
+    """
     for visit in reversed(visits):
         node = paths.graph.nodes[visit.node]
         following = starts.get((node.block.addr, node.context))
@@ -167,5 +170,5 @@ def _next_start(
         if at + further[-1].start + len(block.insns) > end:
             return visit.start, following
     raise MissingEdge(
-        "the execution goes on where no path of the graph does", where=image.place(pcs[end - 1])
+        "the execution leaves the paths of the graph", where=image.place(pcs[end - 1])
     )

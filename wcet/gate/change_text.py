@@ -14,7 +14,7 @@ DIFFERENT = "compared although the configurations differ"
 
 
 def to_text(found: RecordChange) -> str:
-    """One row per entry, and under those that changed, what did it."""
+    """One row per entry; under changed entries, the causes."""
     rows = [f"{DIFFERENT}: {text}" for text in found.differences]
     name = max((len(e.name) for e in found.entries), default=0) + 2
     figures = [_bounds(entry) for entry in found.entries]
@@ -37,7 +37,7 @@ def to_text(found: RecordChange) -> str:
 
 
 def to_markdown(found: RecordChange) -> str:
-    """The same, as a comment on a pull request."""
+    """The comparison as Markdown, for a comment on a pull request."""
     head = (
         "The worst-case execution time **grew**" if found.failed else "Worst-case execution times"
     )
@@ -67,7 +67,7 @@ def to_markdown(found: RecordChange) -> str:
 
 
 def annotated(found: RecordChange) -> Iterator[str]:
-    """Commands of a workflow that put errors beside the lines of a pull request (GitHub)."""
+    """Workflow commands that annotate the lines of a pull request with errors (GitHub)."""
     for entry in found.failed:
         first = entry.increases[0].line if entry.increases else None
         where = f" file={_property(first.path)},line={first.line}" if first else ""
@@ -76,7 +76,7 @@ def annotated(found: RecordChange) -> Iterator[str]:
 
 
 def _property(text: str) -> str:
-    """A value before the message of such a command."""
+    """A property value of a workflow command, escaped."""
     return text.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
 
 
@@ -111,7 +111,7 @@ def _why(entry: EntryChange) -> Iterator[str]:
 
 
 def line_text(change: LineChange) -> str:
-    """One line of a path: what it takes more, where it is, how often it runs, what misses."""
+    """One line of a path: added cycles, place, text, executions, misses."""
     line = change.line
     runs = "new on the path" if change.before is None else "no longer on the path"
     if change.before is not None and change.after is not None:
@@ -124,7 +124,7 @@ def line_text(change: LineChange) -> str:
 
 
 def _bounds(entry: EntryChange) -> tuple[str, str]:
-    """Before and now."""
+    """The old and the new bound of an entry, as text."""
     before, after = (
         (one.formula or "-") if one.cycles is None else f"{one.cycles:,}"
         for one in (entry.before, entry.after)

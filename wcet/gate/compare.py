@@ -1,9 +1,9 @@
-"""An old and a new record: which entries became worse, and which lines of their paths did it.
+"""The comparison of an old and a new record: slower entries, with the lines that made them slower.
 
-Functions are matched by name, without what compilers append to it (``f.part.0``), and those that
-are left by their lines; lines within a function by their text and order, else by their number; and
-lines that are left by their text alone, where it is found as often before and now. So a renamed
-file, lines that moved, and a function that is split or inlined otherwise change nothing.
+Functions are matched by name, without suffixes of compilers (``f.part.0``), and remaining functions
+by their lines; lines within a function are matched by their text and order, else by their number;
+remaining lines by their text alone, if it occurs equally often before and now. So renamed files,
+moved lines, and functions that are split or inlined differently change nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from wcet.gate.record import BaselineRecord, EntryRecord, LineRecord, LoopRecord
 
 __all__ = ["EntryChange", "EntryVerdict", "LineChange", "RecordChange", "compare"]
 
-ALIKE = 0.6  # of the lines of two functions, from which on one is the other with a new name
-# What GCC and Clang append to the names of parts and copies of a function.
+ALIKE = 0.6  # share of common lines from which on a function counts as renamed
+# Suffixes that GCC and Clang append to the names of parts and copies of a function.
 APPENDED = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|clone|llvm)(\.[0-9]+)*)+$")
 NOTHING = EntryRecord(None, "", {}, (), ())
 
@@ -39,7 +39,7 @@ class EntryVerdict(Enum):
 
     @property
     def fails(self) -> bool:
-        """Whether the gate is closed to it."""
+        """Whether the gate rejects it."""
         return self in (
             EntryVerdict.WORSE,
             EntryVerdict.OVER,
@@ -71,7 +71,7 @@ class LineChange:
 
     @property
     def line(self) -> LineRecord:
-        """As it is now, if it is."""
+        """The new line, or the old one if it is gone."""
         found = self.after or self.before
         assert found is not None
         return found
@@ -79,7 +79,7 @@ class LineChange:
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """One entry. ``lines``: those that take more or less, the greatest increase first."""
+    """One entry. ``lines``: changed lines, the greatest increase first."""
 
     name: str
     verdict: EntryVerdict
@@ -92,7 +92,7 @@ class EntryChange:
 
     @property
     def increases(self) -> tuple[LineChange, ...]:
-        """The lines of source files that take more, the greatest increase first."""
+        """The lines of source files with more cycles, the greatest increase first."""
         return tuple(c for c in self.lines if c.cycles > 0 and c.after is not None and c.line.line)
 
     @property
@@ -105,9 +105,9 @@ class EntryChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordChange:
-    """All entries, in the order of the new record; assumptions that are new, or gone.
+    """All entries, in the order of the new record, and new and former assumptions.
 
-    ``notes``: what else differs, where a bound does. ``differences``: the requested differences of
+    ``notes``: other differences, if a bound differs. ``differences``: the accepted differences of
     configuration.
     """
 
@@ -126,7 +126,10 @@ class RecordChange:
 def compare(
     old: BaselineRecord | None, new: BaselineRecord, budgets: Mapping[str, int], tolerance: Fraction
 ) -> RecordChange:
-    """``tolerance`` is the part of a bound by which it may grow; without ``old`` budgets decide."""
+    """The changes from ``old``, or against ``budgets`` alone without it.
+
+    ``tolerance``: the share of a bound by which it may grow.
+    """
     known = old.entries if old else {}
     changes = [
         _entry(name, known.get(name), entry, budgets.get(name), tolerance)
@@ -158,9 +161,9 @@ def compare(
 
 
 def _notes(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:
-    """Facts files that changed; another version of this program for the same kernel and facts.
+    """Changed facts files; another version of this program for the same kernel and facts.
 
-    Of a report neither is known.
+    A report contains neither.
     """
     if not (old.version and new.version):
         return
@@ -200,7 +203,7 @@ def _verdict(before: EntryRecord | None, after: EntryRecord, tolerance: Fraction
         same = (before.cycles, before.formula) == (after.cycles, after.formula)
         return (
             EntryVerdict.SAME if same else EntryVerdict.WORSE
-        )  # another function: nobody says it is less
+        )  # another function, which may not be smaller
     if after.cycles == before.cycles:
         return EntryVerdict.SAME
     if after.cycles < before.cycles:
@@ -212,7 +215,7 @@ def _verdict(before: EntryRecord | None, after: EntryRecord, tolerance: Fraction
 def _matched(
     old: Sequence[LineRecord], new: Sequence[LineRecord], names: Mapping[str, str]
 ) -> list[LineChange]:
-    """Every line of both, with its like in the other."""
+    """Every line of both records, with its match in the other one."""
     before, after = _by_function(old), _by_function(new)
     changes: list[LineChange] = []
     for name, lines in after.items():
@@ -222,7 +225,7 @@ def _matched(
 
 
 def _moved(changes: Sequence[LineChange]) -> list[LineChange]:
-    """The same, where lines that are gone from a function and new in another are one change."""
+    """``changes`` in which a line that moved to another function is one change."""
     gone = _by_text(c.before for c in changes if c.after is None)
     came = _by_text(c.after for c in changes if c.before is None)
     both = {
@@ -233,7 +236,7 @@ def _moved(changes: Sequence[LineChange]) -> list[LineChange]:
 
 
 def _by_text(lines: Iterable[LineRecord | None]) -> dict[str, list[LineRecord]]:
-    """Lines by their text, if that says anything."""
+    """Lines by their text, if they have one."""
     found: dict[str, list[LineRecord]] = {}
     for line in lines:
         if line is not None and any(map(str.isalnum, line.text)):
@@ -242,12 +245,12 @@ def _by_text(lines: Iterable[LineRecord | None]) -> dict[str, list[LineRecord]]:
 
 
 def _function(name: str) -> str:
-    """The function that a compiler made ``name`` of."""
+    """The name of the function in the source, without the compiler's suffix."""
     return APPENDED.sub("", name) or name
 
 
 def _by_function(lines: Sequence[LineRecord]) -> dict[str, list[LineRecord]]:
-    """Lines by function in the order of the source; a line that is in several parts is one."""
+    """Lines by function, in the order of the source; parts of a function are merged."""
     found: dict[str, dict[tuple[str, int, str], LineRecord]] = {}
     for line in sorted(lines, key=lambda one: (one.path, one.line, one.text, one.function)):
         of_function = found.setdefault(_function(line.function), {})
@@ -258,7 +261,7 @@ def _by_function(lines: Sequence[LineRecord]) -> dict[str, list[LineRecord]]:
 
 
 def _together(one: LineRecord, other: LineRecord) -> LineRecord:
-    """A line that a compiler put into two parts of a function."""
+    """The sum of a line in two parts of a function."""
     known = one.misses is not None and other.misses is not None
     return replace(
         one,
@@ -271,7 +274,7 @@ def _together(one: LineRecord, other: LineRecord) -> LineRecord:
 def _renamed(
     before: Mapping[str, list[LineRecord]], after: Mapping[str, list[LineRecord]]
 ) -> dict[str, str]:
-    """New names of functions, with the old ones."""
+    """Renamed functions: new name -> old name."""
     found: dict[str, str] = {}
     gone = [name for name in before if name not in after]
     for name in after:
@@ -288,7 +291,7 @@ def _likeness(old: Sequence[LineRecord], new: Sequence[LineRecord]) -> float:
 
 
 def _keys(lines: Sequence[LineRecord]) -> list[str]:
-    """The text of each line, or where it stands in the function."""
+    """The text of each line, or its position in the function."""
     first = lines[0].line if lines else 0
     return [line.text or f"+{line.line - first}" for line in lines]
 
@@ -308,7 +311,7 @@ def _paired(old: Sequence[LineRecord], new: Sequence[LineRecord]) -> list[LineCh
 def _loops(
     old: Sequence[LoopRecord], new: Sequence[LoopRecord], names: Mapping[str, str]
 ) -> list[str]:
-    """New loops, and those with another bound; ``names`` are the old ones of functions."""
+    """New loops, and loops with another bound; ``names``: old names of functions."""
     left = sorted(old, key=lambda one: one.line)
     before: list[LoopRecord | None] = [None] * len(new)
     for anywhere in (False, True):

@@ -27,16 +27,16 @@ def draft(
     reason: str,
     facts: str | None,
 ) -> str:
-    """The text of the file; ``reason`` says why this platform, or why none.
+    """The text of the file; ``reason``: why this platform, or why none.
 
-    ``platform``: with what names it there; ``facts``: the name of a facts file beside it.
+    ``platform``: with its evidence in the ELF; ``facts``: the name of a facts file beside it.
     """
     lines = _lines(image, kernel, platform, reason, facts)
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def entries_of(image: Image, platform: Platform | None) -> tuple[str, ...]:
-    """The entries of the platform that the ELF has, else the function that looks most like one."""
+    """The platform's entries in the ELF, else the most likely handler function."""
     known = () if platform is None else platform.entries
     found = [name for name in known if platform and _is_there(image, platform, name)]
     named = [name for name in (*_handlers(image), "main") if image.only_symbol(name) is not None]
@@ -50,10 +50,10 @@ def _lines(
     reason: str,
     facts: str | None,
 ) -> Iterator[str]:
-    yield "# What 'wcet analyse', 'wcet baseline' and 'wcet check' analyse without further words."
+    yield "# The inputs of 'wcet analyse', 'wcet baseline' and 'wcet check' without options."
     yield f"kernel = {_quoted(str(kernel))}"
     yield ""
-    yield "# The command that builds it, run in this folder before the kernel is read."
+    yield "# The command that builds the kernel, run in this folder before the kernel is read."
     yield '# build = "make"'
     yield ""
     yield f"# Core, caches and latencies ({reason}):"
@@ -69,7 +69,7 @@ def _lines(
     yield '# exits = ["symbol+0xOFFSET"]'
     yield ""
     if facts is not None:
-        yield "# What the binary does not say: this file has lines to fill in."
+        yield "# Facts that the binary lacks: this file has lines to fill in."
         yield f"facts = [{_quoted(facts)}]"
     else:
         yield f"# Facts: {neighbouring.name} in the folder of the kernel is read; name others here."
@@ -81,7 +81,7 @@ def _lines(
     yield "# By how much a bound may grow beyond the baseline, in per cent."
     yield "# tolerance = 0"
     yield ""
-    yield "# What an entry may take at most: cycles, or text with us, ms or s."
+    yield "# The most that an entry may take: cycles, or text with us, ms or s."
     yield "[budgets]"
     yield '# "interrupt latency" = "50 us"'
 
@@ -104,7 +104,7 @@ def _is_there(image: Image, platform: Platform, name: str) -> bool:
 
 
 def _handlers(image: Image) -> list[str]:
-    """Functions with names of handlers, those first that begin like code of vectors."""
+    """Functions with names of handlers; names that begin like vector code come first."""
     found = (
         name
         for name in image.symbols.names()
@@ -117,5 +117,5 @@ def _handlers(image: Image) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """A string of TOML, which has the escapes of JSON."""
+    """A string of TOML, which uses JSON's escapes."""
     return json.dumps(text, ensure_ascii=False)

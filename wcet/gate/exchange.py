@@ -19,11 +19,11 @@ __all__ = ["to_code_quality", "to_json", "to_junit", "to_sarif"]
 
 SCHEMA_VERSION = 1
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-RESULTS = 10  # lines of an entry that are shown beside the code
+RESULTS = 10  # lines of an entry that annotate the code
 
 
 def to_json(found: RecordChange) -> str:
-    """Everything; the same comparison gives the same bytes."""
+    """The whole comparison as JSON; equal comparisons give equal bytes."""
     document = {
         "schema_version": SCHEMA_VERSION,
         "passed": not found.failed,
@@ -60,7 +60,7 @@ def _line(change: LineChange) -> dict[str, Any]:
 
 
 def to_junit(found: RecordChange) -> str:
-    """A test for each entry."""
+    """The comparison as JUnit XML: a test for each entry."""
     suite = ElementTree.Element(
         "testsuite",
         name="wcet",
@@ -80,7 +80,7 @@ def to_junit(found: RecordChange) -> str:
 
 
 def to_sarif(found: RecordChange) -> str:
-    """The lines that take more, for the entries that fail."""
+    """The comparison as SARIF: the lines with more cycles, for failed entries."""
     results = [
         {
             "ruleId": "wcet",
@@ -108,9 +108,9 @@ def to_sarif(found: RecordChange) -> str:
 
 
 def to_code_quality(found: RecordChange) -> str:
-    """The same as a report of code quality, which GitLab shows beside the lines.
+    """The comparison as a report of code quality, which GitLab shows beside the lines.
 
-    A fingerprint tells results apart, and is the same where a line moves.
+    A fingerprint distinguishes results, and stays the same if a line moves.
     """
     issues = [
         {
@@ -128,9 +128,9 @@ def to_code_quality(found: RecordChange) -> str:
 
 
 def _shown(found: RecordChange) -> Iterator[tuple[EntryChange, int, str, int, str]]:
-    """Each failed entry with the lines that are shown: position, path, line, text.
+    """Each failed entry with the lines to show: position, path, line, text.
 
-    Forges refuse what has no place: an entry that no line explains is shown at ``wcet.toml``.
+    Forges refuse results without a place: an entry without such lines is shown at ``wcet.toml``.
     """
     for entry in found.failed:
         if not entry.increases:

@@ -56,7 +56,7 @@ class ProjectFile:
 
     @staticmethod
     def load(path: Path) -> ProjectFile:
-        """Read the file. Raises InputError for what is wrong in it."""
+        """Read the file. Raises InputError for a wrong entry in it."""
         table, folder = TomlTable.load(path), path.parent
         lists = ("entries", "exits", "facts")
         texts = {key: table.texts(key) for key in lists if table.present(key)}
@@ -93,7 +93,7 @@ class ProjectFile:
 
 
 def budget(text: str) -> tuple[str, str]:
-    """``ENTRY=LIMIT`` of a command line. Raises UsageError for what is not that."""
+    """The two parts of ``ENTRY=LIMIT`` on a command line. Raises UsageError for other text."""
     name, equals, limit = text.rpartition("=")
     if not (name and equals) or BUDGET.fullmatch(limit) is None:
         raise UsageError(
@@ -104,7 +104,7 @@ def budget(text: str) -> tuple[str, str]:
 
 
 def in_cycles(limit: str, clock_hz: int) -> int:
-    """A budget in cycles, rounded down. Raises InputError for what is none."""
+    """A budget in cycles, rounded down. Raises InputError for other text."""
     match = BUDGET.fullmatch(limit)
     if match is None:
         raise InputError(f"{limit!r} is no budget", hint="cycles, or a number with us, ms or s")
@@ -113,7 +113,7 @@ def in_cycles(limit: str, clock_hz: int) -> int:
 
 
 def percent(text: str) -> Fraction:
-    """A percentage as a part of 1. Raises UsageError."""
+    """A percentage as a fraction of 1. Raises UsageError."""
     if re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,6})?%?", text) is None:
         raise UsageError(f"--tolerance {text} is no percentage")
     return Fraction(text.rstrip("%")) / 100

@@ -1,8 +1,8 @@
 """The baseline record of a result, for later comparisons: a small JSON document.
 
-Of each worst path: the cycles of every source line by function, and the bounds of its loops. A line
-is known by its function and its text, so that moved lines and renamed files are still the same.
-Addresses are left out, for they move with every build.
+For each worst path it has the cycles of every source line by function, and the bounds of its loops.
+A line is identified by its function and its text, so that moved lines and renamed files stay the
+same. Addresses are left out, because they change with every build.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 LARGEST = 64 << 20  # bytes of a record
-LATENCY = "interrupt latency"  # in the place of an entry
+LATENCY = "interrupt latency"  # as the name of an entry
 MISSES = (CostCause.FETCH_MISS, CostCause.LOAD_MISS, CostCause.STORE, CostCause.TLB)
 LINE = re.compile(r"[\w./+-]+\.[A-Za-z]+:[0-9]{1,18}")  # a place in a fact
 ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
@@ -48,19 +48,18 @@ ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
 
 @dataclass(frozen=True, slots=True)
 class LineRecord:
-    """A source line on a worst path; ``text`` is "" if its file is not there.
+    """A source line on a worst path; ``text`` is "" if its file is missing.
 
-    ``misses`` are the cycles of accesses that are not sure to hit; None: an older record, which
-    does not say.
+    ``misses``: the cycles of accesses that may miss; None in older records.
     """
 
     function: str
     path: str
     line: int
     text: str
-    runs: int  # of its block that executes most often
+    runs: int  # executions of its most executed block
     cycles: int
-    misses: int | None = None  # of these cycles
+    misses: int | None = None  # included in the cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,9 @@ class EntryRecord:
 
 @dataclass(frozen=True, slots=True)
 class StatedFact:
-    """A fact. ``about`` is its text with the text of source lines in place of their numbers.
+    """A fact. ``about``: its text with the text of source lines instead of their numbers.
 
-    "" if that is not known, as of a report.
+    "" if unknown, as in a report.
     """
 
     source: str
@@ -101,10 +100,10 @@ class StatedFact:
 
 @dataclass(frozen=True, slots=True)
 class BaselineRecord:
-    """All of it. ``kernel`` and ``facts`` are hashes; ``entries`` may have ``LATENCY`` among them.
+    """The whole record. ``kernel`` and ``facts``: hashes; ``entries`` may contain ``LATENCY``.
 
-    ``assumed`` is without what moves: addresses, offsets, numbers of lines. ``asked``: the query
-    beside the facts ``stated``; an older record has neither.
+    ``assumed``: assumptions without addresses, offsets and line numbers, which change. ``asked``:
+    the configuration besides the facts ``stated``; an older record has neither.
     """
 
     kernel: str
@@ -119,21 +118,21 @@ class BaselineRecord:
 
     @property
     def names(self) -> frozenset[str]:
-        """Of all entries, bounded or not."""
+        """The names of all entries, bounded or not."""
         return frozenset((*self.entries, *self.unbounded))
 
     @property
     def has_lines(self) -> bool:
-        """Whether it knows the lines of any path."""
+        """Whether it has the lines of any path."""
         return any(entry.lines for entry in self.entries.values())
 
     def without_lines(self) -> BaselineRecord:
-        """The same with bounds and causes alone."""
+        """The record with bounds and causes only."""
         bare = {n: replace(e, lines=(), loops=()) for n, e in self.entries.items()}
         return replace(self, entries=bare)
 
     def restricted_to(self, names: frozenset[str]) -> BaselineRecord:
-        """The entries with these names, bounded or not."""
+        """The record of the entries with these names, bounded or not."""
         return replace(
             self,
             entries={n: e for n, e in self.entries.items() if n in names},
@@ -164,7 +163,7 @@ def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
 
 
 class _Sources:
-    """Source lines by address: where they are, and their text."""
+    """Source lines by address, with their places and texts."""
 
     def __init__(self, result: AnalysisResult, folder: Path) -> None:
         self.result, self._folder = result, folder
@@ -183,11 +182,11 @@ class _Sources:
         return path, found.line, text[found.line - 1].strip() if known else ""
 
     def about(self, fact: str) -> str:
-        """A fact with the text of lines in place of their numbers, as far as sources are there."""
+        """A fact with the text of lines instead of their numbers, if sources exist."""
         return LINE.sub(lambda found: self._text_of(found[0]), fact)
 
     def _text_of(self, place: str) -> str:
-        """The line ``place`` by its function, its text, and how many such lines are before it."""
+        """The line ``place`` by its function, its text, and the number of equal lines before it."""
         try:
             address = resolve(self.result.image, place)[0]
         except FactsError:
@@ -215,7 +214,7 @@ def _entry(reader: _Sources, entry: EntryResult) -> EntryRecord:
 
 
 def _lines(reader: _Sources, entry: EntryResult) -> tuple[LineRecord, ...]:
-    """Cycles by function and line; those of a block are shared among its instructions."""
+    """Cycles by function and line; a block's cycles are distributed over its instructions."""
     if not entry.solution.nodes:
         return ()
     cycles: dict[tuple[str, str, int, str], int] = {}
@@ -258,7 +257,7 @@ def _loops(reader: _Sources, entry: EntryResult) -> tuple[LoopRecord, ...]:
 
 
 def _from_here(path: Path) -> str:
-    """``path`` relative to the current folder, where it is below that."""
+    """``path`` relative to the current folder, if it is below."""
     there = path.absolute()
     inside = there.is_relative_to(Path.cwd())
     return os.path.normpath(there.relative_to(Path.cwd()) if inside else path)
@@ -269,12 +268,12 @@ def _hash(path: Path) -> str:
 
 
 def to_json(record: BaselineRecord) -> str:
-    """The document; the same record gives the same bytes."""
+    """The document; equal records give equal bytes."""
     return json.dumps({"schema_version": SCHEMA_VERSION, **asdict(record)}, indent=1) + "\n"
 
 
 def read(path: Path) -> BaselineRecord:
-    """The record in a file, or of a result of ``wcet analyse --json``. Raises InputError."""
+    """The record in a file, or of a result file of ``wcet analyse --json``. Raises InputError."""
     try:
         document = json.loads(read_input(path, LARGEST).decode("utf-8"))
         if not isinstance(document, dict) or "schema_version" not in document:
@@ -303,7 +302,7 @@ T = TypeVar("T", BaselineRecord, EntryRecord, LineRecord, LoopRecord)
 
 
 def _made(kind: type[T], value: object, where: str) -> T:
-    """``value``, of a JSON document, as a record. Raises ValueError that says where it is none."""
+    """``value`` of a JSON document as a record. Raises ValueError naming the wrong place."""
     given = _object(value, where or "the document")
     hints = get_type_hints(kind)
     for name in given:
@@ -319,7 +318,7 @@ def _made(kind: type[T], value: object, where: str) -> T:
 
 
 def _typed(hint: Any, value: object, where: str) -> object:
-    """``value`` as the type of a field."""
+    """``value`` converted to the type of a field."""
     of = get_args(hint)
     if get_origin(hint) is tuple:
         if not isinstance(value, list):
@@ -342,7 +341,7 @@ def _object(value: object, where: str) -> dict[str, Any]:
 
 
 def _of_report(document: dict[str, Any]) -> BaselineRecord:
-    """The bounds of a report; it has no lines, and its facts have no text of lines."""
+    """The record of a report, without lines; its facts have no texts of lines."""
     entries: dict[str, dict[str, Any]] = {}
     for name, value in document["entries"].items():
         formula = "" if value["parametric"] is None else str(value["parametric"]["text"])

@@ -1,8 +1,8 @@
 """Checks that two records have the same configuration: facts, platform, version (rule 52).
 
 A slower kernel may have a lower bound under stronger facts. So records with different facts,
-platform, options or version are compared only on request; the comparison then says so. A fact is
-identified by its text: lines of sources by their text, so that lines that move
+platform, options or version are compared only on request, and the comparison then lists the
+differences. A fact is identified by its text, with source lines by their text, so that moved lines
 change nothing.
 """
 
@@ -16,24 +16,24 @@ from wcet.gate.record import BaselineRecord, StatedFact
 
 __all__ = ["differences", "refuse_different"]
 
-SHOWN = 4  # facts of one side
+SHOWN = 4  # facts listed of one record
 OPTION = "--even-if-different"
 
 
 def refuse_different(
     old: BaselineRecord, new: BaselineRecord, names: tuple[str, str], hint: str
 ) -> None:
-    """Raise UsageError for records of different configurations; ``names`` are theirs."""
+    """Raise UsageError for records of different configurations; ``names``: the records' names."""
     found = differences(old, new)
     if found:
         raise UsageError(
             f"{names[0]} and {names[1]} have different configurations: {'; '.join(found)}",
-            hint=f"{hint}; or compare all the same, which the comparison then says: {OPTION}",
+            hint=f"{hint}; or compare anyway, with these differences listed: {OPTION}",
         )
 
 
 def differences(old: BaselineRecord, new: BaselineRecord) -> tuple[str, ...]:
-    """The differences beside the kernel, as far as both records contain them."""
+    """The differences besides the kernel, if both records contain them."""
     return tuple(_differences(old, new))
 
 

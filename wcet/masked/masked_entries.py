@@ -1,11 +1,11 @@
-"""How long interrupts are masked: every region of every entry, and the latency that follows.
+"""Bounds of the masked regions of every entry, and of the latency that follows.
 
 A region starts where an exception is taken, or at an instruction that may mask interrupts where
-they may be unmasked; it ends where they are surely unmasked, or with the path. Each is bounded as
-the paths from its start (rule 21): caches and pipeline are unknown there, values and loop bounds
-come from the paths from the entry. An interrupt that arrives in a region waits for the rest of
-it, and then for the interrupt path: from taking the exception to the end of the path, or to a
-handler.
+they may be unmasked; it ends where they are surely unmasked, or with the path. Each region is
+bounded like the paths from its start (rule 21): caches and pipeline are unknown there, values and
+loop bounds come from the paths from the entry. An interrupt that arrives in a region waits for the
+end of the region, and then for the interrupt path: from taking the exception to the end of the
+path, or to a handler.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ __all__ = ["MaskedRegions", "masked"]
 
 @dataclass(frozen=True, slots=True)
 class MaskedRegions:
-    """``regions``, the longest first; ``interrupt`` is None where it has no bound or is not
-    requested.
+    """``regions``, the longest first; ``interrupt``: cycles of the interrupt path, if bounded.
 
-    ``handler``: where that path ends, if not where paths do.
+    ``handler``: the end of that path, if it is not the end of a whole path.
     """
 
     image: Image
@@ -65,17 +64,17 @@ class MaskedRegions:
 
     @property
     def status(self) -> int:
-        """That of the first thing without a bound; 0 if there is none."""
+        """The exit status of the first region without a bound; 0 if there is none."""
         return next((one.status for one in self.missing), 0)
 
     @property
     def partial(self) -> bool:
-        """Whether something is left out."""
+        """Whether regions are missing."""
         return bool(self.missing) or self.interrupt is None
 
     @property
     def latency(self) -> int | None:
-        """The longest region that is bounded, and the interrupt path."""
+        """The cycles of the longest bounded region and of the interrupt path."""
         if self.interrupt is None or not self.regions:
             return None
         return self.regions[0].cycles + self.interrupt
@@ -88,14 +87,14 @@ def masked(
     handler: str | None,
     extent: SearchExtent | None = None,
 ) -> MaskedRegions:
-    """Bound every region of the entries that ``options`` asks for.
+    """Bound every region of the entries that ``options`` requests.
 
-    With an ``extent``, those of every function, as far as it goes. What has no bound is named; only
-    wrong inputs raise WcetError.
+    With an ``extent``, the regions of every function within its limits. Regions without a bound are
+    listed; only wrong inputs raise WcetError.
     """
     if extent is not None:
         options = extent.distributed(options)
-    hiding_nothing = replace(options, summary_settings=NEVER)  # a shared function hides masks
+    hiding_nothing = replace(options, summary_settings=NEVER)  # a function summary hides masks
     nowhere: list[UnboundedRegion] = []
     try:
         run = AnalysisRun.begin(kernel, hiding_nothing, stages)
@@ -147,7 +146,7 @@ HANDLER = "name where it ends: --handler PLACE"
 
 
 def _of_entries(run: AnalysisRun) -> Found:
-    """The regions on the paths of the entries that are requested."""
+    """The regions on the paths of the requested entries."""
     found: list[MaskedRegion] = []
     missing: list[UnboundedRegion] = []
     assumptions: dict[Assumption, None] = {}
@@ -164,7 +163,7 @@ def _of_entries(run: AnalysisRun) -> Found:
 
 
 def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
-    """The regions of one entry. Raises WcetError where its graph or values are not known."""
+    """The regions of one entry. Raises WcetError if its graph or values are unknown."""
     entry = valued(AnalysisTarget(run, name, address))
     image = entry.code.run.image
     at_entry = MASKED if name in run.platform.entries else EITHER
@@ -180,7 +179,9 @@ def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
             missing.append(without(name, place_of(image, entry, start), error))
     worst, not_bounded, assumed = bounded_regions(entry, cut_segments)
     places = map(image.place, entry.unmasking)
-    unmasked = {UNMASKED.of(entry=name, place=place) for place in places}  # regions follow it
+    unmasked = {
+        UNMASKED.of(entry=name, place=place) for place in places
+    }  # the regions follow unmasking
     listed = tuple(assumption for assumption in entry.assumptions if assumption not in unmasked)
     more = disturbing(entry, cut_segments, ends)
     return worst, [*missing, *not_bounded], (*listed, *more, *assumed)

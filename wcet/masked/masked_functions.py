@@ -1,18 +1,18 @@
-"""The masked regions of every function, where a kernel cannot be followed from its entries.
+"""The masked regions of every function, for kernels that cannot be followed from their entries.
 
-Each function with code that masks is a place where paths start, with unknown values. Only callees
-that run in one of its regions are inlined; others are passed over: they preserve the registers of
-the ABI and interrupt masks, and make memory unknown. A function that changes masks, a lock, is
-inlined in all its callers, and these are starts, too.
+Paths start at each function with code that masks, with unknown values. Only callees that run in one
+of its regions are inlined; the others are replaced: they preserve the registers of the ABI and
+interrupt masks, and make memory unknown. A function that changes masks, a lock, is inlined in all
+its callers, where paths start, too.
 
     inlined := locks
     repeat: extract the function with its inlined callees; values; masks, from masked and from
     unmasked
-            inlined += what regions call
-    until no region calls a function passed over, or the budget is exceeded
+            inlined += callees of regions
+    until no region calls a replaced function, or the budget is exceeded
 
-A region with an unresolved call, or with more code than that, is listed, and so is a function that
-is not analysed within the time limit.
+A region with an unresolved call, or with too much code, is listed without a bound, and so is a
+function that is not analysed within the time limit.
 """
 
 from __future__ import annotations
@@ -58,24 +58,24 @@ from wcet.masked.masked_region import (
 
 __all__ = ["SearchExtent", "everywhere"]
 
-OURS = "--everywhere"  # the source of what is passed over
+OURS = "--everywhere"  # the source of the replacements
 ITERATIONS = 12  # of one function
-SHARE = 100  # a loop, and an integer program, has at most this part of the whole time
+SHARE = 100  # divisor of the whole time for one loop or integer program
 
 
 @dataclass(frozen=True, slots=True)
 class SearchExtent:
-    """How much is tried."""
+    """The limits of the search."""
 
-    instructions: int  # of one function and what runs in its regions
-    seconds: float  # on the clock, of all functions
+    instructions: int  # in one function and its regions
+    seconds: float  # by the clock, for all functions
 
     def late(self) -> str:
         """The reason why a function was not analysed."""
         return f"{NOT_LOOKED_AT} of {self.seconds:g} s (more: --within SECONDS)"
 
     def distributed(self, options: AnalysisOptions) -> AnalysisOptions:
-        """``options`` with no proof that takes the time of all the others."""
+        """``options`` with time limits so that no proof uses the time of all others."""
         most = max(1, round(self.seconds / SHARE))
         budget = options.bounds.budget
         limits = budget.limits.within(most)
@@ -108,7 +108,7 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
         code = masking_code(image)
     exceptions = run.platform.entries
     entries = {addr & ~1: name for name, addr in run.entries.items() if name in exceptions}
-    # what jumps into the middle of a function does not bring the values of its start
+    # a jump into the middle of a function does not have the values at its start
     locks = {t for t in code.sources if (f := function_of(image, t)) != t and f in code.masking}
     named = (addr & ~1 for addr in run.entries.values())
     waiting = {*named, *code.masking, *(f for t in locks for f in code.sources[t])}
@@ -124,7 +124,7 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
         if found[function].lock and function not in locks and function not in entries:
             locks.add(function)
             waiting |= code.sources.get(function, frozenset())
-    for function in waiting:  # also those that were examined before one of their calls was a lock
+    for function in waiting:  # also functions that were examined before a callee became a lock
         name = entries.get(function) or name_of(image, function)
         status = ControlFlowError.exit_status
         late = UnboundedRegion(name, image.place(function), extent.late(), status, late=True)
@@ -147,7 +147,7 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
 
 
 def _innermost(waiting: set[int], code: MaskingCode) -> int:
-    """The function that calls the fewest of the others: a lock is known before it is used."""
+    """The function that calls the fewest others, so that locks are known before their callers."""
     calls = {f: len(code.targets.get(f, frozenset()) & waiting - {f}) for f in waiting}
     return min(waiting, key=lambda function: (calls[function], function))
 
@@ -161,7 +161,7 @@ HANDED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A region, where it starts, where regions end, and what it calls that is passed over."""
+    """A region with its start, the ends of regions, and the replaced functions that it calls."""
 
     start: RegionStart
     segment: PendingSegment
@@ -170,7 +170,7 @@ class _Part:
 
 
 class _Function:
-    """One function as a start of paths; ``entry`` is its name if it is one of the platform."""
+    """One function as a start of paths; ``entry``: its name, if it is a platform's entry."""
 
     def __init__(
         self,
@@ -190,7 +190,7 @@ class _Function:
         )
 
     def found(self) -> MaskedFunction:
-        """Its regions, as far as they are bounded."""
+        """The regions of the function, with or without a bound."""
         inlined = self.locks - {self.function}
         known: tuple[ValuedEntry, list[_Part], list[UnboundedRegion], bool] | None = None
         late: WcetError | None = None
@@ -214,7 +214,7 @@ class _Function:
         return self.run.image.place(self.function)
 
     def _valued(self, inlined: frozenset[int]) -> ValuedEntry:
-        """Values of the function with ``inlined``. Raises WcetError beyond the budget, too."""
+        """The values with ``inlined`` callees. Raises WcetError, also beyond the budget."""
         followed = self._followed(inlined)
         if sum(self.code.sizes.get(f, 0) for f in followed - {self.function}) > self.budget:
             raise ControlFlowError(
@@ -242,7 +242,7 @@ class _Function:
         return valued(AnalysisTarget(run, self.name, address, origin))
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:
-        """The function and what it may call of ``inlined``, directly or in the end."""
+        """The function and its direct or indirect callees in ``inlined``."""
         pending, visited = [self.function], {self.function}
         while pending:
             for target in self.code.targets.get(pending.pop(), ()):
@@ -253,7 +253,7 @@ class _Function:
         return visited
 
     def _regions(self, entry: ValuedEntry) -> tuple[list[_Part], list[UnboundedRegion], bool]:
-        """The regions that end here, those that do not end, and whether masks are left changed."""
+        """The regions that end, the regions without an end, and whether masks are changed."""
         found: list[_Part] = []
         missing: dict[UnboundedRegion, None] = {}
         lock = False
@@ -312,7 +312,7 @@ class _Function:
         )
 
     def _not_whole(self, place: str, region: _Part, late: WcetError | None) -> UnboundedRegion:
-        """Why a region is not bounded that calls what is passed over."""
+        """The region without a bound, with the reason: it calls replaced functions."""
         if ELSEWHERE in region.calls:
             sites = _sites(region.segment.graph, ELSEWHERE)
             where = ", ".join(self.run.image.place(site) for site in sites[:NAMED])
@@ -323,7 +323,7 @@ class _Function:
             )
             return without(self.name, place, error)
         if late is None:
-            late = ControlFlowError(f"after {ITERATIONS} rounds it still calls what is passed over")
+            late = ControlFlowError(f"after {ITERATIONS} rounds it still calls replaced functions")
         return without(self.name, place, late)
 
 
@@ -331,7 +331,7 @@ NAMED = 4  # calls of a region
 
 
 def _returning(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> list[int]:
-    """Nodes in which the function returns and the region has not ended."""
+    """Nodes in which the function returns within the region."""
     blocks = segment.graph.nodes
     return [n for n in open_exits(start, segment, exits) if blocks[n].block.returns]
 

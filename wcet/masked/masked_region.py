@@ -1,4 +1,4 @@
-"""Masked regions of one start of paths: each place with the worst of its regions."""
+"""Masked regions of one start of paths: the worst region of each place."""
 
 from __future__ import annotations
 
@@ -34,25 +34,24 @@ PARAMETER = "give the parameter a number: --set NAME=N"
 
 @dataclass(frozen=True, slots=True)
 class MaskedRegion:
-    """The worst of the regions that start at ``place`` on paths of ``entry``.
+    """The worst region that starts at ``place`` on paths of ``entry``.
 
-    ``calls`` is the chain of functions at the start, the entry's first; ``result`` has its worst
-    path.
+    ``calls``: the chain of functions at the start, the entry's first; ``result``: its worst path.
     """
 
     entry: str
     place: str
     calls: tuple[str, ...]
     cycles: int
-    contexts: int  # in how many the place starts a region
+    contexts: int  # number of contexts in which the place starts a region
     result: EntryResult
 
 
 @dataclass(frozen=True, slots=True)
 class UnboundedRegion:
-    """An entry, or a region of it, without a bound, why, and the exit status that says so.
+    """An entry or region without a bound, with the reason and its exit status.
 
-    ``late``: the time was over before it was analysed.
+    ``late``: it was not analysed within the time limit.
     """
 
     entry: str
@@ -125,7 +124,7 @@ def disturbing(
     cut_segments: Sequence[tuple[RegionStart, PendingSegment]],
     exits: frozenset[int],
 ) -> Iterator[Assumption]:
-    """What the regions of an entry assume of the code between them, and behind their ends."""
+    """The assumptions about the code between the regions of an entry, and after their ends."""
     name, place = entry.code.name, entry.code.run.image.place
     if entry.unmasking:
         yield UNDISTURBED.of(entry=name)
@@ -135,9 +134,9 @@ def disturbing(
 
 
 def open_exits(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> list[int]:
-    """Nodes in which paths end, and the region has not ended before.
+    """Nodes in which paths end within the region.
 
-    The first node is a copy that begins with the region: in it what unmasks before does not count.
+    The first node is a copy that starts with the region: instructions before do not end it.
     """
     graph = segment.graph
     return [
@@ -150,10 +149,10 @@ def open_exits(start: RegionStart, segment: PendingSegment, exits: frozenset[int
 def _left_masked(
     cut_segments: Sequence[tuple[RegionStart, PendingSegment]], exits: frozenset[int]
 ) -> set[int]:
-    """Instructions behind which the kernel itself goes on where a region ends with its path.
+    """Instructions after which the kernel itself continues, at regions that end with their path.
 
-    They are ends of paths that are no exception returns, and those of functions that switch
-    contexts: another one goes on there, perhaps with interrupts masked.
+    They end paths without an exception return, or switch contexts: another context continues there,
+    perhaps with masked interrupts.
     """
     found: set[int] = set()
     for start, segment in cut_segments:

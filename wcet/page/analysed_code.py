@@ -1,4 +1,4 @@
-"""The code that was analysed: functions, blocks and instructions, with the source lines of each."""
+"""The analysed code: functions, blocks and instructions, with their source lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wcet.reports.path_text import read_source
 
 __all__ = ["AnalysedCode", "SourceLines"]
 
-AROUND = 3  # source lines taken in before and after those that have code
+AROUND = 3  # source lines before and after each line with code
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class AnalysedCode:
             function.edges[exits] = graph.edges[number].kind.value
 
     def document(self, sources: SourceLines) -> list[dict[str, Any]]:
-        """The functions by address. An instruction is its address, text, file and line."""
+        """The functions by address; an instruction is its address, text, file and line."""
         return [
             {
                 "name": self._result.function(address),
@@ -81,8 +81,8 @@ def _block(block: Block, sources: SourceLines) -> dict[str, Any]:
 class SourceLines:
     """The source lines of instructions, and the text around them.
 
-    An ELF may name any file of this machine. Only files in ``folder`` are read into a page, for
-    a page is handed on.
+    An ELF may name any file of this machine. Only files in ``folder`` are copied into a page,
+    because pages are passed on.
     """
 
     def __init__(self, image: Image, folder: Path) -> None:
@@ -102,7 +102,7 @@ class SourceLines:
         return file, line.line
 
     def document(self) -> list[dict[str, Any]]:
-        """The files, by index, each with the lines that have code and those around them."""
+        """The files, by index, each with its lines with code and the surrounding lines."""
         return [
             {"path": path, **self._text(path, self._lines[number])}
             for path, number in self._files.items()
@@ -120,5 +120,5 @@ class SourceLines:
     def _has(self, path: str) -> bool:
         try:
             return (self._folder / path).resolve().is_relative_to(self._folder.resolve())
-        except (OSError, ValueError, RuntimeError):  # a name that no file can have
+        except (OSError, ValueError, RuntimeError):  # an invalid file name
             return False

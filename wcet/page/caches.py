@@ -1,7 +1,7 @@
 """Competing lines in each set of the first-level caches, and their cycles on a worst path.
 
-The sets and lines are taken from the graph of the worst start, over all contexts; references
-without a known line have no set, and are summed up.
+Sets and lines come from the graph of the worst start, over all contexts; references without a known
+line have no set, and are summed up.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class LineUse:
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """A cache; ``unknown`` is the sum of the references without a line.
+    """A cache; ``unknown``: the sum of the references without a line.
 
-    ``sets`` are those that are told apart by what is known of the index; there are ``all_sets``.
+    ``sets``: the sets that the known bits of the index distinguish; the cache has ``all_sets``.
     """
 
     name: str
@@ -51,7 +51,7 @@ class CacheUse:
     unknown: LineUse
 
     def document(self) -> dict[str, Any]:
-        """As JSON values: a line is its address, executions and cycles."""
+        """The cache as JSON values: a line is its address, executions and cycles."""
         return {
             "name": self.name,
             "line_bytes": self.line_bytes,
@@ -64,10 +64,10 @@ class CacheUse:
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """An entry: its caches, and per node what its own references are charged on the worst path.
+    """An entry: its caches, and per node the charges of its own references on the worst path.
 
-    ``waits`` are by position in the block. What is charged on edges, for lines fetched past a
-    transfer of control and first misses of loops, is not in them.
+    ``waits``: charges by position in the block, without charges on edges, for lines fetched past a
+    transfer of control and for first misses of loops.
     """
 
     caches: tuple[CacheUse, ...]
@@ -75,7 +75,7 @@ class MemoryUse:
 
 
 def memory_uses(run: AnalysisRun, result: AnalysisResult) -> dict[str, MemoryUse]:
-    """Each entry that has counts."""
+    """The memory use of each entry that has counts."""
     found: dict[str, MemoryUse] = {}
     for name, entry in result.entries.items():
         if not entry.solution.nodes:
@@ -93,7 +93,7 @@ def memory_uses(run: AnalysisRun, result: AnalysisResult) -> dict[str, MemoryUse
 
 
 def waits_of(classes: ClassifiedEntry, solution: IlpSolution) -> dict[int, dict[int, int]]:
-    """``MemoryUse.waits``."""
+    """``MemoryUse.waits`` of an entry."""
     found: dict[int, dict[int, int]] = {}
     for node, count in enumerate(solution.nodes):
         for reference in classes.classes.references[node] if count else ():
@@ -109,8 +109,9 @@ def charged_references(
 ) -> Iterator[tuple[Reference, int, int]]:
     """Every reference of the graph, its executions on the path, and cycles charged for all of them.
 
-    As ``pipeline.charge`` does: at its node or edge what is due; first misses where their loop is
-    entered, or the path starts in it; lines fetched past the end of a path at its last node.
+    As in ``pipeline.charge``, a reference is charged at its node or edge; first misses where their
+    loop is entered, or the path starts in it; lines fetched past the end of a path at its last
+    node.
     """
     found, memory = classes.classes, classes.memory
     due = partial(due_cycles, memory=memory)
@@ -122,7 +123,7 @@ def charged_references(
     for edge, count in enumerate(solution.edges):
         yield from _times(found.prefetches[edge], count, due)
         for reference, _, cycles in _times(found.first_misses[edge], count, entered):
-            yield reference, 0, cycles  # it is executed at its node
+            yield reference, 0, cycles  # its node has the executions
     for reference in found.start_misses:
         yield reference, 0, entered(reference)
 
@@ -137,7 +138,7 @@ def _times(
 def cache_use(
     name: str, charged: Sequence[tuple[Reference, int, int]], geometry: CacheGeometry
 ) -> CacheUse:
-    """One cache of an entry."""
+    """The use of one cache by an entry."""
     lines: dict[int | None, list[int]] = {None: [0, 0]}
     for reference, executions, cycles in charged:
         sums = lines.setdefault(known_line(reference, geometry.line_bytes), [0, 0])

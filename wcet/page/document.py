@@ -1,6 +1,6 @@
 """The data of a page: one document of JSON values, which the scripts of the page show.
 
-Addresses are numbers here, for scripts look blocks up by them. Functions, files, assumptions and
+Addresses are numbers here, as scripts find blocks by them. Functions, files, assumptions and
 entries are referred to by index.
 """
 
@@ -41,7 +41,7 @@ def page_document(
     facts: Facts,
     comparison: RecordChange | None,
 ) -> dict[str, Any]:
-    """All of it. ``memory`` is by name of the entry; ``sources`` is where the compiler ran."""
+    """The document. ``memory``: by name of the entry; ``sources``: the compiler's folder."""
     lines = SourceLines(result.image, sources)
     functions = AnalysedCode(result).document(lines)
     latency = result.latency
@@ -115,11 +115,11 @@ def _entry(result: AnalysisResult, entry: EntryResult, memory: MemoryUse) -> dic
 def _path(
     result: AnalysisResult, entry: EntryResult, path: CountedPath, memory: MemoryUse
 ) -> dict[str, Any]:
-    """A worst path: its outline as rows, parts after what they are in, and loads of functions.
+    """A worst path: its outline as rows, inner sections after outer ones, and loads of functions.
 
-    A row: its parent's index, function, call site or header, name of the loop or "", entries,
-    iterations, bound of the loop or null, own cycles by cause, and blocks: address, executions,
-    cycles, and of these what the references of its instructions are charged: position, cycles.
+    A row has its parent's index, function, call site or header, name of the loop or "", entries,
+    iterations, bound of the loop or null, own cycles by cause, and blocks. A block has its address,
+    executions, cycles, and the charges of its instructions' references as (position, cycles).
     """
     whole, called = path.outline(), path.call
     waits = memory.waits if called is None else {}
@@ -184,7 +184,7 @@ def _row(
 def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
     """Every loop by header, method and entry, with its bounds over all contexts.
 
-    Those of functions that were analysed once for all their calls are among them.
+    Loops of functions with a summary are included.
     """
     numbers = {assumption: n for n, assumption in enumerate(result.assumptions)}
     found: dict[tuple[int, str, int], dict[str, Any]] = {}
@@ -214,7 +214,7 @@ def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
 def _bounded(
     entry: EntryResult,
 ) -> Iterator[tuple[Supergraph, Sequence[LoopBound], Sequence[int], int]]:
-    """The graphs of an entry: bounds of loops, counts of a path, and how often that is taken."""
+    """The graphs of an entry, with loop bounds, counts of a path, and executions of that path."""
     yield entry.graph, entry.bounds, entry.solution.nodes, 1
     calls: dict[int, int] = {}
     for call in summarised_calls(entry):
@@ -237,7 +237,7 @@ def _no_loop(method: str) -> dict[str, Any]:
 
 
 def _listed(result: AnalysisResult) -> list[dict[str, Any]]:
-    """Each with its kind, and the entries and loops whose bounds depend on it."""
+    """Each assumption with its kind, and the entries and loops whose bounds depend on it."""
     entries = list(result.entries.values())
     return [
         {**row, "entries": [n for n, e in enumerate(entries) if assumption in e.assumptions]}

@@ -1,6 +1,6 @@
 """Third-party web scripts, from their packages on PyPI, embedded into a page.
 
-A web script is a file of an installed distribution, which is found without importing it. The page
+A web script is a file of an installed distribution, which is located without an import. The page
 shows the copyright notice in its file.
 """
 
@@ -32,7 +32,7 @@ class WebScript:
 
 @dataclass(frozen=True, slots=True)
 class WebScriptText:
-    """A part as it is installed. ``notice`` is the text of its licence."""
+    """An installed web script. ``notice``: the text of its licence."""
 
     script: WebScript
     version: str
@@ -53,7 +53,7 @@ SCRIPTS = (
 
 
 def script_texts() -> tuple[WebScriptText, ...]:
-    """All parts. Raises UsageError naming the package that is not installed."""
+    """All web scripts. Raises UsageError naming the package that is not installed."""
     return tuple(_text(script) for script in SCRIPTS)
 
 

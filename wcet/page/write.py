@@ -1,8 +1,8 @@
-"""The page: markup, style, scripts and data in one text, which needs nothing else to be shown.
+"""The page: markup, style, scripts and data in one self-contained text.
 
-Data of the ELF stand in a script element that is never executed, with every ``<`` spelled
-out, and the scripts of the page put it into text nodes only. The policy in the head allows exactly
-the scripts and the style that are here, by their hashes: no other code runs, and nothing is loaded.
+Data of the ELF are in a script element that is never executed, with every ``<`` escaped, and the
+scripts of the page put them into text nodes only. The policy in the head allows exactly the page's
+scripts and style, by their hashes: no other code runs, and nothing is loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from wcet.page.web_scripts import script_texts
 __all__ = ["page", "to_html"]
 
 ASSETS = files("wcet.page") / "assets"
-# In this order: what is used stands before what uses it.
+# In this order: definitions come before their uses.
 SCRIPTS = ("base", "list", "code", "listing", "flame", "graph", "views", "main")
 
 
@@ -79,7 +79,7 @@ def page(document: dict[str, Any]) -> str:
         "data": data.replace("<", "\\u003c"),
         "scripts": "".join(f"<script>{script}</script>\n" for script in scripts),
     }
-    # All at once: a field's text is not searched for the names of others.
+    # All at once: a field's text is not searched for the names of other fields.
     before, *rest = asset("page.html").split("{{")
     chunks = (chunk.partition("}}") for chunk in rest)
     return before + "".join(fields[name] + after for name, _, after in chunks)
@@ -91,6 +91,6 @@ def asset(name: str) -> str:
 
 
 def source_hash(text: str) -> str:
-    """How a policy names an inline script or style."""
+    """The hash by which a policy names an inline script or style."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -19,10 +19,10 @@ ADDRESSES = (Form.ADDRESS, Form.ADDRESSES, Form.RANGE)
 SHORT = 10_000  # integers from here on have underscores
 ValueRow = tuple[str, str, str, str]  # key, value, unit, source
 HEADER = """\
-# {name}: a platform file, copied from {base}. Put the figures of your board in the place of those
-# that are here, and where you found them into "source". 'wcet platform check' lists what is
-# missing, what cannot be, and which figures are still those of {base}. Until you replace them,
-# reports list as an assumption that they hold for your board. The memory map is {base}'s, too.
+# {name}: a platform file, copied from {base}. Replace the figures by your board's figures, and
+# name their origin in "source". 'wcet platform check' lists missing and implausible values, and
+# the figures that are still copied from {base}. Until you replace them, reports list as an
+# assumption that they hold for your board. The memory map is {base}'s, too.
 # TRM: the Technical Reference Manual of the core. ARM ARM: the Architecture Reference Manual.
 """
 
@@ -70,7 +70,7 @@ def explained(key: PlatformKey) -> str:
 
 
 def value_rows(content: Mapping[str, Any], path: str = "", shown: str = "") -> Iterator[ValueRow]:
-    """Every value of a file as a row; a figure, or sizes that share a source, with it."""
+    """Every value of a file as a row, with its source."""
     own = content.get("source", "") if path else ""
     for name, value in content.items():
         key = key_of(_within(path, name)) or key_of(_within(path, ANY))
@@ -119,7 +119,7 @@ def _toml(value: Any, key: PlatformKey) -> str:
 
 
 def _table(content: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Keys and tables inside of one table, in the order of ``KEYS``."""
+    """The keys and tables in a table, in the order of ``KEYS``."""
     for key in KEYS:
         if key.parent != path:
             continue
@@ -168,7 +168,7 @@ def _absent(key: PlatformKey) -> Iterator[str]:
 
 
 def _chosen(content: Mapping[str, Any], key: PlatformKey) -> Iterator[str]:
-    """A table whose names the file chooses: a line for each."""
+    """A table with names chosen by the file: a line for each."""
     yield from _comment(explained(key))
     inner = {item.last: item for item in KEYS if item.parent == key.path}
     for item in inner.values():

@@ -1,7 +1,7 @@
-"""Code and data of an ELF that lie outside of the platform's memory, so that nothing caches them.
+"""Code and data of an ELF outside the platform's memory, which count as uncached.
 
 Memory outside the map may be uncached (``Cacheability.MAYBE``): every access there is charged as
-one to memory. That is sound, and often 20 times too much.
+one to memory. That is sound, but often 20 times too high.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from quoll.image.memory_map import MemoryMap
 
 __all__ = ["OutsideMap", "outside_map"]
 
-PAGE = 4096  # bytes: what is mapped is mapped by pages
+PAGE = 4096  # bytes: memory is mapped in pages
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideMap:
-    """Whole pages ``low`` to ``high``, both included, with sections that the map does not cover."""
+    """Whole pages ``low`` to ``high``, inclusive, with sections that the map does not cover."""
 
     low: int
     high: int
@@ -27,7 +27,7 @@ class OutsideMap:
 
     @property
     def fact(self) -> str:
-        """The line of a facts file that says that these pages are cached, as RAM mostly is."""
+        """The line of a facts file that states these pages as cached, as RAM mostly is."""
         return f"region ram{self.low:x} from {self.low:#x} to {self.high:#x} is cached and fixed"
 
     def holds(self, addr: int) -> bool:

@@ -1,7 +1,7 @@
 """The keys of a platform file: meaning, unit, and source in a manual.
 
-``KEYS`` is the one table of them. From it come the check of a file (``schema_errors``), the
-comments of ``wcet platform new``, the columns of ``wcet platform show`` and docs/platform-keys.md.
+The table ``KEYS`` is the source of the check of a file (``schema_errors``), the comments of ``wcet
+platform new``, the columns of ``wcet platform show`` and docs/platform-keys.md.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Form(Enum):
 class PlatformKey:
     """One key. ``path`` has ``*`` for a chosen name, ``[]`` behind lists of tables.
 
-    ``look``: where its value is found. ``without``: what is taken where it is left out; None where
-    it must be there. ``example``: TOML, of keys that may be left out.
+    ``look``: the manual's place of its value. ``without``: the meaning of a missing key; None for a
+    required key. ``example``: TOML, for optional keys.
     """
 
     path: str
@@ -58,12 +58,12 @@ class PlatformKey:
 
     @property
     def parent(self) -> str:
-        """The path of the table that it stands in; "" at the top."""
+        """The path of its table; "" at the top."""
         return self.path.rpartition(".")[0]
 
     @property
     def last(self) -> str:
-        """Its name there."""
+        """Its name in its table."""
         return self.path.rpartition(".")[2].removesuffix(EACH)
 
 
@@ -72,7 +72,7 @@ def _values(kind: type[Enum]) -> tuple[str, ...]:
 
 
 def _of_cache(cache: str) -> tuple[PlatformKey, ...]:
-    """Sizes of one cache, and what is locked in it."""
+    """The keys of one cache: sizes and locked lines."""
     return (
         PlatformKey(
             f"{cache}.size", Form.NUMBER, "its size: a power of two", "the SoC's datasheet; a "
@@ -100,7 +100,7 @@ def _of_cache(cache: str) -> tuple[PlatformKey, ...]:
 
 
 def _of_first_level(cache: str) -> tuple[PlatformKey, ...]:
-    """The initial contents of a first-level cache at an entry."""
+    """The keys of a first-level cache: its initial contents at an entry."""
     return (
         *_of_cache(cache),
         PlatformKey(
@@ -346,18 +346,18 @@ BY_PATH = {key.path: key for key in KEYS}
 
 
 def key_of(path: str) -> PlatformKey | None:
-    """The row of a path as ``KEYS`` has it."""
+    """The row of ``KEYS`` for a path; None if there is none."""
     return BY_PATH.get(path)
 
 
 def schema_errors(content: Mapping[str, object]) -> tuple[str, ...]:
-    """Every key of a file that is missing, then every one that is unknown, as sentences."""
+    """The missing keys of a file, then its unknown keys, as sentences."""
     found = tuple(_schema_errors(content, "", ""))
     return tuple(sorted(found, key=lambda text: not text.endswith(": missing")))
 
 
 def _schema_errors(table: Mapping[str, object], path: str, shown: str) -> Iterator[str]:
-    """Of one table and what it contains; ``shown`` is the path with numbers of lists."""
+    """The errors of a table and of its inner tables; ``shown``: the path with list indices."""
     keys = {key.last: key for key in KEYS if key.parent == path}
     chosen = keys.pop(ANY, None)
     for name, key in keys.items():

@@ -53,13 +53,13 @@ __all__ = [
     "names",
 ]
 
-INTERRUPT = "interrupt"  # the entry of that name
+INTERRUPT = "interrupt"  # name of the interrupt entry
 DIRECTORY = Path(__file__).parent
-OWN_CORE = ".csv"  # the end of a core.name that is a file beside the platform file
-LARGEST_CORE = 4 << 20  # bytes of that file
-SMALLEST_PAGE = 4096  # bytes, of which virtual and physical addresses agree
+OWN_CORE = ".csv"  # suffix of a core.name that is a file beside the platform file
+LARGEST_CORE = 4 << 20  # bytes of such a file
+SMALLEST_PAGE = 4096  # bytes: virtual and physical addresses agree within a page
 ERRORS_SHOWN = 40
-COPIED = "copied from "  # how a source begins that nobody has looked up for this board
+COPIED = "copied from "  # prefix of a source that was not looked up for this board
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A board as the analyses see it, with the L2 as it is: on or off."""
+    """A board as the analyses use it, with the L2 on or off."""
 
     name: str
     description: str
@@ -82,20 +82,20 @@ class Platform:
     clock_hz: int
     entries: Mapping[str, EntryPoint]
     exits: tuple[str, ...]  # a path may end at symbols that begin with one of these
-    pending: tuple[int, ...]  # registers of which one is not 0 while an interrupt is pending
+    pending: tuple[int, ...]  # registers: one of them is not 0 while an interrupt is pending
     hierarchy: CacheHierarchy
     timing: TimingModel
     processor: Processor
-    l2: CacheGeometry | None  # the L2 there is, enabled or not
+    l2: CacheGeometry | None  # the L2, enabled or not
     access_by_l2: tuple[int, int]  # cycles of a memory access with the L2 off, on
     l2_hit: int
     assumptions: tuple[Assumption, ...]
-    sources: Mapping[str, str]  # key of each figure -> where it comes from
+    sources: Mapping[str, str]  # key of each figure -> its source
     locked: tuple[str, ...] = ()  # "FIRST..AFTER": addresses or symbols, locked in L2
     locked_ways: int = 0
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
-    tlb: TlbModel | None = None  # figures of the buffers, charged or not
+    tlb: TlbModel | None = None  # figures of the TLBs, charged or not
 
     @property
     def l2_enabled(self) -> bool:
@@ -121,7 +121,7 @@ class Platform:
         )
 
     def with_tlb(self, model: str) -> Platform:
-        """The same board, its translations assumed to be there, or charged page by page.
+        """The same board, with translations assumed present, or charged page by page.
 
         Raises InputError if the platform file has no figures to charge.
         """
@@ -145,7 +145,7 @@ class Platform:
         return replace(self, timing=replace(self.timing, tlb=charged), assumptions=texts)
 
     def with_virtual_index(self) -> Platform:
-        """The same board, of whose data cache virtual addresses select the sets."""
+        """The same board, with a data cache indexed by virtual addresses."""
         if self.hierarchy.l1d.index_bytes is None:
             return self
         l1d = replace(self.hierarchy.l1d, index_bytes=None)
@@ -158,7 +158,7 @@ class Platform:
         )
 
     def locking(self, image: Image) -> Platform:
-        """The same board with what it locks in its caches found in ``image``.
+        """The same board with the lines that it locks in its caches, located in ``image``.
 
         Raises InputError for a symbol that the image lacks, and if the locked ways are too few.
         """
@@ -216,7 +216,7 @@ class Platform:
         return lines
 
     def with_regions(self, regions: MemoryRegions) -> Platform:
-        """The same board with what facts say of its memory. Raises FactsError if they disagree."""
+        """The same board with the facts' memory. Raises FactsError if they contradict it."""
         memory = self.hierarchy.memory.with_facts(regions.regions.values())
         return replace(self, hierarchy=replace(self.hierarchy, memory=memory))
 
@@ -237,12 +237,12 @@ class Platform:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the platforms that come with the project, sorted."""
+    """The names of the shipped platforms, sorted."""
     return tuple(sorted(p.stem for p in DIRECTORY.glob("*.toml")))
 
 
 def cores() -> tuple[str, ...]:
-    """Names of the cores that come with the project, sorted."""
+    """The names of the shipped cores, sorted."""
     return tuple(sorted(p.stem for p in core_module.DIRECTORY.glob(f"*{OWN_CORE}")))
 
 
@@ -386,7 +386,7 @@ def _platform(path: Path) -> Platform:
 
 
 def _core(table: TomlTable, platform: Path) -> tuple[str, str | None]:
-    """The name of the core; the text of its rows if they are a file beside the platform's."""
+    """The name of the core, and its rows as text if they are in a file beside the platform's."""
     name = table.text("name")
     if not name.endswith(OWN_CORE):
         if name not in cores():
@@ -427,7 +427,7 @@ def _locked(table: TomlTable) -> tuple[tuple[str, ...], int]:
 
 
 def _l1(table: TomlTable) -> tuple[CacheGeometry, tuple[str, ...]]:
-    """Sizes of a cache of the first level, and what is locked in it: never all of its ways."""
+    """The sizes of a first-level cache, and its locked lines, which never fill all ways."""
     locked, ways = _locked(table)
     geometry = _geometry(table)
     if ways >= geometry.ways:
@@ -436,9 +436,9 @@ def _l1(table: TomlTable) -> tuple[CacheGeometry, tuple[str, ...]]:
 
 
 def _index_bytes(table: TomlTable) -> int | None:
-    """What is known of the index of the data cache: that of a page, unless virtual bits select.
+    """The bytes within which the index of the data cache is known: a page; None: all.
 
-    The instruction caches of both cores are indexed by virtual addresses, as all lines here are.
+    The instruction caches of both cores are indexed by virtual addresses, like all lines here.
     """
     virtual = table.present("index") and table.text("index", ("virtual",)) == "virtual"
     return None if virtual else SMALLEST_PAGE
@@ -463,7 +463,7 @@ def _initial(table: TomlTable) -> tuple[InitialCache, tuple[str, ...]]:
 
 
 def _l2(caches: TomlTable) -> tuple[bool, CacheGeometry | None, tuple[str, ...], int]:
-    """Whether it is on, its sizes, what is locked in it, in how many ways."""
+    """Whether the L2 is on, its sizes, its locked lines, and the number of their ways."""
     if not caches.present("l2"):
         return False, None, (), 0
     table = caches.table("l2")

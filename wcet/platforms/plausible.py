@@ -1,7 +1,7 @@
 """Finds implausible values of a platform file, and values that do not fit a binary.
 
-A file that loads may still give sizes in KiB, an end that is not included, or memory that the code
-is not in. Each finding is a sentence that begins with its key; lines to write may follow.
+A file that loads may still give sizes in KiB, an exclusive end, or memory without the code. Each
+finding is a sentence that starts with its key; lines to write may follow.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ NO_SOURCE = ("", "...")
 
 
 def copied_figures(platform: Platform) -> tuple[str, ...]:
-    """Keys whose source says that they were copied from another board."""
+    """Keys whose source states that they were copied from another board."""
     return tuple(key for key, text in platform.sources.items() if text.startswith(COPIED))
 
 
 def implausible(platform: Platform) -> tuple[str, ...]:
-    """Everything that can hardly be."""
+    """Findings about implausible values."""
     return (
         *_figures(platform),
         *_caches(platform),
@@ -88,7 +88,7 @@ def _figures(platform: Platform) -> Iterator[str]:
 
 
 def _rows(platform: Platform) -> Iterator[str]:
-    """Rows of a core of the user's that no instruction may have."""
+    """Findings about impossible rows in a user's core."""
     timing = platform.timing
     if timing.own_rows is None:
         return
@@ -173,7 +173,7 @@ def _addresses(platform: Platform) -> Iterator[str]:
 
 
 def _optimism(platform: Platform) -> Iterator[str]:
-    """Figures that may be too small for any board of this kind."""
+    """Findings about figures that may be too small for any board of this kind."""
     known, timing = platform.hierarchy, platform.timing
     if not known.fetch_ahead:
         yield "core.fetch_ahead: 0 bytes: every pipelined core prefetches"

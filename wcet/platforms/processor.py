@@ -1,4 +1,4 @@
-"""Whether a binary is built for the core that a platform describes, by its build attributes.
+"""A check by build attributes that a binary is built for the platform's core.
 
 A name of another processor, another architecture or profile, and extensions that the core lacks are
 refused. A fitting binary may still be built for another core of the same architecture: unless the
@@ -33,17 +33,17 @@ class Processor:
     profiles: tuple[str, ...]
     multiprocessing: bool
     division: bool
-    extensions: frozenset[Extension]  # what its instructions need besides ARMv6
-    revisions: frozenset[Extension]  # what only later revisions of it have
+    extensions: frozenset[Extension]  # extensions besides ARMv6
+    revisions: frozenset[Extension]  # extensions of later revisions only
 
     @property
     def version(self) -> int:
-        """Of the architecture: 6 or 7."""
+        """The version of the architecture: 6 or 7."""
         return 7 if Extension.V7 in self.extensions else 6
 
     @staticmethod
     def load(path: Path) -> Processor:
-        """The one that a file describes. Raises InputError if it is not there, or is wrong."""
+        """The processor that a file describes. Raises InputError if it is missing or wrong."""
         top = TomlTable.load(path)
         found = Processor(
             top.text("title"),
@@ -90,8 +90,8 @@ def _extensions(top: TomlTable, key: str) -> frozenset[Extension]:
 def check_profile(built: BuildAttributes, profiles: tuple[str, ...] = ()) -> None:
     """Raise InputError for a binary of the M profile, unless it is one of ``profiles``.
 
-    Exceptions, their returns, and the status registers are others there, so that no assumption
-    could make a bound of a core of the A or R profile true.
+    The M profile has other exceptions, exception returns and status registers, so that no
+    assumption makes a bound for a core of the A or R profile true.
     """
     said = built.microcontroller
     if said is not None and MICROCONTROLLER not in profiles:
@@ -108,7 +108,7 @@ def check_processor(
 ) -> tuple[Assumption, ...]:
     """The assumption about the processor. Raises InputError for a binary built for another one.
 
-    One of the M profile is refused even if ``force`` is set.
+    A binary of the M profile is refused even with ``force``.
     """
     check_profile(built, processor.profiles)
     fault = processor.conflict(built)

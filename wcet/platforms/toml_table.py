@@ -1,7 +1,7 @@
 """Strict reading of TOML: every key known and present, every value of its type.
 
-A ``TomlTable`` hands out each key once; ``close`` refuses unknown keys. Errors name the
-file and the key.
+A ``TomlTable`` gives each key once; ``close`` refuses unknown keys. Errors name the file and the
+key.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(read_input(path, LARGEST).decode("utf-8"))
     except Unreadable as error:
         raise InputError(f"{path} {error}") from error
-    except (ValueError, RecursionError) as error:  # numbers of too many digits, too
+    except (ValueError, RecursionError) as error:  # also for numbers of too many digits
         raise InputError(f"{path}: not a TOML file: {error}") from error
 
 
@@ -51,7 +51,7 @@ class TomlTable:
 
     @property
     def name(self) -> str:
-        """The path of keys that leads here."""
+        """The path of keys to this table."""
         return self._path.rstrip(".")
 
     def remaining(self) -> list[str]:
@@ -100,7 +100,7 @@ class TomlTable:
         return Fraction(str(value))
 
     def number_or_text(self, key: str) -> str:
-        """A string, or an integer as one."""
+        """A string, or an integer as a string."""
         value = self._take(key, int | str, "an integer or a string")
         if isinstance(value, bool):
             raise self.error(key, f"must be an integer or a string, not {_shown(value)}")
@@ -147,7 +147,7 @@ class TomlTable:
         return [TomlTable(v, self._file, f"{self._path}{key}[{i}].") for i, v in enumerate(values)]
 
     def close(self) -> None:
-        """Refuse keys that nobody took."""
+        """Raise InputError for keys that were not read."""
         if self._content:
             raise self.error(sorted(self._content)[0], "unknown key")
 
@@ -157,7 +157,7 @@ def _is_address(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: hexadecimal numbers of TOML have no limit, decimal ones in text do."""
+    """A value for a message; very long numbers, which Python does not print, are replaced."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"a number of {value.bit_length():,} bits"
     return shortened(repr(value)) if isinstance(value, str | int | float) else type(value).__name__

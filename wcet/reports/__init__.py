@@ -1,4 +1,4 @@
-"""Reports: a result as text, as JSON, as a path, and why a place is on it.
+"""Reports: a result as text, as JSON and as a path; missing facts; words that need explanation.
 
 Takes a ``Result``.
 Gives text for a terminal and documents of a versioned schema.

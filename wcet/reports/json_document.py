@@ -66,7 +66,7 @@ def to_json(result: AnalysisResult) -> str:
 
 
 def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
-    """One entry: the bound, where it comes from, and the worst path step by step."""
+    """One entry: the bound, its causes, and the worst path step by step."""
     graph = entry.graph
     return {
         "symbol": entry.symbol,
@@ -139,9 +139,9 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
 def parametric_json(
     result: AnalysisResult, entry: EntryResult, bound: ParametricBound
 ) -> dict[str, Any]:
-    """A bound as a function; ``path`` and ``causes`` are those at ``example``.
+    """A bound as a function; ``path`` and ``causes`` are for ``example``.
 
-    A piece holds from ``first`` to ``last`` (null: for ever) of the first parameter.
+    A piece holds from ``first`` to ``last`` (null: unlimited) of the first parameter.
     """
     return {
         "text": str(bound),
@@ -174,7 +174,7 @@ def parametric_json(
 def step_json(
     result: AnalysisResult, entry: EntryResult, step: PathStep, causes: tuple[int, ...]
 ) -> dict[str, Any]:
-    """One block of the worst path, with the edge out of it."""
+    """One block of the worst path, with its outgoing edge."""
     node = entry.graph.nodes[step.node]
     line = result.image.line(node.block.addr)
     return {

@@ -1,6 +1,6 @@
-"""The words of a report that need an explanation: one line each where they are on the screen.
+"""The words of a report that need an explanation: a line for each word on the screen.
 
-``WORDS`` is the only table of them; the glossary shows it, and a test compares the two.
+``WORDS`` is the only table; the glossary shows it, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from textwrap import wrap
 
 __all__ = ["LEGEND", "WORDS", "ScreenWord", "legend"]
 
-LEGEND = "words   "  # how a legend begins
+LEGEND = "words   "  # start of a legend
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenWord:
-    """A word as it is printed by ``commands``, and its meaning."""
+    """A word that ``commands`` print, and its meaning."""
 
     word: str
     commands: tuple[str, ...]
     meaning: str
 
     def is_in(self, text: str) -> bool:
-        """Whether it stands in ``text``, and not as a part of another word."""
+        """Whether it occurs in ``text`` as a whole word."""
         return re.search(rf"(?<![\w-]){re.escape(self.word)}(?![\w-])", text) is not None
 
 
@@ -81,7 +81,7 @@ WORDS = (
 
 
 def legend(command: str, text: str, columns: int) -> list[str]:
-    """The words of ``command`` that are in ``text``, in lines of at most ``columns``."""
+    """The legend for the words of ``command`` in ``text``, in lines of at most ``columns``."""
     found = [w for w in WORDS if command in w.commands and w.is_in(text)]
     if not found:
         return []

@@ -1,5 +1,4 @@
-"""Executions and cycles of a worst path in each function, over all contexts: for drawings and
-listings."""
+"""Executions and cycles of a worst path by function, over all contexts, for drawings."""
 
 from __future__ import annotations
 
@@ -27,24 +26,24 @@ __all__ = [
     "within_functions",
 ]
 
-# Colours of blocks by the square root of their share of the most cycles that any block has.
-OFF = "#e3e6ea"  # of what is not on the path
+# Colours of blocks by the square root of their share of the costliest block's cycles.
+OFF = "#e3e6ea"  # off the path
 HEAT = ("#ffffff", "#fff3e6", "#ffe3c4", "#ffcf9e", "#ffb977", "#ffa056", "#ff8640")
 
 
 def heat(cycles: int, most: int) -> str:
-    """The colour of a block with ``cycles``, where ``most`` are those of the costliest block."""
+    """The colour of a block with ``cycles``; ``most``: the cycles of the costliest block."""
     last = len(HEAT) - 1
     return HEAT[max(1, ceil(sqrt(cycles / most) * last))] if cycles else HEAT[0]
 
 
 @dataclass(slots=True)
 class FunctionLoad:
-    """A function on a worst path; blocks are known by their addresses.
+    """A function on a worst path, by addresses of blocks.
 
-    ``blocks`` have executions and cycles, those of the edges out of them included. ``edges`` are
-    counted between blocks of the function: from a call to where it comes back, not into callees.
-    ``loops`` have the least and the greatest bound of all contexts, on the path or not.
+    ``blocks``: executions and cycles, including outgoing edges. ``edges``: counts between blocks of
+    the function, from a call to its return, not into callees. ``loops``: the least and the greatest
+    bound of all contexts, on the path or not.
     """
 
     blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -61,8 +60,8 @@ class FunctionLoad:
 class CountedPath:
     """A worst path with its counts: of an entry, or inside a summarised function.
 
-    The second has a ``call``: its cycles are those of one call, and the path of the entry has them
-    on the edge over the call.
+    Inside a summarised function it has a ``call``: its cycles are for one call, and the entry's
+    path has them on the edge over the call.
     """
 
     graph: Supergraph
@@ -73,7 +72,7 @@ class CountedPath:
     call: SummarisedCall | None
 
     def outline(self) -> PathOutline:
-        """Calls and loops inside each other."""
+        """The nested calls and loops of the path."""
         return outline(self.graph, self.costs, self.solution, self.steps)
 
     def iterations(self, bound: LoopBound) -> int | None:
@@ -83,7 +82,7 @@ class CountedPath:
         return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
 
     def loads(self, whole: PathOutline) -> dict[int, FunctionLoad]:
-        """By address of the function; ``whole`` is the outline."""
+        """The loads of functions, by address; ``whole``: the outline."""
         graph = self.graph
         found: dict[int, FunctionLoad] = {}
         for _, section in whole.walk():
@@ -110,7 +109,7 @@ class CountedPath:
 def counted_paths(entry: EntryResult) -> Iterator[CountedPath]:
     """The worst path of an entry, then the relevant paths inside summarised functions.
 
-    There is none if the solver knows no counts.
+    Empty if the solver gives no counts.
     """
     if not entry.solution.nodes:
         return
@@ -123,14 +122,14 @@ def counted_paths(entry: EntryResult) -> Iterator[CountedPath]:
 
 
 def function_of(graph: Supergraph, node: int) -> int:
-    """Address of the function of a node."""
+    """The address of a node's function."""
     return graph.contexts[graph.nodes[node].context].function & ~1
 
 
 def within_functions(graph: Supergraph) -> Iterator[tuple[int, int, int]]:
-    """The edges of a graph as they are in its functions: (edge, from node, to node).
+    """The edges of a graph within its functions: (edge, from node, to node).
 
-    Instead of an edge into a callee and one out of it there is one over the call.
+    An edge over the call replaces the edges into and out of a callee.
     """
     returns = _Returns.of(graph)
     for number, edge in enumerate(graph.edges):
@@ -144,7 +143,7 @@ def within_functions(graph: Supergraph) -> Iterator[tuple[int, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Returns:
-    """Which node made the call that a RETURN edge comes back from."""
+    """Finds the calling node of a RETURN edge."""
 
     graph: Supergraph
     ending: dict[tuple[int, int], int]  # context and address of its last instruction -> node
@@ -154,9 +153,9 @@ class _Returns:
         return cls(graph, {(n.context, n.block.last.addr): i for i, n in enumerate(graph.nodes)})
 
     def caller(self, edge: SuperEdge) -> int | None:
-        """A node of the function that ``edge`` returns to; None if it is not known.
+        """The calling node for the RETURN ``edge``; None if it is unknown.
 
-        A function that was jumped to in place of a call returns for the one that was called.
+        A tail-called function returns for its caller.
         """
         graph = self.graph
         target = graph.nodes[edge.dst].context

@@ -13,15 +13,15 @@ from wcet.analysis.fact_survey import FactSurvey
 
 __all__ = ["MissingFact", "missing_facts", "suggested_facts", "to_lines"]
 
-LONGEST_WAY = 8  # functions of a chain of calls that are named
+LONGEST_WAY = 8  # functions of a call chain that are named
 
 HEADER = """\
-# What has to be stated about {name}. Put numbers and places that hold in the place of N and
-# PLACE, ..., remove the '#' in front of each fact, and hand the file to --facts, unless it is
-# beside the kernel or wcet.toml names it.
+# Missing facts about {name}. Replace N and PLACE, ... by true numbers and places, remove the
+# '#' in front of each fact, and give the file to --facts, unless it is beside the kernel or
+# wcet.toml names it.
 """
 OUTSIDE = """
-# The platform says nothing of the memory of {sections}, so every access there is charged as
+# The platform does not describe the memory of {sections}, so every access there is charged as
 # uncached. True of cached RAM, if the MMU is off or all page tables map it alike:
 # {fact}
 """
@@ -31,11 +31,11 @@ OUTSIDE = """
 class MissingFact:
     """One missing fact, for all places that it resolves."""
 
-    entry: str  # the first that needs it
+    entry: str  # the first entry that needs it
     missing: tuple[MissingStatement, ...]
 
     def fact(self, image: Image) -> str:
-        """The fact with its places as symbols, which a rebuild keeps, or addresses."""
+        """The fact with its places as symbols, which survive a rebuild, or addresses."""
         places = dict.fromkeys(place(image, m.addr) for m in self.missing)
         return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
 
@@ -46,7 +46,7 @@ class MissingFact:
 
     @property
     def why(self) -> str:
-        """The reason of the first place, and what each unit of the number costs."""
+        """The reason of the first place, and the cycles per unit of the number."""
         first, more = self.missing[0], len(self.missing) - 1
         cost = "" if first.cycles is None else f"; {first.cycles:,} cycles for each"
         others = f"; and {more} more place{'s' if more > 1 else ''} like it" if more else ""
@@ -54,7 +54,7 @@ class MissingFact:
 
 
 def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[MissingFact, ...]:
-    """Calls of which the same is proposed are one query; any other fact is one."""
+    """The missing facts, with calls of the same proposal merged into one."""
     found: dict[object, tuple[str, list[MissingStatement]]] = {}
     for number, (entry, one) in enumerate(missing):
         key = one.fact if one.several else number
@@ -63,20 +63,20 @@ def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[Miss
 
 
 def by_cause(missing: Sequence[MissingFact]) -> list[MissingFact]:
-    """Those of one cause together."""
+    """The missing facts, sorted by cause."""
     order = list(MissingKind)
     return sorted(missing, key=lambda needed: order.index(needed.missing[0].kind))
 
 
 def counted(missing: Sequence[MissingFact]) -> str:
-    """How many there are, and of which causes."""
+    """The number of missing facts by cause, as text."""
     counts = Counter(needed.cause for needed in missing)
     whole = f"{len(missing)} fact{'' if len(missing) == 1 else 's'}"
     return f"{whole}: {', '.join(f'{n} of {cause}' for cause, n in counts.items())}"
 
 
 def called(survey: FactSurvey, needed: MissingFact) -> str:
-    """The calls that lead from the entry to the first place, if it is in another function."""
+    """The calls from the entry to the first place, if it is in another function; else ""."""
     way = survey.ways.get(needed.missing[0].addr, ())
     names = [place(survey.image, function) for function in way]
     if len(names) > LONGEST_WAY:
@@ -85,7 +85,7 @@ def called(survey: FactSurvey, needed: MissingFact) -> str:
 
 
 def to_lines(survey: FactSurvey) -> Iterator[str]:
-    """One line for each fact that is missing, then what no fact takes away."""
+    """One line for each missing fact, then the errors that no fact resolves."""
     missing = by_cause(missing_facts(survey.missing))
     yield f"missing: {counted(missing)}" if missing else "nothing is missing"
     for outside in survey.outside:

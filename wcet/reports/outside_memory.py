@@ -1,4 +1,4 @@
-"""Warnings: code and data outside of the platform's memory, their cost, and the cure."""
+"""Warnings about code and data outside the platform's memory, with their cost and the cure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["outside_warnings"]
 
 
 def outside_warnings(result: AnalysisResult) -> Iterator[str]:
-    """A sentence for each range of pages, with the line to write where it is cached RAM."""
+    """A sentence for each range of pages, with the line to write if it is cached RAM."""
     memory = result.platform.hierarchy.memory
     for found in outside_map(result.image, memory):
         names = printable(", ".join(found.sections))
@@ -27,7 +27,7 @@ def outside_warnings(result: AnalysisResult) -> Iterator[str]:
 
 
 def _share(result: AnalysisResult, found: OutsideMap) -> str:
-    """What instruction misses there take of the entry that they take most of; "" if none does."""
+    """The cycles of instruction misses there, for the entry with most; "" if there are none."""
     shares = [(_fetches(entry, found), entry) for entry in result.entries.values()]
     cycles, entry = max(shares, key=lambda share: share[0], default=(0, None))
     if entry is None or not cycles:
@@ -39,9 +39,9 @@ def _share(result: AnalysisResult, found: OutsideMap) -> str:
 
 
 def _fetches(entry: EntryResult, found: OutsideMap) -> int:
-    """Cycles of instruction misses on the worst path, of blocks in these pages.
+    """Cycles of instruction misses on the worst path, for blocks in these pages.
 
-    Those of an edge are of the block that it leaves.
+    Misses of an edge belong to its source block.
     """
     counts, costs, graph = entry.solution, entry.costs, entry.graph
     inside = [found.holds(node.block.addr) for node in graph.nodes]

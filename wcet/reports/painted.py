@@ -19,8 +19,8 @@ LEGEND = (
 def painted(graph: nx.MultiDiGraph, load: FunctionLoad) -> nx.MultiDiGraph:
     """``graph``, as ``control_flow`` gives it, with executions, cycles, bounds and colours.
 
-    Both of two edges between the same blocks, as a branch to the next instruction has, are shown
-    with the executions of both.
+    Two edges between the same blocks, as of a branch to the next instruction, both show the sum of
+    their executions.
     """
     found = graph.copy()
     most = max((cycles for _, cycles in load.blocks.values()), default=0)

@@ -17,8 +17,8 @@ from wcet.reports.result_text import CAUSES, TextStyle, line_of
 __all__ = ["SourceUse", "TreeFolding", "collapsed", "source_listing", "source_use", "tree"]
 
 LARGEST_SOURCE = 16 << 20  # bytes of a source file
-AROUND = 2  # source lines shown before and after those that are executed
-SHARE_SHOWN = 0.15  # a cause is named beside a row if it takes more than this
+AROUND = 2  # source lines shown before and after executed ones
+SHARE_SHOWN = 0.15  # a row names a cause from this share on
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def tree(
     folding: TreeFolding,
     style: TextStyle,
 ) -> Iterator[str]:
-    """One row per call and loop, in the order of the path; what is folded is summed up."""
+    """One row per call and loop, in the order of the path; folded subtrees are summed up."""
     yield style.dim(f"{'cycles':>12}{'share':>7}{'own':>11}{'count':>9}  call or loop")
     pending = [(whole, "", "", 0)]
     while pending:
@@ -72,7 +72,7 @@ def row(
     lead: str,
     style: TextStyle,
 ) -> str:
-    """Cycles, share, cycles without the parts inside, count, and what it is."""
+    """A row: cycles, share, own cycles, count, and the call or loop."""
     if at.stretch.loop is None:
         count, text = f"{at.entries:,}", call_text(result, entry, at)
     else:
@@ -92,14 +92,14 @@ def row(
 
 
 def call_text(result: AnalysisResult, entry: EntryResult, at: PathOutline) -> str:
-    """A function, and the line it is called from."""
+    """The text of a call: its function, and the line of the call site."""
     context = entry.graph.contexts[at.stretch.context]
     site = "" if context.call_site is None else f"  from {line_of(result, context.call_site)}"
     return f"{result.function(context.function)}{site}"
 
 
 def loop_name(result: AnalysisResult, graph: Supergraph, at: PathOutline) -> str:
-    """``loop cspace.c:26``."""
+    """The name of a loop, as ``loop cspace.c:26``."""
     assert at.stretch.loop is not None
     header = graph.loops[at.stretch.loop].header
     later = " after its first iteration" if graph.apart(graph.loops[at.stretch.loop]) else ""
@@ -107,7 +107,7 @@ def loop_name(result: AnalysisResult, graph: Supergraph, at: PathOutline) -> str
 
 
 def loop_text(entry: EntryResult, at: PathOutline) -> str:
-    """How often a loop is entered, and its bound per entry."""
+    """The entries of a loop, and its bound per entry, as text."""
     assert at.stretch.loop is not None
     bound = entry.bounds[at.stretch.loop]
     limit = bound.evidence.most if isinstance(bound.evidence, NamedCount) else bound.bound
@@ -116,7 +116,7 @@ def loop_text(entry: EntryResult, at: PathOutline) -> str:
 
 
 def collapsed(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -> Iterator[str]:
-    """``caller;callee;loop file.c:1;cause cycles``: what flame-graph viewers read."""
+    """Collapsed stacks for flame-graph viewers: ``caller;callee;loop file.c:1;cause cycles``."""
     for around, at in whole.walk():
         names = [
             (
@@ -133,7 +133,7 @@ def collapsed(result: AnalysisResult, entry: EntryResult, whole: PathOutline) ->
 
 @dataclass(slots=True)
 class SourceUse:
-    """One source line on a path: executions of the block of it that runs most, and cycles."""
+    """One source line on a path: executions of its most executed block, and cycles."""
 
     runs: int = 0
     cycles: int = 0
@@ -149,7 +149,7 @@ class _File:
 
 
 def source_use(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -> dict[str, _File]:
-    """Uses by path and line; the cycles of a block are shared among its instructions.
+    """Uses by path and line; a block's cycles are distributed over its instructions.
 
     Code without a line is under the path ``?``, by address.
     """
@@ -177,9 +177,9 @@ def source_use(result: AnalysisResult, entry: EntryResult, whole: PathOutline) -
 def source_listing(
     result: AnalysisResult, entry: EntryResult, whole: PathOutline, folder: Path, style: TextStyle
 ) -> Iterator[str]:
-    """The source lines on the path with executions and cycles, files that cost most first.
+    """The source lines on the path with executions and cycles, the costliest files first.
 
-    ``folder`` is where the compiler ran: paths in the ELF may be relative to it.
+    ``folder``: the compiler's folder, to which paths in the ELF may be relative.
     """
     files = source_use(result, entry, whole)
     for path, file in sorted(files.items(), key=lambda item: -item[1].cycles):
@@ -213,7 +213,7 @@ def source_listing(
 
 
 def without_lines(result: AnalysisResult, whole: PathOutline, file: _File) -> Iterator[str]:
-    """Code that the line table does not cover, by instruction."""
+    """Code without lines in the line table, by instruction."""
     for addr, use in sorted(file.lines.items()):
         yield (
             f"{use.cycles:>12,}{use.cycles / whole.cycles:>7.1%}{'':>9}  {result.image.place(addr)}"
@@ -221,7 +221,7 @@ def without_lines(result: AnalysisResult, whole: PathOutline, file: _File) -> It
 
 
 def read_source(path: Path) -> list[str]:
-    """The lines of a source file; none if it is not there."""
+    """The lines of a source file; none if it is missing."""
     try:
         return read_input(path, LARGEST_SOURCE).decode("utf-8", "replace").splitlines()
     except Unreadable:

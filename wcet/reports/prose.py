@@ -1,6 +1,6 @@
 """Prose for a terminal: paragraphs and lists filled to its width, tables row by row.
 
-Lines that are to be copied stay whole: they are indented, or stand in a fence.
+Lines to be copied, which are indented or in a fence, stay whole.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ CODE = re.compile(r" {4}|\t")
 CELLS = re.compile(r"(?<!\\)\|")
 RULE = re.compile(r"[|:\- ]+")
 FENCE = "```"
-INSIDE = "    "  # before the other cells of a row
+INSIDE = "    "  # indentation of the other cells of a row
 BETWEEN = " · "
 LEAST = 12  # columns
 
 
 class HelpText(argparse.RawDescriptionHelpFormatter):
-    """Help of a command whose description and examples are as wide as the terminal."""
+    """Formats a command's help with description and examples as wide as the terminal."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return filled(text, width)
@@ -32,11 +32,11 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
 def filled(text: str, columns: int, copied: int = 1) -> str:
     """The description of a command: its paragraphs and items at most ``columns`` wide.
 
-    Lines that are indented by ``copied`` characters or more, and are of no item, stay as they are.
+    Lines that are indented by ``copied`` characters or more, outside items, stay unchanged.
     """
     found: list[str] = []
     words: list[str] = []
-    mark = ""  # before the first of the words; others are indented as far
+    mark = ""  # before the first word; other lines have the same indentation
     for line in [*text.split("\n"), ""]:
         item = ITEM.fullmatch(line)
         indent = len(line) - len(line.lstrip())
@@ -56,7 +56,7 @@ def filled(text: str, columns: int, copied: int = 1) -> str:
 
 
 def page_filled(text: str, columns: int) -> str:
-    """A page of Markdown, as ``filled`` does it; a row of a table begins with its first cell."""
+    """A page of Markdown, filled like ``filled``; a row of a table starts with its first cell."""
     found: list[str] = []
     prose: list[str] = []
     fenced = False
@@ -88,7 +88,7 @@ def _row(line: str, columns: int) -> Iterator[str]:
 
 
 def _fill(text: str, mark: str, columns: int) -> list[str]:
-    """``text`` behind ``mark``, all of its lines indented as far."""
+    """``text`` behind ``mark``, with all lines indented accordingly."""
     return textwrap.wrap(
         text,
         max(columns, len(mark) + LEAST),

@@ -36,9 +36,9 @@ DEEPEST = 40  # columns of indentation
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
-    """How to print: colours, how much of the paths, whether to add stage figures.
+    """Print settings: colours, extent of paths, stage figures.
 
-    ``columns``: what tables have to fit; None for a file or pipe, which gets everything.
+    ``columns``: the width of tables; None for a file or pipe, which get all columns.
     """
 
     color: bool
@@ -47,11 +47,11 @@ class TextStyle:
     columns: int | None = None
 
     def bold(self, text: str) -> str:
-        """Headings and bounds."""
+        """``text`` as a heading or bound."""
         return f"\x1b[1m{text}\x1b[0m" if self.color else text
 
     def dim(self, text: str) -> str:
-        """The details of a result."""
+        """``text`` as a detail."""
         return f"\x1b[2m{text}\x1b[0m" if self.color else text
 
 
@@ -86,12 +86,12 @@ def heading(result: AnalysisResult, style: TextStyle) -> str:
 
 
 def wide(largest: int, least: int) -> int:
-    """Width of a column of numbers up to ``largest``, with room before them."""
+    """The width of a column of numbers up to ``largest``, including a gap."""
     return max(least, len(f"{largest:,}") + 2)
 
 
 def bounds_table(result: AnalysisResult, style: TextStyle) -> str:
-    """One row per entry: the bound and where it goes."""
+    """One row per entry: the bound and its cycles by cause."""
     if style.columns is not None:
         fitting = fitting_table(result, style, style.columns)
         return "\n".join([*fitting, *functions(result, style)])
@@ -122,7 +122,7 @@ def bounds_table(result: AnalysisResult, style: TextStyle) -> str:
 
 
 def fitting_table(result: AnalysisResult, style: TextStyle, columns: int) -> list[str]:
-    """One row per entry; causes that take nothing are left out, then the least ones together."""
+    """One row per entry that fits; causes without cycles are left out, the least ones summed up."""
     entries = result.entries
     causes = {name: entry.cycles_by_cause() for name, entry in entries.items()}
     most = {cause: max((of[cause] for of in causes.values()), default=0) for cause in CostCause}
@@ -157,13 +157,13 @@ def fitting_table(result: AnalysisResult, style: TextStyle, columns: int) -> lis
 
 
 def charged_causes(result: AnalysisResult) -> list[CostCause]:
-    """The causes that take cycles of any entry: the others are columns of zeros."""
+    """The causes with cycles in some entry."""
     found = [entry.cycles_by_cause() for entry in result.entries.values()]
     return [cause for cause in CAUSES if any(causes[cause] for causes in found)]
 
 
 def functions(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
-    """The bounds that depend on parameters, and why an entry has none."""
+    """The bounds that are functions of parameters, and the reasons of entries without a bound."""
     for name, entry in result.entries.items():
         bound = entry.parametric
         if bound is None:
@@ -189,7 +189,7 @@ def functions(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
 
 
 def start_text(result: AnalysisResult, entry: EntryResult, start: StartBound) -> str:
-    """Where the paths of a bound start, when there are several starts (rule 21)."""
+    """The start of a bound's paths, if there are several starts (rule 21)."""
     if start.place is None:
         return f"from the entry; {len(entry.starts) - 1} starts at preemption points take less"
     return (
@@ -199,7 +199,7 @@ def start_text(result: AnalysisResult, entry: EntryResult, start: StartBound) ->
 
 
 def latency(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
-    """The worst interrupt latency, with its two parts; or where the paths unmask interrupts."""
+    """The worst interrupt latency with its two summands, or the places that unmask interrupts."""
     found = result.latency
     for name, entry in result.entries.items():
         if entry.unmasking:
@@ -222,7 +222,7 @@ def latency(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
 
 
 def brief_path(result: AnalysisResult, entry: EntryResult, style: TextStyle) -> Iterator[str]:
-    """The calls of a worst path as a tree, then the blocks that cost most."""
+    """The calls of a worst path as a tree, then the costliest blocks."""
     yield style.bold(f"worst path of {entry.name}{entry.for_what}")
     if entry.path.unrealisable:
         yield f"  {entry.path.unrealisable}"
@@ -244,7 +244,7 @@ def brief_path(result: AnalysisResult, entry: EntryResult, style: TextStyle) -> 
 
 
 def subtrees(tree: CallTree) -> Iterator[CallTree]:
-    """The tree and all below it."""
+    """The tree and all its subtrees."""
     pending = [tree]
     while pending:
         pending += (at := pending.pop()).callees
@@ -252,7 +252,7 @@ def subtrees(tree: CallTree) -> Iterator[CallTree]:
 
 
 def call_tree(result: AnalysisResult, tree: CallTree, whole: int) -> Iterator[str]:
-    """Contexts in depth-first order with what they and their callees cost."""
+    """Contexts in depth-first order, with their cycles and their callees'."""
     width = wide(whole, CYCLES)
     pending = [(tree, 0)]
     while pending:
@@ -277,7 +277,7 @@ def indent(depth: int) -> str:
 
 
 def line_of(result: AnalysisResult, address: int) -> str:
-    """Source line of an address, or the address."""
+    """The source line of an address, or the address."""
     line = result.image.line(address)
     return hex(address) if line is None else str(line)
 
@@ -309,7 +309,7 @@ def full_path(result: AnalysisResult, entry: EntryResult, style: TextStyle) -> I
 
 
 def loops(result: AnalysisResult, style: TextStyle) -> str:
-    """Every loop once: its bounds over all contexts and entries, and on what evidence."""
+    """Every loop once: its bounds over all contexts and entries, with their evidence."""
     found: dict[tuple[str, str], list[tuple[int | None, str]]] = {}
     for entry in result.entries.values():
         for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
@@ -343,7 +343,7 @@ def fact_labels(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
 
 
 def never_returning(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
-    """The called functions behind which no path goes on, and why."""
+    """The called functions that never return, with the evidence."""
     found = dict.fromkeys(one for entry in result.entries.values() for one in entry.never_returning)
     if found:
         yield "\n".join([style.bold("functions that never return"), *(f"  {one}" for one in found)])

@@ -1,6 +1,6 @@
-"""A report on a terminal: lines as long as it is wide, and at first as many as it is high.
+"""A report on a terminal: lines of its width, as many as its height.
 
-Anything but a terminal gets the full text: a file must not depend on a window.
+Files and pipes get the full text, which must not depend on a window.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Screen:
 
     @classmethod
     def of_output(cls) -> Screen | None:
-        """That of standard output; None if it is no terminal."""
+        """The size of standard output; None if it is no terminal."""
         return cls(*shutil.get_terminal_size()) if sys.stdout.isatty() else None
 
 
 def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
-    """Bounds, latency, assumptions, and as much of the worst entry's path as there is room for."""
+    """Bounds, latency, assumptions, and as many rows of the worst entry's path as fit."""
     lines = [
         *heading(result, style).splitlines(), "", *fitting_table(result, style, screen.columns),
         *functions(result, style), *"\n".join(latency(result, style)).splitlines(), "",
     ]  # fmt: skip
     found = result.assumptions
     words = legend("analyse", "\n".join([*lines, OWN]), screen.columns)
-    if len(words) > (screen.lines - len(lines)) // 3:  # bounds come before their words
+    if len(words) > (screen.lines - len(lines)) // 3:  # bounds take precedence over the legend
         words = [fitted(f"{LEGEND}wcet help words", screen.columns)]
     room = max(screen.lines - len(lines) - len(words) - PROMPT - 2, 0)  # a heading, the last line
     shown = found if len(found) <= room else found[: max(room - 1, 0)]

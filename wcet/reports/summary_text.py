@@ -1,7 +1,7 @@
-"""Worst paths inside functions that were analysed once for all their calls.
+"""Worst paths inside functions with a summary.
 
-A caller's path has only the cycles of a summary. This report opens it, and the summaries that it
-calls, as long as they matter.
+A caller's path only has the cycles of a summary. This report shows the function's own path, and the
+paths of the summaries that it calls, if they are costly enough.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from wcet.analysis.result import AnalysisResult, EntryResult
 
 __all__ = ["inside_summaries", "summarised_calls"]
 
-SHARE = 0.01  # of the bound, from which on a function is looked into
-LOOP_SHARE = 0.05  # of a call, from which on its loops are shown
+SHARE = 0.01  # share of the bound from which on a function's path is shown
+LOOP_SHARE = 0.05  # share of a call from which on its loops are shown
 
 
 @dataclass(frozen=True, slots=True)
 class SummarisedCall:
-    """A function on a worst path: how often it is called there, and what a call takes at most."""
+    """A function with a summary on a worst path: the number of its calls there, and its bound."""
 
     function: SummarisedFunction
     calls: int
@@ -31,7 +31,7 @@ class SummarisedCall:
 
     @property
     def cycles(self) -> int:
-        """Of all these calls."""
+        """The cycles of all these calls."""
         return self.calls * self.function.solution.cycles
 
 
@@ -70,7 +70,7 @@ def inside_summaries(result: AnalysisResult, entry: EntryResult) -> Iterator[str
 def summarised_calls(entry: EntryResult) -> Iterator[SummarisedCall]:
     """The calls of summarised functions on the worst path, callers before callees.
 
-    Those that take less than a hundredth of the bound are left out.
+    Calls below a hundredth of the bound are left out.
     """
     positions = {id(one): position for position, one in enumerate(entry.summaries)}
     pending = called(entry.summaries, entry.graph, entry.solution, 1, 0)
@@ -92,8 +92,8 @@ def called(
 ) -> list[SummarisedCall]:
     """The summarised functions that ``times`` such paths call, the costliest last.
 
-    ``known`` were analysed before: a recursive call finds one activation less. Of several functions
-    that a call may reach, the one that takes longest: that is what the call is charged.
+    ``known``: earlier summaries, so that a recursive call has one activation less. For a call with
+    several callees the slowest one counts, as in the charge of the call.
     """
     functions = {one.address: one for one in known}
     calls: dict[int, int] = {}
@@ -109,7 +109,7 @@ def called(
 
 
 def loops_of(one: SummarisedFunction) -> Iterator[PathOutline]:
-    """The loops on the worst path of one call that matter; their cycles are with those of calls."""
+    """The costly loops on the worst path of one call; their cycles include calls."""
     whole = outline(one.paths.graph, one.paths.costs, one.solution)
     for _, section in whole.walk():
         if section.stretch.loop is not None and section.cycles >= LOOP_SHARE * whole.cycles:
