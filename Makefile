@@ -3,12 +3,12 @@
 # For set-up only, which finds one if this is empty; afterwards everything runs with .venv/bin/python.
 PYTHON ?=
 
-# Modules are compiled once, whatever the environment says: the tests start thousands of processes.
+# Modules are compiled once, in any environment: the tests start thousands of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
 KERNEL := build/bilby/kzm-after/kernel.elf
 
-# tests/conftest.py says what one worker runs, and in which order.
+# tests/conftest.py distributes tests over workers, and orders them.
 PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -34,25 +34,25 @@ help:
 	@echo 'make wheel     the wheel that users install, with the manual pages: build/wheel'
 	@echo 'make clean     remove what was built; .venv stays'
 
-# Ends at once when there is nothing to install.
+# Does nothing if everything is installed.
 setup:
 	@scripts/setup '$(PYTHON)'
 
 kernel: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/bilby
 
-# And what only the tests need.
+# Also the packages that only the tests need.
 setup-tests:
 	@scripts/setup '$(PYTHON)' tests
 
-# The QEMU plugin that records what a kernel executes; the tests use it.
+# The QEMU plugin that records a kernel's execution; the tests use it.
 recorder: setup
 	@$(MAKE) --silent --no-print-directory -C kernels/recorder
 
 analyse: kernel
 	@.venv/bin/wcet analyse $(KERNEL) --entry all
 
-# End it with "exit"; DEMO=BOARD-PRESET for another build.
+# "exit" ends it; DEMO=BOARD-PRESET for another build.
 DEMO ?= kzm-after
 demo: setup
 	@.venv/bin/python -m bench.demo $(DEMO)
@@ -70,7 +70,7 @@ quick: setup
 collected: setup
 	@text=$$(.venv/bin/pytest --collect-only --quiet) || { echo "$$text"; exit 1; }
 
-# The types take one processor, what is built the other.
+# Type checks use one processor, builds the other.
 test: setup-tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync check kernel recorder collected
 	$(PYTEST)
@@ -80,7 +80,7 @@ COVERAGE := .venv/bin/coverage
 coverage: setup-tests kernel recorder
 	@rm -rf build/coverage
 	$(COVERAGE) run -m $(PYTEST:.venv/bin/%=%) $(ARGS)
-	@$(COVERAGE) combine --quiet && rm -f build/coverage/data.*  # of processes that were killed
+	@$(COVERAGE) combine --quiet && rm -f build/coverage/data.*  # left by killed processes
 	@$(COVERAGE) html --quiet --directory build/coverage/html
 	@for package in quoll cache pipeline loopbounds ilp wcet; do \
 	    printf '%-12s' $$package; $(COVERAGE) report --format=total --include="$$package/*"; done
@@ -92,7 +92,7 @@ mutants: setup
 campaign-%: kernel recorder
 	.venv/bin/python -m campaigns.$* $(ARGS)
 
-# How long users wait, then time and memory against the number of contexts: docs/results/performance.md,
+# Waiting times of users, then time and memory against the number of contexts: docs/results/performance.md,
 # and a plot in build/bench.
 bench: setup kernel
 	.venv/bin/python -m bench.stages --write

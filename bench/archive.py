@@ -1,4 +1,4 @@
-"""Archives whose bytes depend on nothing but what is in them."""
+"""Archives whose bytes depend on their content only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 __all__ = ["SUMS", "write_archive"]
 
-SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
+SUMS = "SHA256SUMS"  # for `sha256sum -c`
 
 
 def write_archive(path: Path, files: Mapping[str, bytes]) -> None:
     """Pack ``files`` into ``path``, a ``NAME.tar.xz`` with the one folder ``NAME``.
 
-    ``files`` are by path in the folder; their sums are added. Order, times, owners and modes are
-    always the same. Nothing is written before all is packed.
+    ``files``: by path in the folder; their checksums are added. Order, times, owners and modes are
+    fixed. The archive is written only when complete.
     """
     folder = path.name.removesuffix(".tar.xz")
     sums = "".join(f"{_sum(files[name])}  {name}\n" for name in sorted(files))

@@ -1,9 +1,9 @@
 """The kernel as a benchmark for other analysers: ``python -m bench.benchmark FOLDER``.
 
-One archive per board, preset and level of optimisation: the kernel and its programs, compiler,
-line table, loops with bounds and arguments, recorded executions, and our bounds. What is in it
-and how it is written says ``bench/benchmark.md``, which is packed as README.md. The bytes of an
-archive depend on the sources and on the versions of compiler, assembler, linker, QEMU and xz.
+One archive per board, preset and level of optimisation: the kernel and its programs, compiler, line
+table, loops with bounds and arguments, recorded executions, and our bounds. ``bench/benchmark.md``,
+which is packed as README.md, describes its files and their formats. The bytes of an archive depend
+on the sources and on the versions of compiler, assembler, linker, QEMU and xz.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Build:
 
     @property
     def name(self) -> str:
-        """Of its folder in build/bilby."""
+        """The name of its folder in build/bilby."""
         variant = "" if self.level == "O2" else f"-gcc-{self.level}"
         return f"{self.board}-{self.preset}{variant}"
 
     @property
     def folder(self) -> Path:
-        """Where it is built."""
+        """The build folder."""
         return ROOT / "build" / "bilby" / self.name
 
     def make(self, programs: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ def run(*command: object) -> str:
 
 
 def presets() -> list[str]:
-    """Those of the kernel, by name."""
+    """The names of the kernel's presets, sorted."""
     return sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
 
 
@@ -90,14 +90,14 @@ def compiler(build: Build) -> str:
 
 
 def record(build: Build, program: str, folder: Path) -> bytes:
-    """What the kernel executes while a program runs. Raises when the program fails."""
+    """The recording of the kernel while a program runs. Raises when the program fails."""
     trace = folder / f"{program}.trace"
     run(BILBY / "run", build.name, program, "-plugin", f"{RECORDER},out={trace}")
     return trace.read_bytes()
 
 
 def analysed(build: Build, folder: Path) -> dict[str, Any]:
-    """The report of ``wcet analyse``, or only ``error`` where there is none.
+    """The report of ``wcet analyse``, or only ``error`` if it failed.
 
     Raises CalledProcessError when it was killed.
     """
@@ -120,7 +120,7 @@ def analysed(build: Build, folder: Path) -> dict[str, Any]:
 
 
 def bounds(report: dict[str, Any]) -> bytes:
-    """Of a report what does not change from run to run."""
+    """The fields of a report that are the same in every run."""
     if "error" in report:
         found = report
     else:
@@ -177,7 +177,7 @@ def pack(build: Build, programs: Sequence[str], folder: Path) -> Path:
 
 
 def chosen(names: Sequence[str]) -> Iterator[Build]:
-    """The builds with these names, of all there are."""
+    """The builds with these names, or all builds."""
     every = {str(b): b for b in map(Build, *zip(*product(BOARDS, presets(), LEVELS), strict=True))}
     for name in names or every:
         if name not in every:

@@ -1,11 +1,10 @@
 """The demonstration: ``make demo``, or ``python -m bench.demo [BOARD-PRESET]``.
 
 Three programs run on the kernel in QEMU, with this terminal as their console: a console server, a
-shell, and a control loop that prints its worst observed latency. The bound beside it is computed
-here, of the kernel that runs. What is observed counts instructions, each of which takes a cycle at
-least on the ARM1136; it includes the few that the loop itself executes before it reads the time.
-The Cortex-A8 may execute two in a cycle. Where a bound depends on parameters, there is none to
-print.
+shell, and a control loop that prints its worst observed latency. This script computes the bound
+beside it, for the running kernel. The observed latency counts instructions, each of which takes at
+least a cycle on the ARM1136; it includes the loop's own instructions before it reads the time. The
+Cortex-A8 may execute two in a cycle. A bound that depends on parameters is not printed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def built(build: str, name: str) -> Path:
 
 
 def emulator(kernel: Path, program: Path, board: str) -> list[str]:
-    """The command: an instruction is a nanosecond, and time passes while nothing runs, too."""
+    """The command: an instruction takes a nanosecond, and time also passes while nothing runs."""
     return [
         "qemu-system-arm", "-M", board, "-nographic", "-no-reboot", "-icount", "shift=0,sleep=on",
         "-semihosting-config", "enable=on,target=native,userspace=on", "-kernel", str(kernel),
@@ -51,7 +50,7 @@ def emulator(kernel: Path, program: Path, board: str) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Bound, build and run; the status is that of the shell in the emulator."""
+    """Bound, build and run; returns the exit status of the emulator."""
     parser = argparse.ArgumentParser(prog="bench.demo", description=__doc__.partition("\n")[0])
     parser.add_argument("build", nargs="?", default=DEFAULT, metavar="BOARD-PRESET")
     build = parser.parse_args(arguments).build

@@ -1,8 +1,8 @@
-"""Where interrupts were taken: ``python -m bench.interrupts TRACE KERNEL.ELF``.
+"""Counts interrupts by interrupted code: ``python -m bench.interrupts TRACE KERNEL.ELF``.
 
-TRACE is a recording of ``latency.elf`` (or of any program with a timer) by kernels/recorder. Of
-each interrupt it shows what it interrupted: a user or the idle thread, or a system call at one
-of the kernel's numbered preemption points.
+TRACE is a recording of ``latency.elf`` (or of any program with a timer) by kernels/recorder. An
+interrupt interrupts a user or the idle thread, or a system call at one of the kernel's numbered
+preemption points.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["AT_USER", "interrupts_taken", "main"]
 
 AT_USER = "user or idle"
 POINT = "preemption_point_"
-EXPIRE = "sched_expire"  # reached by the interrupts of the kernel's own timer, and by no others
+EXPIRE = "sched_expire"  # only interrupts of the kernel's own timer reach it
 
 
 def interrupts_taken(trace: Trace, image: Image) -> Counter[str]:
-    """How often the interrupt handler ran, by what was interrupted.
+    """The executions of the interrupt handler, by interrupted code.
 
-    Points that the kernel has but that were not met are there with 0. Those of the kernel's own
-    timer are left out: no program raised them.
+    Preemption points without an interrupt have 0. Interrupts of the kernel's own timer, which no
+    program raised, are left out.
     """
     points = {
         name.removeprefix(POINT): _address(image, name)
@@ -49,7 +49,7 @@ def interrupts_taken(trace: Trace, image: Image) -> Counter[str]:
 
 
 def _interrupted(execution: Execution, pcs: npt.NDArray[np.uint32], points: dict[str, int]) -> str:
-    """The point that was passed last before the handler; without one, no system call ran."""
+    """The last preemption point before the handler; AT_USER if no system call ran."""
     last = {name: int(np.flatnonzero(pcs == address)[-1]) for name, address in points.items()
             if (pcs == address).any()}  # fmt: skip
     return max(last, key=last.__getitem__) if last else AT_USER

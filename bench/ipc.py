@@ -1,18 +1,18 @@
 """Cycles of messages, signals and interrupts: ``python -m bench.ipc [--write]``.
 
 Each preset of the kernel runs ``pingpong.elf`` on each board in QEMU, recorded by kernels/recorder.
-Its rounds are found as two system calls that alternate, the same two paths at least 32 times; an
-interrupt comes before each of those of the last round. Every path is then executed by the concrete
-machine of the platform (``wcet replay``), since the emulator has no timing:
+A round is two system calls that alternate, the same two paths at least 32 times; in the last round
+an interrupt precedes each of them. The concrete machine of the platform (``wcet replay``) then
+executes every path, since the emulator has no timing:
 
     first    the caches are empty, or full of another program's dirty lines, or a mixture; accesses
              are under way: mean and standard deviation over initial states
-    again    the round has just been executed; the same over states, of the median of four more
+    again    the round has just been executed: the same, for the median of four more rounds
 
-Cycles are nominal, of the kernel alone: what the threads execute is not recorded. Beside them are
-the bound of this very path, whatever the caches hold, and the bound of its entry, over all paths.
-Where a path passes preemption points, its bound is the sum over its parts. ``--write`` puts the
-table into ``kernels/bilby/docs/ipc.md``.
+Cycles are nominal, of the kernel alone: instructions of threads are not recorded. Beside them are
+the bound of the path, for any content of the caches, and the bound of its entry, over all paths. If
+a path passes preemption points, its bound is the sum over its segments. ``--write`` puts the table
+into ``kernels/bilby/docs/ipc.md``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 TIMES, STATES, WARM = 32, 100, 4
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
-# The rounds of pingpong.c, and what their executions are called.
+# The rounds of pingpong.c, with the names of their executions.
 OPERATIONS = (
     ("call, 4 words", "answer, 4 words"),
     ("call, 5 words", "answer, 5 words"),
@@ -73,7 +73,7 @@ HEAD = ("operation", "instructions", "first: mean (deviation)", "again: mean (de
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Executions that follow each other, again and again."""
+    """Executions that follow each other repeatedly."""
 
     executions: tuple[Execution, ...]
     times: int
@@ -90,8 +90,8 @@ class Timed:
 def rounds(trace: Trace) -> list[Round]:
     """The kinds of rounds, in the order in which they ran.
 
-    Of two system calls that alternate, the one that was made last is the second: the first time, a
-    path may be another. An interrupt that mostly comes before the first is part of the round.
+    Of two alternating system calls, the last one made is the second: at first a path may differ. An
+    interrupt that mostly comes before the first call belongs to the round.
     """
     calls = [i for i, e in enumerate(trace.executions) if e.entry == trace.vectors + SYSCALL]
     paths = [trace.executions[i].pcs.tobytes() for i in calls]
@@ -172,7 +172,7 @@ def _repeated(
     contents: StartContents,
     random: Random,
 ) -> list[list[int]]:
-    """Cycles of each path in each round, on one machine that goes on."""
+    """Cycles of each path in each round, on one machine without a reset."""
     every = [step for path in steps for step in path]
     machine = random_machine(platform, every, contents, random)
     exception = taking_the_exception(machine.core)
@@ -192,7 +192,7 @@ def _repeated(
 
 
 def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
-    """What the analysis charges for this path, and the bound of its entry."""
+    """The analysis's charge for this path, and the bound of its entry, in cycles."""
     entry = next(e for e in result.entries.values() if e.address == execution.entry)
     pieces = cut(entry.paths, result.image, [[execution]])
     steps = [(p.paths.costs, [PathStep(v.node, v.edge) for v in p.visits]) for p in pieces]
@@ -223,7 +223,7 @@ def table(board: str, preset: str, trace: Path) -> str:
 
 
 def row(name: str, execution: Execution, cycles: Timed, path: int, entry: int) -> tuple[str, ...]:
-    """Raises AssertionError if an execution took longer than its bound."""
+    """A row of the table. Raises AssertionError if an execution exceeds its bound."""
     assert max(*cycles.first, *cycles.again) <= path, name
     columns = (f"{mean(c):,.0f} ({stdev(c):,.0f})" for c in (cycles.first, cycles.again))
     return name, f"{len(execution.pcs):,}", *columns, f"{path:,}", f"{entry:,}"

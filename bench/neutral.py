@@ -1,7 +1,7 @@
-"""What is known of a kernel, as tables that other analysers can read: tab-separated, one header.
+"""Facts about a kernel as tables for other analysers: tab-separated, with one header row.
 
-Loops and facts are those that ``kernels/bilby/tools/facts.py`` collects from the comments beside
-the loops; addresses come from the line table of the ELF.
+Loops and facts come from ``kernels/bilby/tools/facts.py``, which collects the comments beside the
+loops; addresses come from the line table of the ELF.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 
 
 def lines_table(image: Image) -> bytes:
-    """Where each source line's code begins; it ends where the next row begins."""
+    """The first address of each source line's code, up to the address of the next row."""
     lines = image.lines
     rows = []
     for start in lines.starts:
@@ -58,7 +58,7 @@ def parameters_of(facts: str) -> list[str]:
 
 
 def _stated(facts: str) -> list[re.Match[str]]:
-    """What the lines of ``kernel.facts`` state."""
+    """The statements in the lines of ``kernel.facts``."""
     found = []
     for line in facts.splitlines():
         text = line.partition("#")[0].strip()
@@ -71,7 +71,7 @@ def _stated(facts: str) -> list[re.Match[str]]:
 
 
 def _loop(row: Mapping[str, str]) -> tuple[str, str, str, str]:
-    """Kind, place, bound and argument."""
+    """The kind, place, bound and argument of a loop."""
     if row["bound"]:
         return "loop", row["place"], row["bound"], row["why"]
     if found := WITHOUT.fullmatch(row["why"]):
@@ -80,7 +80,7 @@ def _loop(row: Mapping[str, str]) -> tuple[str, str, str, str]:
 
 
 def _addresses(image: Image, place: str) -> str:
-    """Of a line where its code begins, of a symbol its address; in this order, with commas."""
+    """The addresses of a line's code, or of a symbol, ascending, separated by commas."""
     file, _, line = place.rpartition(":")
     if file and line.isdecimal():
         found = image.addresses_of_line(file, int(line))
@@ -91,7 +91,7 @@ def _addresses(image: Image, place: str) -> str:
 
 
 def loops_table(report: Mapping[str, Any]) -> bytes:
-    """The loops of an analysis (``wcet analyse --json``), each with its largest bound anywhere."""
+    """The loops of an analysis (``wcet analyse --json``), each with its largest bound."""
     found: dict[str, dict[str, Any]] = {}
     for entry in report["entries"].values():
         for loop in entry["loops"]:

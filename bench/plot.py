@@ -13,7 +13,7 @@ __all__ = ["Series", "write_plot"]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values ``y`` at ``x``; ``name`` says the unit."""
+    """Values ``y`` at ``x``; ``name`` includes the unit."""
 
     name: str
     x: Sequence[float]

@@ -2,10 +2,10 @@
 
     python -m bench.program --contexts 40000 --seed 1 build/bench
 
-writes ``program.c``, ``program.facts`` and ``program.elf``. The shape is that of a capability
+writes ``program.c``, ``program.facts`` and ``program.elf``. Its shape resembles a capability
 kernel: layers of functions of about fifty instructions, each of which calls functions of the next
 layer, some under a condition, some in a loop; functions of the lower layers are called from many
-places. The facts constrain functions that are shared by many contexts.
+places. The facts constrain functions with many contexts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 
 __all__ = ["Generated", "generate", "main"]
 
-CALLS = 3  # of functions of the next layer, by each function
-FUNCTIONS = 240  # in all layers together: about 12,000 instructions
+CALLS = 3  # calls of each function to the next layer
+FUNCTIONS = 240  # functions in all layers: about 12,000 instructions
 TEXT = 0xF001_0000  # cached on the KZM
 COMPILER = "arm-none-eabi-gcc"
 FLAGS = [
@@ -33,7 +33,7 @@ ACTIVATIONS = 4  # of a recursive function at a time
 
 @dataclass(slots=True)
 class Generated:
-    """The text of a program; ``contexts`` is how many its full inlining has, the root included."""
+    """The text of a program; ``contexts``: of its full inlining, including the root."""
 
     entry: str
     source: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Generated:
 
 @dataclass(slots=True)
 class Function:
-    """A function as it is drawn; ``contexts`` of its full inlining, itself included."""
+    """A random function; ``contexts``: of its full inlining, including itself."""
 
     name: str
     callees: list[Function]

@@ -3,10 +3,10 @@
     python -m bench.scaling build/bench --contexts 1000 10000 --seed 1
 
 Every size is a generated program (``bench.program``), analysed by a fresh process with an empty
-cache. ``scaling.json`` is written after each size: a run that was stopped goes on where it was,
-unless the code has changed. Then come ``scaling.md`` and ``scaling.svg``. Below 5,000 contexts a
-program is inlined in full; above, functions called from many contexts are analysed once.
-``--write`` puts the table into ``docs/results/performance.md``.
+cache. ``scaling.json`` is written after each size: a stopped run continues, unless the code has
+changed. Then ``scaling.md`` and ``scaling.svg`` are written. Below 5,000 contexts a program is
+inlined in full; above, functions called from many contexts get a summary. ``--write`` puts the
+table into ``docs/results/performance.md``.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ WCET = Path(sys.executable).with_name("wcet")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One analysis from end to end, start of the interpreter included."""
+    """One analysis from end to end, including the start of the interpreter."""
 
     contexts: int  # of the full inlining
-    cycles: int | None  # the bound; None: the time was up
+    cycles: int | None  # the bound; None: out of time
     wall: float  # seconds
     cpu: float  # seconds, user and system, child processes included
     peak: float  # MiB, the largest process
 
 
 def measure(contexts: int, seed: int, folder: Path, limit: float) -> Measured:
-    """Generate, compile and analyse one program, for ``limit`` wall seconds at most.
+    """Generate, compile and analyse one program, for at most ``limit`` wall seconds.
 
-    Raises CalledProcessError if no bound comes.
+    Raises CalledProcessError if the analysis fails.
     """
     program = generate(contexts, seed)
     here = folder / str(contexts)
@@ -68,7 +68,7 @@ def measure(contexts: int, seed: int, folder: Path, limit: float) -> Measured:
 
 
 def finishes(command: Sequence[str], limit: float, log: Path) -> bool:
-    """Whether a run ends within ``limit`` seconds. Raises CalledProcessError if it fails."""
+    """Whether a run finishes within ``limit`` seconds. Raises CalledProcessError if it fails."""
     with (
         log.open("w") as messages,
         subprocess.Popen(
@@ -103,7 +103,7 @@ def table(rows: Sequence[Measured]) -> str:
 
 
 def measured(sizes: Sequence[int], seed: int, folder: Path, limit: float) -> Iterator[Measured]:
-    """The rows of all sizes; those of an earlier run of the same code are not measured again."""
+    """The rows of all sizes; rows of an earlier run of the same code are reused."""
     file = folder / "scaling.json"
     code = [*map(list, versions(*CODE)), file_version(ROOT / "bench/program.py")]
     kept: dict[str, dict[str, Any]] = {}
@@ -151,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def draw(path: Path, rows: Sequence[Measured]) -> None:
-    """The plot of what was answered."""
+    """Draw the plot of the finished analyses."""
     from bench.plot import Series, write_plot
 
     at = [r.contexts for r in rows]

@@ -1,10 +1,10 @@
 """SMT solvers on the checks that bound a kernel's loops: ``python -m bench.searchers KERNEL.ELF``.
 
 All checks of the search are recorded as SMT-LIB text while the loops of the ELF's entries are
-bounded, in one process, nothing kept. Then each solver that is installed reads and answers all of
-them: bitwuzla, z3 (z3-solver) and cvc5, with their own settings, and bitwuzla as the search uses
-it. Printed is a table for docs/results/performance.md: seconds of processor time to import, to read
-and to answer, and those of the slowest check. Solvers that disagree end it with an error.
+bounded, in one process, without a cache. Then each installed solver reads and solves all of them:
+bitwuzla, z3 (z3-solver) and cvc5 with default settings, and bitwuzla with the settings of the
+search. Prints a table for docs/results/performance.md: seconds of processor time to import, to read
+and to solve, and for the slowest check. If solvers disagree, it fails.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from wcet import cli
 __all__ = ["main", "recorded"]
 
 ANSWERS = {SmtResult.SAT: "sat", SmtResult.UNSAT: "unsat"}
-Check = tuple[str, str]  # SMT-LIB, and the answer
-Asked = Callable[[str], tuple[float, str]]  # seconds to answer, and the answer
+Check = tuple[str, str]  # SMT-LIB, and the result
+Asked = Callable[[str], tuple[float, str]]  # seconds to solve, and the result
 
 
 def recorded(elf: Path) -> list[Check]:
@@ -62,7 +62,7 @@ def recorded(elf: Path) -> list[Check]:
 
 
 def bitwuzla(library: Any, *, plain: bool) -> Asked:
-    """As it is, or as the search uses it."""
+    """Bitwuzla with default settings if ``plain``, or with the settings of the search."""
 
     def ask(text: str) -> tuple[float, str]:
         options = library.Options()
@@ -78,7 +78,7 @@ def bitwuzla(library: Any, *, plain: bool) -> Asked:
 
 
 def z3(library: Any) -> Asked:
-    """For bit vectors without quantifiers."""
+    """Z3 for bit vectors without quantifiers."""
 
     def ask(text: str) -> tuple[float, str]:
         solver = library.SolverFor("QF_BV", library.Context())
@@ -91,7 +91,7 @@ def z3(library: Any) -> Asked:
 
 
 def cvc5(library: Any) -> Asked:
-    """With models."""
+    """Cvc5, which produces models."""
 
     def ask(text: str) -> tuple[float, str]:
         solver = library.Solver(library.TermManager())
@@ -119,14 +119,14 @@ SOLVERS: dict[str, tuple[str, Callable[[Any], Asked]]] = {
 
 
 def import_seconds(package: str) -> float:
-    """In a process that has imported nothing else."""
+    """Processor seconds to import a package, in a process of its own."""
     said = f"import time; start = time.process_time(); import {package}"
     command = [sys.executable, "-c", f"{said}; print(time.process_time() - start)"]
     return float(subprocess.check_output(command))
 
 
 def row(name: str, checks: Sequence[Check]) -> str:
-    """Of one solver, in a process of its own."""
+    """The row of one solver, measured in a process of its own."""
     package, make = SOLVERS[name]
     imported = import_seconds(package)
     ask = make(importlib.import_module(package))

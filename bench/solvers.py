@@ -1,9 +1,8 @@
 """CBC against HiGHS on integer programs of growing size: ``python -m bench.solvers [--seed N]``.
 
 A program is a chain of loop nests of depth one to three with a diamond of two costs in each body,
-as ``ilp.ipet`` would state it. Each solver proves the bound by itself, for ``--limit`` seconds at
-most. Printed is a table for docs/results/performance.md; solvers that disagree end it with an
-error.
+as ``ilp.ipet`` would state it. Each solver proves the bound alone, within ``--limit`` seconds.
+Prints a table for docs/results/performance.md; if solvers disagree, it fails.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def nests(size: int, random: Random) -> IntegerProgram:
 
 
 def outcome(model: IntegerProgram, name: str, limit: float) -> tuple[str, int | None]:
-    """What a solver proves, for people, and the bound if it is the maximum."""
+    """The result of a solver as text, and the bound if it is the maximum."""
     solver, start = solver_named(name), time.perf_counter()
     try:
         proof = maximise(model, solver, limit)

@@ -1,10 +1,10 @@
-"""How long the user waits: ``python -m bench.stages [--runs N] [--write]``.
+"""The waiting times of users: ``python -m bench.stages [--runs N] [--write]``.
 
-Every figure is a fresh process with the command line a user types, timed from outside; the smallest
-and the median of the runs are printed, as wall seconds and as processor seconds of the process and
-its children. Wall seconds only say something when nothing else runs. Modules are compiled before,
-as they are in an installation, whatever the environment of the caller says: else half of a short
-run is the compiler's. ``--write`` puts the table into ``docs/results/performance.md``.
+Every figure is a fresh process with a user's command line, timed from outside; the least and the
+median of the runs are printed, as wall seconds and as processor seconds of the process and its
+children. Wall seconds are only meaningful on an idle machine. Modules are compiled before, as in an
+installation, for any environment of the caller: otherwise compiling takes half of a short run.
+``--write`` puts the table into ``docs/results/performance.md``.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ unsigned f(unsigned a) {
 COMPILER = ["arm-none-eabi-gcc", "-mcpu=arm1136jf-s", "-marm", "-O2", "-g", "-ffreestanding",
             "-nostdlib", "-Wl,-Ttext=0xf0010000", "-Wl,-e,f"]  # fmt: skip
 
-UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # of Python: modules are compiled in each process
+UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # makes Python compile modules in each process
 EDITED = ("bilby/src/notification.c", "    notification_deliver(waiter, badge);\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was timed: wall and processor seconds of each run."""
+    """A timed command: wall and processor seconds of each run."""
 
     name: str
     wall: tuple[float, ...]
     processor: tuple[float, ...]
 
     def cells(self) -> list[str]:
-        """Of the table."""
+        """The cells of the table."""
         figures = (f(seconds) for seconds in (self.wall, self.processor) for f in (min, median))
         return [self.name, *(f"{seconds:.2f}" for seconds in figures)]
 
 
 def environment() -> dict[str, str]:
-    """Of the commands: modules that are compiled stay so."""
+    """The environment of the commands, in which compiled modules are stored."""
     return {name: value for name, value in os.environ.items() if name != UNCOMPILED}
 
 
 def timed(command: Sequence[object]) -> tuple[float, float]:
-    """Wall and processor seconds of one run, which has to succeed."""
+    """Wall and processor seconds of one run, which must succeed."""
     before, start = os.times(), time.perf_counter()
     subprocess.run([str(c) for c in command], check=True, capture_output=True, env=environment())
     wall, after = time.perf_counter() - start, os.times()
@@ -75,7 +75,7 @@ def timed(command: Sequence[object]) -> tuple[float, float]:
 
 
 def measured(name: str, commands: Iterable[Sequence[object]]) -> Row:
-    """Time commands one after another; each is made just before it runs."""
+    """Time commands one after another; each is built just before it runs."""
     wall, processor = zip(*map(timed, commands), strict=True)
     row = Row(name, wall, processor)
     print("  ".join(row.cells()), flush=True)
@@ -83,7 +83,7 @@ def measured(name: str, commands: Iterable[Sequence[object]]) -> Row:
 
 
 def edited_kernels(folder: Path, runs: int) -> list[Path]:
-    """The kernel with one instruction more in one function, then two, and so on."""
+    """The kernel with one more instruction in one function, with two more, and so on."""
     shutil.copytree(ROOT / "kernels", folder / "kernels")
     name, line = EDITED
     source, built = folder / "kernels" / name, folder / "build/bilby/kzm-after"
@@ -99,7 +99,7 @@ def edited_kernels(folder: Path, runs: int) -> list[Path]:
 
 
 def rows(folder: Path, runs: int) -> Iterator[Row]:
-    """All figures; what a row says was run before it was."""
+    """All figures, in the order of measurement."""
     (folder / "ten.c").write_text(TEN_LINES)
     ten, facts = folder / "ten.elf", folder / "my.facts"
     subprocess.run([*COMPILER, "-o", ten, folder / "ten.c"], check=True)

@@ -87,7 +87,7 @@ def usage(grammar: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def paragraphs(plain: str) -> Iterator[str]:
-    """Text; what is indented is a list of words with explanations, or printed as it is."""
+    """Text as roff; indented text becomes a list of words with explanations, or stays unchanged."""
     for block in re.split(r"\n\s*\n", plain.strip("\n")):
         yield ".PP"
         lines, at = block.split("\n"), 0
@@ -129,7 +129,7 @@ def options(grammar: argparse.ArgumentParser, *, headed: bool = True) -> Iterato
 
 
 def epilog(plain: str) -> Iterator[str]:
-    """Examples, printed as they are, and exit statuses; each under its heading."""
+    """Examples, unchanged, and exit statuses, each under its heading."""
     heading = ""
     parts: dict[str, list[str]] = {}
     for line in plain.split("\n"):

@@ -2,8 +2,8 @@
 
     python scripts/reference.py FOLDER
 
-A document stands in FOLDER where it stands here, so its links need no change. The page of a folder
-names its modules; mkdocstrings puts their docstrings there.
+Documents have the same paths in FOLDER as here, so that their links stay valid. The page of a
+folder names its modules; mkdocstrings inserts their docstrings.
 """
 
 from __future__ import annotations
