@@ -1,12 +1,11 @@
-"""Each fixed defect is found again when its fix is taken back.
+"""Each fixed defect is found again after its fix is reverted.
 
     make campaign-adversary_reverts ARGS='--programs 600 --seed 1'
 
-Every patch in ``reverts/`` puts one defect back. It is applied to a copy of the last commit. There
-the families of hostile programs that are named for its item run until one of them finds something
-that they do not find without the patch; failing that, the tests that are named for it run until one
-fails that passes without the patch. Prints a table; ends with status 1 if a patch does not apply or
-its defect is not found.
+Every patch in ``reverts/`` restores one defect. It is applied to a copy of the last commit. There
+the families of hostile programs for its item run until one of them has a new finding; without one,
+the tests for the item run until one fails that passes without the patch. Prints a table; exits with
+status 1 if a patch does not apply or its defect is not found.
 
 Names of patches (their beginnings) may be given to run only these.
 """
@@ -36,13 +35,13 @@ FINDING = re.compile(r"^(\w+ seed \d+ index \d+: [a-z]+):", re.M)
 
 @dataclass(frozen=True, slots=True)
 class FoundBy:
-    """What finds the defects of an item: families of programs, then tests (files, if there)."""
+    """The finders of an item's defects: families of programs, then tests (existing files)."""
 
     families: tuple[str, ...]
     tests: tuple[str, ...]
 
 
-# By the number that the name of a patch begins with: from 42 on, of a rule of docs/soundness.md.
+# By the number at the start of a patch's name: from 42 on, a rule of docs/soundness.md.
 FOUND_BY = {
     "01": FoundBy((), (
         "tests/wcet/analysis/test_request_key.py", "tests/quoll/results/test_cache_key.py",
@@ -123,7 +122,7 @@ FOUND_BY = {
 
 
 def main() -> int:
-    """Run what the arguments ask for."""
+    """Run the selected patches; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="patches, by the beginning of their names")
     parser.add_argument("--programs", type=int, default=600, help="of each family")
@@ -147,7 +146,7 @@ def main() -> int:
 
 
 def again(patch: Path, programs: int, seed: int) -> str | None:
-    """What finds the defect; None if nothing does, or the patch does not apply."""
+    """The finder of a patch's defect; None if none finds it, or the patch does not apply."""
     by = FOUND_BY.get(patch.name[:2])
     if by is None:
         print(f"{patch.name}: no item {patch.name[:2]} in the table", file=sys.stderr)
@@ -178,7 +177,7 @@ def index_of(finding: str) -> int:
 
 @contextmanager
 def copied() -> Iterator[Path]:
-    """A copy of the last commit, with what was built and installed beside it."""
+    """A copy of the last commit, with the built and installed folders."""
     with tempfile.TemporaryDirectory(prefix="revert-") as name:
         folder = Path(name)
         archive = subprocess.run(
@@ -193,7 +192,7 @@ def copied() -> Iterator[Path]:
 
 
 def findings(folder: Path, family: str, programs: int, seed: int) -> set[str]:
-    """What the campaign finds with the code in ``folder``: family, seed, index and kind."""
+    """The findings of the campaign with the code in ``folder``: family, seed, index and kind."""
     arguments = ["--family", family, "--programs", str(programs), "--seed", str(seed)]
     done = run(folder, ["-m", "campaigns.adversary", "--no-source", *arguments])
     if done.returncode not in (0, 1) or "programs, " not in done.stdout:
@@ -203,7 +202,7 @@ def findings(folder: Path, family: str, programs: int, seed: int) -> set[str]:
 
 @cache
 def as_it_is(family: str, programs: int, seed: int) -> frozenset[str]:
-    """What the campaign finds without any patch: nothing, as it should be."""
+    """The findings of the campaign without a patch, normally none."""
     with copied() as folder:
         return frozenset(findings(folder, family, programs, seed))
 
@@ -218,7 +217,7 @@ def failing(folder: Path, test: str) -> frozenset[str]:
 
 @cache
 def failing_as_it_is(test: str) -> frozenset[str]:
-    """The same without any patch: a test that fails anyway finds nothing."""
+    """The tests of a file that fail without a patch, and so find nothing."""
     with copied() as folder:
         return failing(folder, test)
 

@@ -3,9 +3,9 @@
     python -m campaigns.anomalies [LENGTH [SEED]]
 
 Every program of up to LENGTH instructions (3 by default) from a small set, with every combination
-of hits and misses of its accesses, from a few states of the write buffer and of the bus: does
-turning one miss into a hit, all else equal, ever make the end later? Prints how many comparisons
-were made, and the shortest programs where it does, for either core.
+of hits and misses of its accesses, from a few states of the write buffer and of the bus: does one
+hit instead of a miss, all else equal, ever delay the end? Prints the number of comparisons, and the
+shortest programs with a delay, for either core.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Scripted(SimulatedCache):
 
 @dataclass(frozen=True)
 class Anomaly:
-    """A hit in place of a miss that makes the end later, in cycles."""
+    """A hit instead of a miss that delays the end, in cycles."""
 
     board: str
     program: tuple[str, ...]
-    outcomes: tuple[bool, ...]  # with the hit; of data accesses, then of the code line at the end
+    outcomes: tuple[bool, ...]  # with the hit: data accesses, then the code line at the end
     position: int
     with_hit: int
     with_miss: int
@@ -68,7 +68,7 @@ class Anomaly:
 
 @dataclass
 class Found:
-    """What a search saw."""
+    """The result of a search."""
 
     comparisons: int = 0
     anomalies: list[Anomaly] = field(default_factory=list)

@@ -1,10 +1,10 @@
 """One fault in each statement of the kernel: ``make campaign-automatic_mutants``.
 
 Arguments: the highest level of effort (3 by default, which runs programs in QEMU), the seed that
-chooses the faults (1), and parts of file names (all if none). What was done is in
-``build/mutants-SEED.jsonl``: a run that was stopped goes on, and faults that were found are not
-tried again. ``again`` as an argument tries survivors again from level 1, after tests were added.
-Writes ``kernels/bilby/docs/mutants.md``. Ends with status 1 if a fault is not found and
+chooses the faults (1), and parts of file names (all if none). Results are in
+``build/mutants-SEED.jsonl``: a stopped run continues, and found faults are not tried again.
+``again`` as an argument tries survivors again from level 1, after tests were added. Writes
+``kernels/bilby/docs/mutants.md``. Ends with status 1 if a fault is not found and
 ``kernels/bilby/verification/mutation/equivalent.toml`` has no reason.
 """
 
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def conclude(campaign: Effort, journal: Journal, seed: int) -> int:
-    """Writes the page; says what is not found and has no reason."""
+    """Write the page, and print faults that are not found and have no reason; the exit status."""
     known = [name(site) for site in campaign.every if name(site) in journal.entries]
     entries = [journal.entries[site] for site in known]
     reasons = read_reasons()

@@ -1,7 +1,7 @@
 """Proofs by both checkers: a disagreement stops the campaign.
 
-Each bound that a search finds is proved by NuSMV and by the SMT solver. They may differ in what
-they manage within their limits, and in nothing else.
+Each bound that a search finds is proved by NuSMV and by the SMT solver. They may differ only in the
+proofs that fit into their limits.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class BothCheckers:
 
     @staticmethod
     def found() -> BothCheckers:
-        """Raises SolverError when there is no NuSMV."""
+        """Both checkers. Raises SolverError without NuSMV."""
         return BothCheckers(find_checker(), SmtChecker())
 
     @property
     def identity(self) -> tuple[Version, ...]:
-        """What answers follow from."""
+        """The versions on which results depend."""
         return (*self.first.identity, *self.second.identity)
 
     def check(self, obligation: ProofObligation, limits: SolverLimits) -> ProofResult:
-        """The results of the first. Raises AssertionError where the second has others."""
+        """The first checker's results. Raises AssertionError if the second contradicts them."""
         found, other = (c.check(obligation, limits) for c in (self.first, self.second))
         for a, b in ((found.initial, other.initial), (found.claim, other.claim)):
             both = a.verdict in SAID and b.verdict in SAID
@@ -54,6 +54,6 @@ class BothCheckers:
 
 @contextmanager
 def proved_by_both() -> Iterator[None]:
-    """Loops are bounded so, in this process."""
+    """Bound loops by both checkers in this process."""
     with patch.object(bounds, "any_checker", lambda name: BothCheckers.found()):
         yield

@@ -143,9 +143,9 @@ def begin(platform: str) -> AnalysisRun:
 
 
 def prepared(run: AnalysisRun, name: str, graph: Supergraph, values: ValueResults) -> Entry:
-    """The starts of an entry with their loop bounds; only edges of ``graph`` are left out.
+    """The starts of an entry with their loop bounds, on the edges of ``graph``.
 
-    Of edges that values exclude none is left out here, but for those that a pending interrupt does.
+    Edges that values exclude stay, except for edges that a pending interrupt excludes.
     """
     tests = find_pending_tests(values, run.platform.pending)
     segments_of_paths = [undivided(graph)]
@@ -199,7 +199,7 @@ def fetch_misses(entry: Entry, board: Platform) -> int:
 
 
 def competition(entry: Entry, board: Platform) -> Iterator[str]:
-    """Sets with more than one line, and more than there are ways; references to the former."""
+    """The sets with several lines, and with more lines than ways; references to the former."""
     hierarchy = board.hierarchy
     classes = classify(entry.starts[0].graph, entry.starts[0].values, hierarchy)
     for kinds, cache in (
@@ -215,7 +215,7 @@ def competition(entry: Entry, board: Platform) -> Iterator[str]:
 
 
 def with_and_without(run: AnalysisRun, entry: Entry) -> Iterator[str]:
-    """Contexts in which edges were removed, and bounds with and without that."""
+    """Contexts with removed edges, and bounds with and without their removal."""
     address = run.entries[entry.name]
     plain = whole_graph(run, address)
     values = analyse(plain, run.image)

@@ -1,7 +1,7 @@
 """Cache classification against concrete caches, many cases: ``python -m campaigns.caches``.
 
-Arguments: number of cases (100,000 by default), first seed. Prints what was covered; ends with
-status 1 at the first claim that does not hold.
+Arguments: number of cases (100,000 by default), first seed. Prints the coverage; exits with status
+1 at the first wrong claim.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Published figures beside this model: ``python -m campaigns.calibration TRACE KERNEL.ELF``.
 
 TRACE is a recording of the kernel's user-level tests on KZM. Prints the calibration table of
-docs/results/validation.md: a cold copy of one KiB, the fast paths of IPC with warm caches, and for
-the shorter entries what a miss costs.
+docs/results/validation.md: a cold copy of one KiB, the fast paths of IPC with warm caches, and the
+cost of a miss for the shorter entries.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def run(machine: PipelineMachine, steps: Sequence[ExecutedInsn]) -> tuple[int, i
 
 
 def warm(platform: Platform, steps: Sequence[ExecutedInsn]) -> int:
-    """Cycles when everything hits and nothing is under way."""
+    """Cycles if all accesses hit and none is pending."""
     random = SplitMix(1)
     machine = random_machine(platform, steps, StartContents.COLD, random)
     fresh = type(machine)(machine.core, machine.memory, machine.chip, aligned=True)
@@ -165,7 +165,7 @@ def main() -> int:
 def print_fast_path(
     name: str, platform: Platform, kernel: Path, paths: list[tuple[Walk, list[ExecutedInsn], int]]
 ) -> None:
-    """Executions through a fast path that end in it: not through the slow one behind it."""
+    """Print executions that end in a fast path, without the slow path behind it."""
     image = Image.load(kernel)
     symbol, slow = image.symbol(name), image.symbol("syscall_invoke")
     assert symbol is not None

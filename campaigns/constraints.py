@@ -1,8 +1,8 @@
-"""What the kernel's constraints are worth: ``make campaign-constraints``, ``ARGS=--write``.
+"""The effect of the kernel's constraints: ``make campaign-constraints``, ``ARGS=--write``.
 
 Bounds of all entries with loop bounds only, with each constraint of
-``kernels/bilby/constraints.facts`` alone, and with all of them; and how many executions of the
-user-level tests each has survived. With ``--write`` the tables in ``docs/results/bounds.md`` are
+``kernels/bilby/constraints.facts`` alone, and with all of them; and the number of executions of the
+user-level tests that satisfy each. With ``--write`` the tables in ``docs/results/bounds.md`` are
 replaced. Ends with status 1 if an execution violates a constraint.
 """
 
@@ -52,7 +52,7 @@ def reasons() -> dict[str, str]:
 
 
 def survived() -> dict[str, FactRecord]:
-    """What the user-level tests say of each constraint."""
+    """The evidence of the user-level tests for each constraint."""
     with tempfile.TemporaryDirectory() as folder:
         qemu.record(path := Path(folder) / "tests.trace")
         run = AnalysisRun.begin(KERNEL, options(FACTS), StageLog(verbose=False))

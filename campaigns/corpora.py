@@ -6,9 +6,9 @@
     library     a program that runs much of newlib or of picolibc, per multilib, for execution
     kernel      the kernel of this repository, GCC and Clang, -O0 to -O2 and -Os
 
-Everything goes to ``build/corpora/NAME/*.elf``; what is there is kept. Libraries are linked whole,
-every member with all that it calls, so that calls of functions that never return are real. What a
-library leaves undefined becomes a function that returns at once.
+All programs go to ``build/corpora/NAME/*.elf``; existing files stay. Libraries are linked as a
+whole, so that calls of functions that never return are real. Undefined symbols of a library become
+functions that return at once.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _picolibc(folder: Path, seeds: int) -> list[Path]:
 
 
 def _picolibc_root() -> Path:
-    """Where picolibc is installed or unpacked."""
+    """The folder of the installed or unpacked picolibc."""
     unpack_missing(PACKAGES)
     return next(path for root in (Path("/"), UNPACKED) if (path := root / PICOLIBC).is_dir())
 
@@ -157,7 +157,7 @@ def _library(folder: Path, seeds: int) -> list[Path]:
     found = []
     for name, flags in multilibs():
         if name in M_PROFILE or name.startswith(("thumb/v7/", "thumb/v7+fp/")):
-            continue  # no ARM code, which corpora_start.c has
+            continue  # no ARM code, as in corpora_start.c
         parts = [picolibc / "lib" / name / f"lib{part}.a" for part in ("c", "m", "dummyhost")]
         rest = ["-isystem", picolibc / "include", "-nostdlib", "-Wl,-e,begin"]
         rest += ["-Wl,--start-group", *parts, "-lgcc"]

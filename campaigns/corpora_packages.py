@@ -34,7 +34,7 @@ def run(
 
 
 def unpack_missing(packages: Sequence[str]) -> Path:
-    """Unpack ``packages`` and those they need that are not installed; the folder they are in."""
+    """The folder with ``packages`` and their missing dependencies, unpacked."""
     mark = UNPACKED / ".done"
     wanted = "\n".join(packages)
     if mark.exists() and mark.read_text() == wanted:
@@ -47,7 +47,7 @@ def unpack_missing(packages: Sequence[str]) -> Path:
 
 
 def unpack_foreign(package: str, architecture: str, release: str, folder: Path) -> Path:
-    """Unpack one package, or what it stands for, of another architecture into ``folder``."""
+    """Unpack one package, or its provider, of another architecture into ``folder``."""
     root = (folder / "apt").resolve()
     for part in ("state/lists/partial", "cache/archives/partial"):
         (root / part).mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def _unpack(packages: Sequence[str], folder: Path, options: Sequence[str]) -> No
 
 
 def environment() -> dict[str, str]:
-    """The environment in which unpacked programs are found and run."""
+    """The environment for unpacked programs."""
     programs = ":".join(str(UNPACKED / part) for part in PROGRAMS)
     libraries = ":".join(str(UNPACKED / part) for part in LIBRARIES)
     return os.environ | {

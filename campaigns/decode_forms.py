@@ -1,10 +1,10 @@
 """Decoding by form against each word by itself: ``python -m campaigns.decode_forms``.
 
-One ARM instruction is decoded for all of its form (``quoll.arm.forms``), one branch for all of its
-distances, and everything at address 0. Here each word is disassembled where it stands, and every
-slot of the two instructions is compared: of ARM words all values of bits 31 to 20 and 7 to 4 with
-random other bits, of Thumb all 16-bit encodings and random 32-bit ones, outside and inside of IT
-blocks. Ends with status 1 if there is a difference.
+The decoder decodes one ARM instruction for all of its form (``quoll.arm.forms``), one branch for
+all of its distances, and all at address 0. This campaign disassembles each word at its address, and
+compares every slot of the two instructions: for ARM all values of bits 31 to 20 and 7 to 4 with
+random other bits, for Thumb all 16-bit encodings and random 32-bit ones, outside and inside IT
+blocks. Exits with status 1 if there is a difference.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def thumb_words(random: Random, each: int) -> Iterator[Word]:
 
 
 def by_itself(word: Word) -> Insn:
-    """The instruction by what the disassembler says of its operands and of its target there."""
+    """The instruction with the disassembler's operands and target at its address."""
     raw, addr, thumb, it = word
     insn = disassembled(raw, thumb, it)._replace(addr=addr)
     if insn.flow not in (ControlFlow.JUMP, ControlFlow.CALL):
@@ -74,7 +74,7 @@ def by_itself(word: Word) -> Insn:
 
 
 def compared(words: Iterable[Word]) -> tuple[int, list[str]]:
-    """How many words there are; those decoded differently, with the first slot that differs."""
+    """The number of words, and the words with a difference, each with the first different slot."""
     count, found = 0, list[str]()
     for word in words:
         count += 1

@@ -1,4 +1,4 @@
-"""Tables that stand in ``docs/``, between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
+"""Tables in ``docs/``, between ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["inside", "markdown", "replace"]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def inside(whole: str, name: str) -> str:
-    """What stands between the marks ``name``. Raises ValueError without these."""
+    """The text between the marks ``name``. Raises ValueError without these."""
     _, rest = whole.split(f"<!-- {name}: begin -->\n")
     text, _ = rest.split(f"<!-- {name}: end -->\n")
     return text.strip()

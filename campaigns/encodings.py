@@ -1,10 +1,10 @@
 """All encodings of ARMv6K and ARMv7-A, their semantics, timing: ``python -m campaigns.encodings``.
 
 Random words of every value of bits 31 to 20 and 7 to 4 (ARM), every 16-bit encoding, and random
-ones for every first half of 32 bits (Thumb). What objdump prints and the assembler takes back for
-an architecture is an instruction of it; that leaves out what is UNPREDICTABLE. Instructions of one
-name stand in one row. With ``--write``, the table of ``docs/encodings.md`` is written. Ends with
-status 1 where an instruction of a core's architecture has no class and no reason is known.
+ones for every first half of 32 bits (Thumb). A word is an instruction of an architecture if the
+assembler accepts objdump's text for it; this excludes UNPREDICTABLE ones. Instructions of one name
+share a row. With ``--write``, the table of ``docs/encodings.md`` is written. Ends with status 1
+where an instruction of a core's architecture has no class and no reason is known.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ CORES = {
 ALL = (".arch armv7ve", ".arch_extension sec", ".fpu neon-vfpv4")
 EVERY = {**CORES, "all": ALL}
 UNCONDITIONAL = range(0xF00, 0x1000)
-# relative to a section; the text of the others is that of one encoding
+# relative to a section; any other text has one encoding
 RELATIVE = re.compile(r"(b|bl|blx|b\w\w|cbn?z|adr)(\.[nw])?$")
-# Those with so many fixed bits that random words hardly meet them; one set or the other takes each.
+# Instructions with so many fixed bits that random words rarely match them; each is in some set.
 RARE = (
     *(f"vmrs r0, {r}" for r in ("fpscr", "fpsid", "fpexc", "mvfr0", "mvfr1", "fpinst")),
     *(f"vmsr {r}, r0" for r in ("fpscr", "fpexc", "fpinst", "fpsid")),
@@ -73,7 +73,7 @@ MOST_WORDS = 33  # of fldmx and fstmx
 
 @dataclass(slots=True)
 class Row:
-    """What was seen of the instructions of one name."""
+    """The properties of the instructions of one name."""
 
     sets: set[str] = field(default_factory=set)
     decoded: set[str] = field(default_factory=set)
@@ -120,7 +120,7 @@ def _texts(folder: Path, code: bytes, thumb: bool) -> list[tuple[bytes, str]]:
 
 
 def written(thumb: bool) -> list[bytes]:
-    """The encodings of ``RARE``; those that the set does not have are left out."""
+    """The encodings of ``RARE`` that the instruction set has."""
     texts = list(RARE)
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "code.s", Path(folder) / "code.o"
@@ -144,7 +144,7 @@ def written(thumb: bool) -> list[bytes]:
 def _taken(
     folder: Path, lines: list[tuple[bytes, str]], thumb: bool, head: tuple[str, ...]
 ) -> set[int]:
-    """The lines that the assembler takes for an architecture, and gives their bytes for."""
+    """The lines that the assembler accepts for an architecture, with the same bytes."""
     source, made = folder / "code.s", folder / "code.o"
     left = list(range(len(lines)))
     while True:
@@ -168,7 +168,7 @@ def _taken(
 
 
 def tabulated(found: Iterable[tuple[bytes, str, frozenset[str]]], thumb: bool, table: Table) -> int:
-    """Add what is known of instructions to ``table``; how many there are."""
+    """The number of instructions, after adding their properties to ``table``."""
     cores = {name: load_core(name, CoreProfile.WCET) for name in CORES}
     count = 0
     for raw, text, architectures in found:
@@ -185,7 +185,7 @@ def tabulated(found: Iterable[tuple[bytes, str, frozenset[str]]], thumb: bool, t
 
 
 def _name(insn: Insn, text: str) -> str:
-    """The mnemonic as later stages have it; of what is not decoded, that of objdump."""
+    """The mnemonic of later stages; objdump's for an undecoded instruction."""
     return (
         text.split()[0].partition(".")[0] if insn.flow is ControlFlow.UNDEFINED else insn.mnemonic
     )
@@ -216,7 +216,7 @@ def _timing(core: CoreTable, insn: Insn) -> str:
 
 
 def _reason(insn: Insn) -> str | None:
-    """Why an instruction of the architecture has no class."""
+    """The reason why an instruction of the architecture has no class."""
     if insn.flow is ControlFlow.UNDEFINED:
         return "an error of extraction"
     too_many = insn.memory is not None and insn.memory.count > MOST_WORDS
@@ -236,7 +236,7 @@ def _reason(insn: Insn) -> str | None:
 
 
 def holes(table: Table) -> list[str]:
-    """What has no class without a reason."""
+    """The instructions without a class and without a reason."""
     return [
         f"{name}, {core}: {text}"
         for name, row in sorted(table.items())
@@ -247,7 +247,7 @@ def holes(table: Table) -> list[str]:
 
 
 def _rows(table: Table) -> list[tuple[str, ...]]:
-    """Names with the same cells stand in one row."""
+    """The rows; names with the same cells share one."""
     together: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for name, row in sorted(table.items()):
         cells = (row.sets, row.decoded, row.semantics, *(row.timing[core] for core in CORES))
@@ -257,7 +257,7 @@ def _rows(table: Table) -> list[tuple[str, ...]]:
 
 
 def sample(random: Random, each: int, table: Table) -> Counter[str]:
-    """Put ``each`` random words of every form into ``table``; how many were instructions."""
+    """The number of instructions among ``each`` random words of every form, added to ``table``."""
     count: Counter[str] = Counter()
     arm = [raw for raw, *_ in arm_words(random, [*ALWAYS, *UNCONDITIONAL], each)]
     count["ARM"] = tabulated(instructions(arm, thumb=False), thumb=False, table=table)

@@ -1,10 +1,10 @@
 """Extraction on code by others: ``python -m campaigns.extraction [CORPUS...]``.
 
 Every function of every program of a corpus is an entry. Each program is compared with objdump's
-listing (``extraction_oracle``), its graphs are verified, and what stays unresolved is put in
-classes (``extraction_pointers``). Prints one row per program and one per corpus; details go to
-``build/corpora/extraction-CORPUS.txt``. Ends with status 1 if an edge or an instruction is missed,
-or something is unresolved that is no call through a pointer.
+listing (``extraction_oracle``), its graphs are verified, and unresolved transfers are classified
+(``extraction_pointers``). Prints one row per program and one per corpus; details go to
+``build/corpora/extraction-CORPUS.txt``. Exits with status 1 if an edge or an instruction is missed,
+or an unresolved transfer is no call through a pointer.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Row:
 def entries_of(image: Image) -> list[int]:
     """The functions of an image that can be entries, with their Thumb bit.
 
-    Mapping symbols decide where the two contradict each other. libgcc's helpers that do what
-    their caller's registers say are no entries; callers lead to them.
+    Mapping symbols take precedence over symbols' Thumb bits. libgcc's helpers that act on their
+    caller's registers are no entries; their callers reach them.
     """
     found = {
         symbol.addr | (symbol.thumb if (t := image.thumb_at(symbol.addr)) is None else t)
@@ -77,7 +77,7 @@ def examine(path: Path, details: TextIO) -> Row:
     """Extract a program from all its functions and compare it with its listing."""
     image = Image.load(path)
     entries = _accepted(image, details)
-    stop = image.symbol("stop")  # where the programs that are executed end, by a system call
+    stop = image.symbol("stop")  # the end of executed programs, by a system call
     start = time.process_time()
     program = extract(image, entries, exits=frozenset({stop.addr} if stop else ()))
     row = Row(seconds=time.process_time() - start)

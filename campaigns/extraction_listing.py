@@ -1,4 +1,4 @@
-"""What objdump says of a program: an independent decoder, with mapping symbols as its guide."""
+"""The listing of objdump: an independent decoder, guided by mapping symbols."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Line:
 
 
 def listing(path: Path) -> dict[int, Line]:
-    """All that objdump decodes as instructions in the executable sections of ``path``."""
+    """The instructions that objdump decodes in the executable sections of ``path``."""
     command = ["arm-none-eabi-objdump", "-d", "-w", str(path)]
     found: dict[int, Line] = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -1,8 +1,8 @@
-"""Extraction compared with a listing that knows nothing of it.
+"""Extraction compared with an independent listing.
 
-What is reached must be what objdump decodes there, with the same length and the same direct
-target. What objdump decodes inside functions and extraction does not reach is put in classes, of
-which two may not occur: code that reached code branches or falls into.
+Each reached instruction must match objdump's, with the same length and the same direct target.
+Instructions inside functions that extraction does not reach are classified; two classes may not
+occur: targets of branches in reached code, and code after a reached instruction that falls through.
 """
 
 from __future__ import annotations

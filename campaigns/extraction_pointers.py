@@ -1,6 +1,6 @@
-"""What kind of transfer an unresolved place is.
+"""The kinds of unresolved transfers.
 
-Only calls through pointers that the program keeps in memory or is handed as arguments may remain.
+Only calls through pointers in memory or in arguments may remain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quoll.image.image import Image
 
 __all__ = ["HELPERS", "Remaining", "remaining"]
 
-RETURN_HELPER = "__gnu_thumb1_case_"  # returns to a place that data after the call selects
+RETURN_HELPER = "__gnu_thumb1_case_"  # returns to a place selected by data after the call
 CALL_HELPERS = ("_call_via_", "_interwork_", ".Lchange_")  # call through a register
 HELPERS = (RETURN_HELPER, *CALL_HELPERS)
 CONTEXT_SWITCHES = ("longjmp", "_Unwind", "unwind", "restore_core_regs")
@@ -38,7 +38,7 @@ class Remaining(Enum):
 
 
 def remaining(image: Image, program: Program) -> Iterator[tuple[Remaining, UnresolvedTransfer]]:
-    """Each unresolved place of ``program`` with its kind, once for each function it is stuck in."""
+    """Each unresolved place of ``program`` with its kind, once for each function with it."""
     places = {u.addr: u for u in program.unresolved}
     for cfg in program.functions.values():
         values: LocalValues | None = None

@@ -1,9 +1,9 @@
 """Execution as witness: ``python -m campaigns.extraction_witness [CORPUS...]``.
 
-Each program runs in user-mode QEMU, one instruction at a time. The addresses it executes are
-followed through the extracted graphs with a stack of calls, as a processor would go. At an
-unresolved call through a pointer the execution says where it goes; that is counted apart. Anything
-else that runs and is not in the graphs is a missed edge, and the campaign ends with status 1.
+Each program runs in user-mode QEMU, one instruction at a time. The executed addresses are followed
+through the extracted graphs with a stack of calls. At an unresolved call through a pointer the
+execution gives the target; such calls are counted separately. Any other step outside the graphs is
+a missed edge, and the campaign exits with status 1.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT = 120  # seconds in QEMU
 
 
 class MissedEdge(AssertionError):
-    """Something runs that is not in the graphs."""
+    """An execution takes a step that is not in the graphs."""
 
 
 @dataclass(slots=True)
@@ -41,8 +41,8 @@ class Function:
     """A graph prepared for walking."""
 
     cfg: Cfg
-    after: list[dict[int, Block]]  # by block: where control goes without a call or return
-    across: set[int] = field(default_factory=set)  # where calls come back to
+    after: list[dict[int, Block]]  # by block: successors without calls and returns
+    across: set[int] = field(default_factory=set)  # return addresses of calls
     at: dict[int, Block] = field(default_factory=dict)  # blocks by address
 
 
@@ -156,7 +156,7 @@ def witness(path: Path) -> tuple[Walk, Program]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What QEMU executes is in the graphs.")
+    parser = argparse.ArgumentParser(description="Executions in QEMU are in the graphs.")
     parser.add_argument("corpora", nargs="*", help=f"of {', '.join(CORPORA_RUN)}; all without any")
     parser.add_argument("--seeds", type=int, default=CSMITH_SEEDS, help="of csmith programs")
     parser.add_argument("--only", default="", help="programs whose name contains this")

@@ -17,7 +17,7 @@ HEAD = ("build", "after the first edit", "after the second edit", "best", "ratio
 
 
 def told(hour: Hour) -> str:
-    """Commands with what they print, edits with the lines that they write, in their order."""
+    """Commands with their output, and edits with their lines, in order."""
     edits = [
         f"Edit of `{file}`, these lines:\n\n" + "".join(f"    {line}\n" for line in lines)
         for file, lines in hour.edits
@@ -33,7 +33,7 @@ def told(hour: Hour) -> str:
 
 
 def main() -> None:
-    """Write both."""
+    """Write the document and the table."""
     rows = []
     for name in BUILDS:
         with tempfile.TemporaryDirectory() as folder:

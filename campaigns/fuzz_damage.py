@@ -1,4 +1,4 @@
-"""Ways in which a file is damaged: flipped bits, cut ends, and absurd numbers in its tables."""
+"""Damage to a file: flipped bits, cut ends, and absurd numbers in its tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def flip_table(random: Random, content: bytearray) -> None:
 
 
 def flip_code(random: Random, content: bytearray) -> None:
-    """Flip bits in what the first loadable segment stores: instructions, jump tables, literals."""
+    """Flip bits in the first loadable segment: instructions, jump tables, literals."""
     offset, size = _first_segment(content)
     for _ in range(random.randint(1, 16)):
         _flip(random, content, offset, offset + size)
@@ -60,14 +60,14 @@ def truncate(random: Random, content: bytearray) -> None:
 
 
 def zero(random: Random, content: bytearray) -> None:
-    """Zero a piece."""
+    """Set some bytes to 0."""
     at = random.randrange(len(content) + 1)
     size = min(random.choice((1, 16, 256, 4096)), len(content) - at)
     content[at : at + size] = bytes(size)
 
 
 def copy(random: Random, content: bytearray) -> None:
-    """Copy one piece over another."""
+    """Copy some bytes over others."""
     size = random.choice((4, 32, 40, 256))
     if len(content) > size:
         source, target = (random.randrange(len(content) - size) for _ in range(2))
@@ -97,7 +97,7 @@ def _word(content: bytearray, at: int) -> int:
 
 
 def _tables(content: bytearray) -> list[tuple[int, int]]:
-    """Extents of the header, the program and section headers, and what the sections hold."""
+    """The extents of the header, of program and section headers, and of the sections' contents."""
     phoff, shoff = _word(content, 28), _word(content, 32)
     phnum, shnum = (int.from_bytes(content[at : at + 2], "little") for at in (44, 48))
     found = [(0, HEADER), (0, HEADER)]

@@ -1,10 +1,9 @@
 """Damaged ELF files: ``python -m campaigns.fuzz_elf [--count N] [--seed N]``.
 
 Small programs are damaged (``fuzz_damage``) and each is loaded, extracted from all its functions,
-verified and given to ``wcet cfg`` in a process of its own, which may use 1 GiB of address space
-and LIMIT seconds of processor time, whatever else the machine does. Allowed are a result and a
-WcetError. A traceback, a hang or more memory ends the campaign with status 1; the file is kept in
-``build/fuzz``.
+verified and given to ``wcet cfg`` in a process of its own, which may use 1 GiB of address space and
+LIMIT seconds of processor time. A result and a WcetError are allowed. A traceback, a hang or more
+memory ends the campaign with status 1; the file is stored in ``build/fuzz``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from wcet.cli import main as wcet
 __all__ = ["Tally", "campaign", "try_file"]
 
 LIMIT = 30  # seconds of processor time
-WAITING = 20  # times as long may pass on the clock
+WAITING = 20  # seconds by the clock per second of processor time
 MEMORY = 1 << 30  # bytes
 KEPT = Path(__file__).resolve().parents[1] / "build/fuzz"
 RESULT, REFUSED, CRASHED = 0, 64, 1
@@ -49,7 +48,7 @@ HANGS = (signal.SIGPROF, signal.SIGALRM)
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the files tried."""
+    """The outcomes of the files tried."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -58,7 +57,7 @@ class Tally:
 
 
 def analyse(path: Path) -> None:
-    """Everything that is done with an ELF file before a platform is needed."""
+    """Run all stages on an ELF file that need no platform."""
     image = Image.load(path)
     program = _extracted(image, [*entries_of(image), image.entry])
     verify_program(program)
@@ -67,7 +66,7 @@ def analyse(path: Path) -> None:
 
 
 def _extracted(image: Image, entries: Sequence[int]) -> Program:
-    """From all of ``entries``; where one is refused, from those that are not."""
+    """The program from all ``entries`` that extraction accepts."""
     try:
         return extract(image, entries)
     except WcetError:
@@ -91,7 +90,7 @@ def _command(*words: str) -> None:
 
 
 def try_file(path: Path) -> tuple[int, resource.struct_rusage]:
-    """Exit status or negative signal of a process that analyses ``path``, and what it used."""
+    """The exit status or negative signal of a process that analyses ``path``, and its resources."""
     child = os.fork()
     if child == 0:
         _child(path)
@@ -100,7 +99,7 @@ def try_file(path: Path) -> tuple[int, resource.struct_rusage]:
 
 
 def _child(path: Path) -> None:
-    """Analyse ``path`` and end; the status is RESULT, CRASHED, or REFUSED plus a class's own."""
+    """Analyse ``path`` and exit with RESULT, CRASHED, or REFUSED plus the error's status."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for ends in HANGS:
         signal.signal(ends, signal.SIG_DFL)
@@ -145,7 +144,7 @@ def campaign(count: int, seed: int, progress: bool = False) -> Tally:
 
 
 def _prepare(path: Path, originals: Sequence[bytes]) -> None:
-    """Analyse what is undamaged here, so that each child starts with decoders and p-code loaded."""
+    """Analyse undamaged files first, so that each child starts with decoders and p-code loaded."""
     for original in originals:
         path.write_bytes(original)
         analyse(path)

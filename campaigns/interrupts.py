@@ -2,11 +2,11 @@
 
 python -m campaigns.interrupts [FIRST [LAST [INPUTS]]]     seeds, the last one excluded
 
-Each kernel's system call is a program of the tests of segments, its handler works, tests and
+Each kernel's system call is a program of the tests of segments; its handler works, tests and
 acknowledges in a random order. For INPUTS pairs of arguments of the call (8) the interrupt arrives
 in user mode, before each instruction of the call, and before each instruction of the path of
-another interrupt and of one of its own line. A row per kernel; ends with AssertionError where what
-runs is no path that is bounded, or takes longer than the latency.
+another interrupt, also of its own line. Prints a row per kernel; raises AssertionError if an
+execution is no bounded path, or takes longer than the latency.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from random import Random
 from quoll.errors import ControlFlowError
 from tests.testing.wcet.interrupts import analysed, latencies, random_kernel
 
-SIZE = 40_000  # cycles of the latency; the instructions of larger kernels are too many
+SIZE = 40_000  # cycles of the latency; larger kernels have too many instructions
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """IPET against the search over all paths, many cases: ``python -m campaigns.ipet_oracle``.
 
-Arguments: number of cases (10,000 by default), first seed, solver (highs). Prints what was
-covered and how loose repeated instances are; ends with status 1 at the first wrong answer.
+Arguments: number of cases (10,000 by default), first seed, solver (highs). Prints the coverage and
+how loose repeated instances are; exits with status 1 at the first wrong result.
 """
 
 from __future__ import annotations

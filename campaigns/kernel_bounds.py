@@ -1,10 +1,10 @@
 """Bounds of the kernel by entry, preset and platform: ``make campaign-kernel_bounds``.
 
-Level-2 cache off, no constraints. The preset ``before`` is a function of the names in
-``docs/ilp.md``, and a number at the values there; the sizes are computed at which each name alone
-makes the system call 11.6 times as long as in ``after``. With ``ARGS=--write`` the tables in
-``docs/results/bounds.md`` are replaced. Ends with status 1 if the preset ``after`` depends on a
-name.
+Level-2 cache off, no constraints. The bound of the preset ``before`` is a function of the
+parameters in ``docs/ilp.md``, and a number at the values there; for each parameter alone, the
+campaign computes the value at which the system call takes 11.6 times as long as in ``after``. With
+``ARGS=--write`` the tables in ``docs/results/bounds.md`` are replaced. Ends with status 1 if the
+preset ``after`` depends on a name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Bounds:
     entries: dict[str, int]
     functions: dict[str, ParametricBound]  # of the entries that depend on names
     latency: int
-    start: str  # where the longest masked path starts
+    start: str  # start of the longest masked path
 
 
 def sizes() -> dict[str, int]:
@@ -68,7 +68,7 @@ def bounds(platform: str, preset: str, values: dict[str, int]) -> Bounds:
 
 
 def tables(platform: str) -> tuple[list[str], bool]:
-    """Of one platform, and whether ``after`` depends on no name."""
+    """The tables of one platform, and whether ``after`` is independent of parameters."""
     fixed = bounds(platform, "before", sizes())
     function = bounds(platform, "before", {}).functions
     after, latency = (bounds(platform, preset, {}) for preset in PRESETS[1:])

@@ -21,7 +21,7 @@ from kernels.bilby.verification.fuzz.script import Script
 
 
 def gcov(build: Path) -> list[dict[str, Any]]:
-    """What gcov says of every C file of the kernel."""
+    """The report of gcov for every C file of the kernel."""
     files = []
     for notes in sorted((build / "kernel").glob("*.gcno")):
         done = subprocess.run(

@@ -14,7 +14,7 @@ from campaigns.documented import markdown, replace
 from tests.testing.harness import qemu
 
 PRESETS, BOARDS = ("before", "after", "latency"), ("kzm", "cubieboard")
-# What was wrong, and the tests that show it. A test that a board lacks is about what it lacks.
+# Each defect, with the tests that show it. A board only lacks a test for hardware that it lacks.
 DEFECTS = {
     "a thread's deletion finished those of all others": (
         "a deletion does not wait for that of a less urgent thread",
@@ -49,7 +49,7 @@ LINE = re.compile(r"^(not ok|ok) \d+ - (.+?)\r?$", re.M)
 
 
 def passed(build: str) -> dict[str, bool]:
-    """By the sentence of each test whether it passed."""
+    """Whether each test passed, by its sentence."""
     output = qemu.run_bilby(build, "tests").stdout
     return {text: status == "ok" for status, text in LINE.findall(output)}
 
@@ -70,7 +70,7 @@ def main() -> int:
         for what, tests in DEFECTS.items()
     ]
     rows.append(("all tests", *(f"{sum(r.values())} of {len(r)}" for r in results.values())))
-    table = markdown(("what was wrong", *(f"`{build}`" for build in builds)), rows)
+    table = markdown(("defect", *(f"`{build}`" for build in builds)), rows)
     print(table)
     if options.write:
         replace("../kernels/bilby/docs/testing.md", "defects", table)

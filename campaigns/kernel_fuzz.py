@@ -1,8 +1,8 @@
 """Random operations on the kernel's host build: ``make campaign-kernel_fuzz ARGS='N SEED PRESET'``.
 
-Arguments: number of operations (1,000,000 by default), seed, preset, and which operations are also
-run preempted: every fourth, or as a fourth argument says. Prints what was covered; ends with status
-1 at the first operation that differs from the specification or breaks an invariant.
+Arguments: number of operations (1,000,000 by default), seed, preset, and which operations also run
+preempted (by default every fourth). Prints the coverage; exits with status 1 at the first operation
+that differs from the specification or breaks an invariant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernels.bilby.verification.spec.refinement import Mismatch
 
 
 def processor_time() -> float:
-    """Seconds, of this process and of the host builds that have ended."""
+    """Processor seconds of this process and of finished host builds."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 

@@ -1,10 +1,10 @@
 """Calls that are preempted while others act: ``make campaign-kernel_interleavings ARGS=after``.
 
 Ten thousand interleavings of each seed from 1 on, until ``--interleavings`` of them (a million) are
-done. What each seed gave is kept in ``build/interleavings-PRESET.jsonl``, so that a run that was
-stopped goes on. ``--write`` puts what there is into ``kernels/bilby/docs/testing.md``; presets of
-which there is nothing keep their rows. Ends with status 1 at the first interleaving that neither
-order explains, or that breaks an invariant.
+done. The result of each seed is stored in ``build/interleavings-PRESET.jsonl``, so that a stopped
+run continues. ``--write`` puts the results into ``kernels/bilby/docs/testing.md``; rows of presets
+without results stay. Ends with status 1 at the first interleaving that neither order explains, or
+that breaks an invariant.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def journal(preset: str) -> Path:
 
 
 def rows_of(preset: str) -> list[dict[str, int]]:
-    """What each seed gave."""
+    """The stored results of each seed."""
     path = journal(preset)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def run_seed(preset: str, seed: int) -> dict[str, int]:
-    """Raises CheckFailure and Mismatch."""
+    """Run and store the interleavings of one seed. Raises CheckFailure and Mismatch."""
     path = program(preset, "plain")
     before = processor_time()
     with running(path) as host:
@@ -56,7 +56,7 @@ def run_seed(preset: str, seed: int) -> dict[str, int]:
 
 
 def written() -> dict[str, list[str]]:
-    """The rows of the table that stands in the document, by preset."""
+    """The rows of the table in the document, by preset."""
     document = build.ROOT / "kernels" / "bilby" / "docs" / "testing.md"
     rows = inside(document.read_text(encoding="utf-8"), "interleavings").splitlines()[2:]
     cells = [[cell.strip() for cell in row.strip("| ").split("|")] for row in rows]
@@ -85,7 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("preset", nargs="?", choices=PRESETS, help="whose seeds are run")
     parser.add_argument("--interleavings", type=int, default=1_000_000)
-    parser.add_argument("--write", action="store_true", help="the table of what is done")
+    parser.add_argument("--write", action="store_true", help="the table of the finished seeds")
     options = parser.parse_args()
     if options.preset:
         done = len(rows_of(options.preset))

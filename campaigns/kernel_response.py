@@ -1,11 +1,11 @@
-"""Response times of deletion, in pieces: ``make campaign-kernel_response ARGS=--write``.
+"""Response times of deletion, by segments: ``make campaign-kernel_response ARGS=--write``.
 
-A call that is preempted at points is executed in pieces, each from one test of pending interrupts
-to the next. The analysis bounds the piece from the entry to the first test, and those from just
-after a test, where an interrupt has come too late for it, to the next one or to the end; nothing is
-assumed of the caches at the start of any. So the sum over the pieces of a call bounds the call. The
-table in the guide of the kernel has the longest first piece, the longest of the others, and the
-interrupt path, for the presets of which no bound depends on the use of the kernel.
+A call with preemption points runs in segments, each from one test for interrupts to the next. The
+analysis bounds the segment from the entry to the first test, and the segments from just after a
+test, which an interrupt has missed, to the next test or to the end; the caches are unknown at each
+start. So the sum over the segments of a call bounds the call. The table in the guide of the kernel
+has the longest first segment, the longest other segment, and the interrupt path, for the presets
+whose bounds do not depend on the use of the kernel.
 """
 
 from __future__ import annotations

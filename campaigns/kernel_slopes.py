@@ -1,12 +1,12 @@
-"""What one element more costs where the preset ``before`` is as long as its data.
+"""The cost of one more element in the preset ``before``, whose paths grow with its data.
 
     make campaign-kernel_slopes
 
-Executions of the kernel, recorded while the programs that steer into worst cases run, are replayed
-on the concrete machine from cold caches. For each name of ``docs/ilp.md`` two are compared
-that differ most in it, the longer one executing every instruction that the shorter one does; what
-it executes besides counts against the slope. The difference per element must be no more than the
-slope of the bound that is given. Ends with status 1 if it is more.
+Executions of the kernel, recorded while programs steer into worst cases, are replayed on the
+concrete machine from cold caches. For each parameter of ``docs/ilp.md`` the two executions that
+differ most in it are compared; the longer one executes every instruction of the shorter one, and
+its other instructions count towards the slope. The difference per element must not exceed the slope
+of the bound. Exits with status 1 if it does.
 """
 
 from __future__ import annotations

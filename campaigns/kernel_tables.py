@@ -1,4 +1,4 @@
-"""Tables of the kernel beside those of caches: ``make campaign-kernel_tables``, ``ARGS=--write``.
+"""More tables of the kernel: ``make campaign-kernel_tables``, ``ARGS=--write``.
 
 Bounds with translations charged, and known data addresses under the shipped facts. With
 ``--write`` they replace the tables of ``docs/results/bounds.md``.
@@ -59,7 +59,7 @@ def options(**changed: Any) -> AnalysisOptions:
 
 
 def translations() -> Iterator[tuple[str, ...]]:
-    """Entry, bound with translations assumed, and charged, and the difference."""
+    """Rows: entry, bound with translations assumed, with translations charged, difference."""
     assumed, charged = (
         analyse(KERNEL, options(tlb=tlb), StageLog(verbose=False)).entries
         for tlb in (None, "last-page")
@@ -70,7 +70,7 @@ def translations() -> Iterator[tuple[str, ...]]:
 
 
 def addresses() -> Iterator[tuple[str, ...]]:
-    """Entry, the shares of data references in the order of ``SHARES``, the bound, and without."""
+    """Rows: entry, shares of data references (``SHARES``), bound, bound without known addresses."""
     wanted = options(facts=(POOLS,))
     run = AnalysisRun.begin(KERNEL, wanted, StageLog(verbose=False))
     plain = analyse(KERNEL, options(), StageLog(verbose=False)).entries

@@ -1,7 +1,7 @@
 """The kernel at every level of optimisation, without any fact: ``make campaign-kernel_variants``.
 
 Built by GCC and Clang at -O0, -O1, -O2 and -Os and analysed for KZM, each build in a process of its
-own, with no facts file and nothing remembered. Options choose builds and entries; ``--write`` puts
+own, without a facts file and without a cache. Options choose builds and entries; ``--write`` puts
 the table into ``docs/results/extraction.md``. Ends with status 1 if a loop that paths need has no
 bound, or one from a fact.
 """
@@ -37,12 +37,12 @@ class Row:
     cycles: dict[str, int | None]
     proved: int
     by_fact: int
-    shared: int  # functions analysed once for all their calls
+    shared: int  # functions with a summary
     seconds: float  # of processor time, solvers and parallel processes included
 
     @property
     def bounded(self) -> bool:
-        """Whether each entry has a number that rests on no fact."""
+        """Whether each entry has a number as bound, without facts."""
         return None not in self.cycles.values() and not self.by_fact
 
 
@@ -88,7 +88,7 @@ def row(compiler: str, level: str, found: dict[str, Any], seconds: float) -> Row
 
 
 def table(rows: list[Row], entries: tuple[str, ...]) -> list[str]:
-    """As in ``docs/results/extraction.md``."""
+    """The table of ``docs/results/extraction.md``."""
     lines = [
         f"| build | {' | '.join(entries)} | loops proved | by fact | shared | CPU s |",
         f"|---|{'---:|' * (len(entries) + 4)}",

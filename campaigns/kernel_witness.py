@@ -1,10 +1,10 @@
 """Execution of a kernel as witness: ``make campaign-kernel_witness``, ``ARGS=--write``.
 
 Each build of the kernel runs its user-level tests in QEMU with the recorder. Every execution, from
-an exception vector to the end, is followed through the extracted graphs with a stack of calls. What
-runs and is not in the graphs is a missed edge, also a return of a function of which extraction says
-that it never returns. Of a build, ``--instructions`` are followed. Ends with status 1 if an edge is
-missed. With ``--write`` the table in ``docs/results/extraction.md`` is replaced.
+an exception vector to the end, is followed through the extracted graphs with a stack of calls. A
+step outside the graphs is a missed edge, and so is a return of a function that never returns
+according to extraction. ``--instructions`` of each build are followed. Ends with status 1 if an
+edge is missed. With ``--write`` the table in ``docs/results/extraction.md`` is replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HEAD = ("build", "executions", "instructions", "blocks", "transfers", "missed")
 
 
 def followed(run: AnalysisRun, trace: Trace, most: int) -> tuple[int, Walk, list[str]]:
-    """Executions, what they went along, and what is missed; ends at ``most`` instructions."""
+    """The number of executions, their walk, and missed edges; stops at ``most`` instructions."""
     entries = list(run.entries.values())
     walk = Walk(extract(run.image, entries, run.facts, run.exits), entries[0])
     missed: list[str] = []
@@ -54,7 +54,7 @@ def _follow(walk: Walk, execution: Execution) -> None:
 
 
 def row(name: str, most: int) -> tuple[list[str], list[str]]:
-    """The cells of a build, and what is missed."""
+    """The cells of a build, and its missed edges."""
     with tempfile.TemporaryDirectory() as folder:
         done = qemu.run_bilby(name, trace=(path := Path(folder) / "tests.trace"))
         assert done.returncode == 0, done.stdout
@@ -66,7 +66,7 @@ def row(name: str, most: int) -> tuple[list[str], list[str]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What the kernel executes is in its graphs.")
+    parser = argparse.ArgumentParser(description="Executions of the kernel are in its graphs.")
     parser.add_argument("--instructions", type=int, default=3_000_000, help="of each build")
     parser.add_argument("--build", choices=BUILDS, action="append", help="all without any")
     parser.add_argument("--write", action="store_true", help="into docs/results/extraction.md")

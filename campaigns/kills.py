@@ -1,10 +1,10 @@
 """Runs that are killed at random moments, and runs at the same time: ``make campaign-kills``.
 
 Each round starts ``wcet baseline``, or ``wcet analyse`` or ``wcet check`` with files to write,
-every other one on an empty cache, and kills it and all that it started by SIGKILL at a moment drawn
-from the seed, in every other round while it writes. Afterwards each output is what it was, or
-complete; a run with what is left of the cache writes what a run without one wrote; and at most the
-files that were being written lie beside them.
+every other one on an empty cache, and kills it and its children by SIGKILL at a moment drawn from
+the seed, in every other round while it writes. Afterwards each output is unchanged or complete; a
+run with the remaining cache writes the same as a run without one; and at most the temporary files
+lie beside the outputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WRITING = 0.003  # seconds after the first file was begun
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What became of the runs: killed before their output was replaced, killed after, ended."""
+    """Numbers of runs: killed before their output was replaced, killed after, finished."""
 
     before: int
     after: int
@@ -45,7 +45,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What a run writes, in one folder."""
+    """The outputs of a run, in one folder."""
 
     words: tuple[str, ...]  # of the command line, before the options that name outputs
     options: tuple[tuple[str, str], ...]  # option and file name
@@ -73,9 +73,9 @@ def runs(entry: str) -> dict[str, Outputs]:
 
 
 def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
-    """Kill ``kills`` runs; those that end before their moment do not count.
+    """Kill ``kills`` runs; runs that finish before their moment do not count.
 
-    Raises AssertionError at the first thing that is broken.
+    Raises AssertionError at the first broken output.
     """
     draw = random.Random(seed)
     before = after = ended = number = 0
@@ -127,7 +127,7 @@ def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
 
 
 def until_written(run: subprocess.Popen[bytes], folder: Path, files: int) -> None:
-    """Return when there is another file, which is then being written, or the run has ended."""
+    """Wait until another file appears, which is then being written, or the run has finished."""
     while run.poll() is None and len(os.listdir(folder)) == files:
         time.sleep(0.0002)
 
@@ -159,7 +159,7 @@ def together(elf: Path, entry: str) -> None:
 
 
 def alone(outputs: Outputs, elf: Path, entry: str, cache: Path, folder: Path) -> dict[str, object]:
-    """What an undisturbed run writes."""
+    """The outputs of an undisturbed run."""
     folder.mkdir(exist_ok=True)
     words = outputs.command(elf, entry, cache, folder)
     subprocess.run(words, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
@@ -167,7 +167,7 @@ def alone(outputs: Outputs, elf: Path, entry: str, cache: Path, folder: Path) ->
 
 
 def comparable(name: str, text: str) -> object:
-    """What a file says, without times. Raises AssertionError if it is half a document."""
+    """The content of a file, without times. Raises AssertionError for an incomplete document."""
     if name.endswith(".html"):
         assert text.startswith(PAGE), "no page"
         assert text.endswith("</html>\n"), "half a page"

@@ -2,18 +2,17 @@
 
     newlib      libc, libm and libgcc, default multilib
     libgcc      the functions of these that are libgcc's
-    csmith      what csmith wrote of random programs of seed 1, GCC and Clang, all but printing
+    csmith      csmith's functions in random programs of seed 1, GCC and Clang, without printing
 
-Each function with a loop of its own is an entry by itself, with all that it calls; its loops are
-bounded twice: nothing is known of its arguments, and r0 to r3 are at most 1,024 at its first
-instruction. What keeps a loop from a bound is put in classes by the reason that is printed, and so
-is what keeps a function from being analysed.
-``--sample N`` takes N functions of each corpus at random, always the same for one ``--seed``;
-``--minutes M`` begins no other function after M minutes of processor time for a corpus. Every loop
-with both answers goes to ``build/corpora/library-loops-CORPUS.txt``. Stops where NuSMV and the SMT
-solver say different things of a proof.
+Each function with a loop of its own is an entry, with all its callees; its loops are bounded twice:
+for unknown arguments, and for r0 to r3 of at most 1,024 at its first instruction. Loops without a
+bound are classified by the printed reason, and so are functions that cannot be analysed. ``--sample
+N`` takes N functions of each corpus at random, always the same for one ``--seed``; ``--minutes M``
+starts no other function after M minutes of processor time for a corpus. Every loop with both
+results goes to ``build/corpora/library-loops-CORPUS.txt``. Stops if NuSMV and the SMT solver
+disagree about a proof.
 
-``--waiting`` measures how long a user waits instead: any arguments, the budget and the processes of
+``--waiting`` measures a user's waiting time instead: any arguments, the budget and the processes of
 ``wcet loops``, one proof by NuSMV; wall seconds for each loop, and the functions that take longest.
 """
 
@@ -67,7 +66,7 @@ COLUMNS = ("functions", "loops", "bounded", "exact", "with ranges")
 
 @dataclass(slots=True)
 class Counts:
-    """Of one corpus: the columns of the table, and loops without a bound by class."""
+    """The counts of one corpus: columns of the table, and loops without a bound by class."""
 
     columns: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
@@ -85,10 +84,10 @@ class Counts:
 
 
 class Chosen(NamedTuple):
-    """Which functions of a program count, by name and contexts; which are taken to do nothing."""
+    """The functions of a program that count, by name and contexts; ``silent``: empty ones."""
 
     names: re.Pattern[str]
-    contexts: int  # at most, of a function and all that it calls
+    contexts: int  # at most, of a function with its callees
     silent: tuple[str, ...] = ()
 
     def has(self, image: Image, entry: int) -> bool:
@@ -98,7 +97,7 @@ class Chosen(NamedTuple):
 
 
 class OwnLoops(NamedTuple):
-    """A function inlined, its values, and the loops that are not those of what it calls."""
+    """A function inlined, its values, and its loops without its callees' loops."""
 
     graph: Supergraph
     values: ValueResults
@@ -106,7 +105,7 @@ class OwnLoops(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """How many of these functions are looked at."""
+    """The sample of functions."""
 
     size: int
     seed: int
@@ -114,7 +113,7 @@ class Sample(NamedTuple):
 
 
 def classed(bound: LoopBound) -> str:
-    """Why a loop has no bound, in a few words."""
+    """The class of a loop without a bound: its reason in a few words."""
     if bound.failed:
         return "solver failed"
     if "depends on anything that is known" in str(bound.reason):
@@ -132,12 +131,12 @@ def classed(bound: LoopBound) -> str:
 
 
 def ranges(entry: int) -> str:
-    """The facts that the arguments of a function are small."""
+    """Facts that limit the arguments of a function."""
     return "".join(f"register r{n} at {entry & ~1:#x} is at most {MOST}\n" for n in range(4))
 
 
 def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[LoopBound]:
-    """Of the loops that the function itself has."""
+    """The bounds of the function's own loops."""
     graph, values, own = graph_of(image, program, entry, facts)
     options = BoundOptions(Budget(seconds=SECONDS), workers=0)
     with proved_by_both():
@@ -146,7 +145,7 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
 
 
 def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoops:
-    """A function with all that it calls, inlined, without what values show to be dead."""
+    """A function with its callees inlined, without edges that values exclude."""
     regions = MemoryRegions.of(facts, image)
     plain = expand(program, entry, image)
     dead = analyse(plain, image, regions=regions).dead_edges
@@ -158,7 +157,7 @@ def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoo
 
 
 def waiting(elf: Path, chosen: Chosen, sample: Sample) -> list[tuple[float, str]]:
-    """Wall seconds for each loop of each function, and which function that is."""
+    """Wall seconds per loop, for each function, with the function's name."""
     image, facts = Image.load(elf), parse("", "none")
     entries = [entry for entry in entries_of(image) if chosen.has(image, entry)]
     random.Random(sample.seed).shuffle(entries)
@@ -177,7 +176,7 @@ def waiting(elf: Path, chosen: Chosen, sample: Sample) -> list[tuple[float, str]
 
 
 def with_loops(image: Image, entries: list[int], facts: Facts) -> Iterator[tuple[int, Program]]:
-    """The entries that have loops of their own, each with what it calls."""
+    """The entries that have loops of their own, each with its callees."""
     for entry in entries:
         program = extract(image, [entry], facts)
         if function_loops(program.functions[entry & ~1])[0]:
@@ -185,7 +184,7 @@ def with_loops(image: Image, entries: list[int], facts: Facts) -> Iterator[tuple
 
 
 def measure(elf: Path, chosen: Chosen, sample: Sample, counts: Counts, details: TextIO) -> None:
-    """Add what is found in the ``chosen`` functions of one program."""
+    """Add the results of the ``chosen`` functions of one program."""
     image = Image.load(elf)
     silent = [name for name in chosen.silent if image.symbol(name)]
     known = "".join(f"function {n} takes at most 1 cycles and preserves memory\n" for n in silent)
@@ -215,7 +214,7 @@ def measure(elf: Path, chosen: Chosen, sample: Sample, counts: Counts, details: 
 
 
 def processor_seconds() -> float:
-    """Of this process and the solvers that it has waited for."""
+    """Processor seconds of this process and of its finished solvers."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 
@@ -237,7 +236,7 @@ def programs(name: str) -> tuple[list[Path], Chosen]:
 
 
 def main() -> None:
-    """Run the campaign that the arguments ask for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", default=["newlib", "libgcc", "csmith"])
     parser.add_argument("--sample", type=int, default=300)

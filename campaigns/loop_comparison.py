@@ -1,16 +1,15 @@
-"""Loop bounds of this version against those of an earlier one: ``make campaign-loop_comparison``.
+"""Loop bounds of this version against an earlier version: ``make campaign-loop_comparison``.
 
     make campaign-loop_comparison ARGS='REVISION --programs 2000 --seed 1'
 
-Both versions bound the same loops by proof alone, each context by itself: those of the shipped
-kernels of both boards, and those of random programs at five levels of optimisation. Counted are
-loops with a larger bound than before, with none where there was one, with a smaller one, and with
-one where there was none. No facts are given, and each loop has ten seconds. ``--executed`` runs
-each program on random inputs as well, and stops at the first execution above its bound. Each
-difference goes to ``build/loop-comparison/differences.txt``.
+Both versions bound the same loops by proof alone, in each context: loops of the shipped kernels of
+both boards, and of random programs at five levels of optimisation. The campaign counts loops whose
+bound is larger than before, lost, smaller, or new. No facts are given, and each loop has ten
+seconds. ``--executed`` runs each program on random inputs as well, and stops at the first execution
+above its bound. Each difference goes to ``build/loop-comparison/differences.txt``.
 
-The earlier version is taken from this repository's history; it has to have ``wcet loops --json``.
-What a version does not answer in the seconds of ``--patience`` it has not analysed.
+The earlier version comes from this repository's history; it must have ``wcet loops --json``. An ELF
+that takes a version longer than ``--patience`` seconds counts as not analysed.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ KERNELS = [
 PATIENCE = 1200  # seconds of the clock for one ELF, unless another number is given
 COLUMNS = ("loops", "bounded before", "bounded now", "larger", "lost", "smaller", "gained")
 
-# Run with a version's folder, ELFs with where their answers go and options, and a limit.
+# Run with a version's folder, ELFs with the files of their results and options, and a limit.
 DRIVER = """
 import json, os, signal, sys
 sys.path.insert(0, sys.argv[1])
@@ -59,7 +58,7 @@ Bounds: TypeAlias = dict[tuple[str, ...], int | None]  # by entry, address and c
 
 
 def compared(before: Bounds, now: Bounds) -> Counter[str]:
-    """How many loops differ, of those that both versions have."""
+    """The numbers of different loops, among the loops of both versions."""
     found: Counter[str] = Counter()
     for loop in before.keys() & now.keys():
         old, new = before[loop], now[loop]
@@ -75,7 +74,7 @@ def compared(before: Bounds, now: Bounds) -> Counter[str]:
 
 
 def bounds_in(path: Path) -> Bounds | None:
-    """What a version wrote of one ELF; None if it could not analyse it."""
+    """The bounds that a version wrote for one ELF; None if it could not analyse the ELF."""
     if not path.exists():
         return None
     loops = json.loads(path.read_text(encoding="utf-8"))["loops"]
@@ -93,7 +92,7 @@ def earlier(revision: str) -> Path:
 
 
 def programs(count: int, first: int) -> Iterator[tuple[str, Path]]:
-    """Random programs, and what they are called."""
+    """Random programs, with their names."""
     for seed in range(first, first + count):
         level = LEVELS[seed % len(LEVELS)]
         yield f"{seed}{level}", program(seed, level)
@@ -106,7 +105,7 @@ def answers(
     options: Sequence[str],
     patience: int,
 ) -> list[Path]:
-    """Ask one version of all programs in one process: where its answers are, if it has them."""
+    """The files with a version's results for all programs, analysed in one process."""
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -127,7 +126,7 @@ def row(
     options: Sequence[str],
     patience: int,
 ) -> Counter[str]:
-    """Compare the answers to all of ``asked``."""
+    """Compare the results for all of ``asked``."""
     before = answers(old, f"{name}-before", asked, options, patience)
     now = answers(build.ROOT, f"{name}-now", asked, options, patience)
     found: Counter[str] = Counter()
@@ -150,7 +149,7 @@ def row(
 
 
 def executed(asked: Sequence[tuple[str, Path]], first: int) -> int:
-    """Run every program that has a bound: how many. Raises AssertionError for one exceeded."""
+    """The number of executed programs with a bound. Raises AssertionError if one exceeds it."""
     ran = 0
     for seed, (_, elf) in enumerate(asked, first):
         with suppress(UnboundedLoop):
@@ -160,7 +159,7 @@ def executed(asked: Sequence[tuple[str, Path]], first: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Status 1: more than 2 % of the loops that had a bound have a larger one, or none."""
+    """Run the campaign; status 1 if over 2 % of the bounded loops have a larger bound, or none."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("revision")
     parser.add_argument("--kernels", nargs="*", default=KERNELS, metavar="BOARD-PRESET")

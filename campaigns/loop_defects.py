@@ -6,13 +6,14 @@
                 flags, each at -O0, -O1, -O2, -O3 and -Os, in ARM and in Thumb state
 
 Each function is analysed as ``wcet loops FILE --entry FUNCTION --no-cache`` does. A defect is an
-exception that is no ``WcetError``, or a query that the solver refuses: a model that is ill-typed,
-say. What takes longer than ``--seconds`` of the clock is left, and counted. Defects go to standard
-output as they are found, with what repeats them; the status is 1 if there is any.
+exception that is no ``WcetError``, or a query that the solver refuses, such as an ill-typed model.
+Functions that take longer than ``--seconds`` by the clock are skipped, and counted. Defects go to
+standard output when they are found, with a command that repeats them; the status is 1 if there is
+any.
 
-``--seed S`` chooses the order of functions and the programs; ``--minutes M`` begins nothing after M
-minutes by the clock; ``--programs N`` is the number of random programs, ``--builds N`` that of
-the builds of each library, and ``--first N`` goes on with the N-th of a campaign that was ended.
+``--seed S`` selects the order of functions and the programs; ``--minutes M`` starts no function
+after M minutes by the clock; ``--programs N`` is the number of random programs, ``--builds N`` the
+number of builds of each library, and ``--first N`` continues a stopped campaign at the N-th.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from tests.testing.wcet.programs import Writer
 __all__ = ["Sweep", "main"]
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
-CONTEXTS = 400  # at most, of a function and all that it calls
+CONTEXTS = 400  # at most, of a function with its callees
 CORPORA = ("newlib", "picolibc", "random")
 REFUSED = (
     "TYPE ERROR",
@@ -64,15 +65,15 @@ REFUSED = (
 )
 NO_FACTS = Facts()
 TOLD = 120  # seconds between two reports of progress
-AGAIN = 2  # seconds until what was swallowed, in the end of an object, say, is raised once more
+AGAIN = 2  # seconds until an exception that was swallowed (in a destructor, say) is raised again
 
 
 class OutOfTime(BaseException):
-    """One function has taken too long; nothing else may catch it."""
+    """One function has taken too long; no other code may catch it."""
 
 
 class Sweep:
-    """What was found so far."""
+    """The findings so far."""
 
     def __init__(self, seconds: int, budget: int, until: float) -> None:
         self.seconds, self.until = seconds, until
@@ -242,7 +243,7 @@ def _limited(seconds: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Run the campaign that the arguments ask for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpora", nargs="*", default=CORPORA)
     parser.add_argument("--seed", type=int, default=1)

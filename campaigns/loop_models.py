@@ -3,11 +3,11 @@
     make campaign-loop_models ARGS='--rounds 2 --seed 1'
     make campaign-loop_models ARGS='--elf build/bilby/kzm-after/kernel.elf --function sys_send'
 
-The models are the slices of the random suite's programs, or of functions of an ELF, with bounds of
-the loops inside and before them proved first; each is narrowed, and every initial state and input
-is tried. Stops at the first model with an execution above its bound, with a bound called exact
-that none reaches, or of which the two checkers say different things. Counts of models: narrowed,
-bounded, endless, exact, equal to the longest execution.
+The models are slices of the random suite's programs, or of functions of an ELF, after the bounds of
+inner and earlier loops are proved; each is narrowed, and every initial state and input is tried.
+Stops at the first model with an execution above its bound, with an exact bound that no execution
+reaches, or about which the two checkers disagree. Counts of models: narrowed, bounded, endless,
+exact, equal to the longest execution.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tests.testing.quoll.building import build
 __all__ = ["Result", "against_brute_force", "models_of"]
 
 NARROWER = (4, 8)  # words of 8 bits; of 4
-MOST_BITS = 16  # of parameters and inputs: all of their values are tried
+MOST_BITS = 16  # of parameters and inputs, whose values are all tried
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Of one model; all false: it could not be narrowed to few enough bits, or has no start."""
+    """The result of one model; all false: too many bits after narrowing, or no initial state."""
 
     narrowed: bool = False
     bounded: bool = False
@@ -51,7 +51,7 @@ class Result:
 
 
 def models_of(code: Program, budget: Budget) -> list[LoopModel]:
-    """The models of all loops of a function, as they are when all are asked."""
+    """The models of all loops of a function, as sliced when all are proved."""
     stacks = StackSpans.of((n.block for n in code.graph.nodes), code.image)
     whole = GraphCode(code.graph, AcyclicGraph.of(code.graph), code.image, code.values, stacks)
     rounds = ProofRounds(whole, BoundOptions(budget, workers=0), BothCheckers.found(), None)
@@ -93,7 +93,7 @@ def _small(model: LoopModel) -> LoopModel | None:
 
 
 def main() -> None:
-    """Run the campaign that the arguments ask for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)

@@ -3,8 +3,8 @@
     make campaign-loop_programs ARGS='--rounds 4 --seed 1'
 
 A round has one program of each kind at each level of optimisation. Stops with the source of the
-first program with an execution above a bound. A loop is exact if an execution reaches its bound, or
-the model checker does: "not reached" counts those of the second sort that no execution reached.
+first program with an execution above a bound. A loop is exact if an execution or the model checker
+reaches its bound: "not reached" counts loops whose bound only the model checker reached.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check(
     tries: int = 200,
     flags: tuple[str, ...] = (),
 ) -> Counter[str]:
-    """Bound the loops of ``main`` and run it; counts of loops by what was found."""
+    """Bound the loops of ``main`` and run it; counts of loops by result."""
     code = load(build(source, "-fno-tree-loop-distribute-patterns", *flags, optimise=optimise))
     bounds = code.bounds(options=BoundOptions(budget, workers=0))
     most: dict[int, int] = {}
@@ -59,13 +59,13 @@ def check(
 
 
 def exact_share(found: dict[str, Counter[str]]) -> float:
-    """Of the loops of all kinds that are counted."""
+    """The share of exact bounds among all counted loops."""
     counted = [counts for kind, counts in found.items() if kind not in UNCOUNTED]
     return sum(c["exact"] for c in counted) / sum(c["loops"] for c in counted)
 
 
 def main() -> None:
-    """Run the campaign that the arguments ask for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)

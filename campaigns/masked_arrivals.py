@@ -4,8 +4,8 @@ python -m campaigns.masked_arrivals [FIRST [LAST [ARRIVALS]]]     seeds, the las
 
 Each seed is a kernel of each of three styles, by two compilers, in ARM and Thumb-2 code. In each,
 ARRIVALS (400) masked intervals are measured on the concrete machine of its board, and as many
-interrupts of a timer arrive in QEMU. A row a style and build goes into ``docs/results/reach.md``.
-Ends with status 1 where one waited for longer than the bound.
+interrupts of a timer arrive in QEMU. A row per style and build goes into ``docs/results/reach.md``.
+Exits with status 1 if an interrupt waited for longer than the bound.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> int:
 def of_seeds(
     seeds: range, style: str, build: str, arrivals: int
 ) -> Iterator[tuple[Arrivals, Arrivals]]:
-    """What is found of each kernel on the concrete machine, and in QEMU."""
+    """The results of each kernel on the concrete machine, and in QEMU."""
     for seed in seeds:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
             machine = on_the_machine(seed, style, build, Path(folder), arrivals)
@@ -57,7 +57,7 @@ def of_seeds(
 
 
 def cells(pairs: list[tuple[Arrivals, Arrivals]]) -> Iterator[str]:
-    """Of the row of one style and build."""
+    """The cells of the row of one style and build."""
     machine, qemu = zip(*pairs, strict=True)
     yield str(sum(a.regions for a in machine))
     yield str(sum(a.unbounded for a in machine))

@@ -1,10 +1,9 @@
-"""What time as a capability costs: ``make campaign-mcs_results``.
+"""The cost of time as a capability: ``make campaign-mcs_results``.
 
 The programs of the preset ``mcs`` run on both boards in QEMU; each must pass. Operations are
-recorded and then executed by the concrete machine of the platform, from 100 initial states, as
-``bench.ipc`` does. What the programs print of ticks is of QEMU's virtual time, in which an
-instruction takes a nanosecond. With ``ARGS=--write`` the tables in ``docs/results/mcs.md`` are
-replaced.
+recorded, and then executed by the concrete machine of the platform from 100 initial states, as in
+``bench.ipc``. Ticks that the programs print are QEMU's virtual time, in which an instruction takes
+a nanosecond. With ``ARGS=--write`` the tables in ``docs/results/mcs.md`` are replaced.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def operations(board: str, trace: Path) -> str:
 
 
 def latencies() -> str:
-    """Of ``after`` and ``mcs``; no bound of ``mcs`` may be a function."""
+    """The latencies of ``after`` and ``mcs``; no bound of ``mcs`` may be a function."""
     rows = []
     for platform in PLATFORMS:
         after, mcs = (bounds(platform, preset, {}) for preset in ("after", "mcs"))
@@ -81,7 +80,7 @@ def latencies() -> str:
 
 
 def messages() -> str:
-    """Calls and answers of ``mcs`` beside those of ``after``, as ``bench.ipc`` has written them."""
+    """Calls and answers of ``mcs`` beside calls and answers of ``after``, from ``bench.ipc``."""
     document = build.ROOT / "kernels" / "bilby" / "docs" / "ipc.md"
     text = inside(document.read_text(encoding="utf-8"), "operations")
     tables = dict(re.findall(r"^### (.*)\n\n((?:\|.*\n?)+)", text, re.M))
@@ -107,9 +106,9 @@ def _by_operation(table: str) -> dict[str, list[int]]:
 
 
 def figures(text: str) -> list[tuple[str, str]]:
-    """What a program prints: name and value of each ``# name value`` line.
+    """The figures that a program prints: name and value of each ``# name value`` line.
 
-    A name that comes again gets a number, so that no figure is lost.
+    A repeated name gets a number, so that no figure is lost.
     """
     found: list[tuple[str, str]] = []
     times: Counter[str] = Counter()

@@ -1,11 +1,11 @@
 """The least budget of the preset ``mcs``, from its own bound: ``make campaign-minimum_budget``.
 
-Whoever is chosen to run must be able to leave the kernel within what its context has left: from any
-entry to the first preemption point or the exit, and through the interrupt that waits there. That is
-the kernel's worst interrupt latency. It is analysed of the kernel itself and built into it as
-``BUDGET_MIN`` (``kernels/bilby/boards/*/budget.h``), in ticks of the board's clock, until kernel
-and number agree. A call that is preempted so gets to its first preemption point each time it
-is made. Without ``ARGS=--write`` nothing is written; ends with status 1 if they disagree.
+A thread that is chosen to run must be able to leave the kernel within the remaining budget of its
+context: from any entry to the first preemption point or the exit, and through a waiting interrupt.
+That time is the kernel's worst interrupt latency. It is analysed for the kernel itself and built
+into it as ``BUDGET_MIN`` (``kernels/bilby/boards/*/budget.h``), in ticks of the board's clock,
+until kernel and number agree. So a preempted call reaches its first preemption point each time it
+is made. Without ``ARGS=--write`` nothing is written; exits with status 1 if they disagree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUNDS = 5  # until the number agrees; it is an immediate, so two are enough as 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A board, and how often its clock ticks.
+    """A board, with the frequency of its clock.
 
     The core's cycles for one tick are rounded down, so that no tick is missing: on the i.MX31 the
     peripheral clock is an eighth of the core's 532 MHz; on the A10 24 MHz of 1,008 MHz.
@@ -53,7 +53,7 @@ def latency(board: Board) -> int:
 
 
 def ticks(board: Board, cycles: int) -> int:
-    """Of the board's clock, rounded up; and one, since a tick has begun already."""
+    """Ticks of the board's clock, rounded up, plus one for the tick that has already begun."""
     return -(-cycles // board.cycles_per_tick) + 1
 
 
@@ -62,7 +62,7 @@ def header(board: Board) -> Path:
 
 
 def stated(board: Board) -> int:
-    """What the kernel is built with."""
+    """The number in the kernel's sources."""
     text = header(board).read_text(encoding="utf-8")
     found = re.search(r"^#define BUDGET_MIN (\d+)", text, re.M)
     assert found is not None

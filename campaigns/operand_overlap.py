@@ -5,10 +5,10 @@ instruction reads and writes is the manual's (rule 43). Words of every value of 
 to 4 (ARM), and several of bits 31 to 20 (32-bit Thumb), get each of the 52 ways in which four
 register fields can be equal to each other or to 15, which many forms require in a field. They run
 on random states against the core of Unicorn, which is QEMU's. ``campaigns.semantics_differential``
-runs all 16-bit Thumb encodings. Left out: what is UNPREDICTABLE (``quoll.arm.unpredictable``), what
-the assembler does not take, and what Unicorn cannot run or has no operands that overlap (``mrs``,
-``msr``). With ``--write``, the table of docs/results/semantics.md is written. Ends with status 1
-where a result is wrong.
+runs all 16-bit Thumb encodings. Words are left out if they are UNPREDICTABLE
+(``quoll.arm.unpredictable``), if the assembler rejects them, if Unicorn cannot run them, or if they
+have no operands that overlap (``mrs``, ``msr``). With ``--write``, the table of
+docs/results/semantics.md is written. Exits with status 1 if a result is wrong.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def words(random: Random, forms: Iterable[int], *, thumb: bool) -> Iterator[byte
 
 
 def overlapping(encodings: Iterable[bytes], *, thumb: bool) -> Iterator[Insn]:
-    """Those that are instructions, have a meaning, and that Unicorn can run."""
+    """The encodings that are instructions with a meaning and that Unicorn can run."""
     for raw, *_ in instructions(dict.fromkeys(encodings), thumb):
         insn = decode(raw, ADDR, thumb)
         apart = insn.flow is ControlFlow.TRAP or insn.mnemonic in ("mrs", "msr")

@@ -3,10 +3,10 @@
     python -m campaigns.pipeline [PROGRAMS [STATES [FIRST_SEED]]]
 
 Random instruction sequences and paths of both cores; each is analysed and then executed by the
-compiled machine from STATES initial states with cache contents, replacement, fetches ahead,
-accesses under way and busy registers drawn. One execution is a case. Half of the programs are
-analysed in either profile; straight-line code with warm caches measures how tight the block
-times are. Prints a summary every minute; ends with status 1 at the first bound that is too low.
+compiled machine from STATES initial states with random cache contents, replacement, prefetches,
+pending accesses and busy registers. One execution is a case. Half of the programs are analysed in
+either profile; straight-line code with warm caches measures how tight the block times are. Prints a
+summary every minute; ends with status 1 at the first bound that is too low.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls through pointers, executed: ``python -m campaigns.pointer_calls [--programs N]``.
 
 Each random program in C or C++ (``tests.testing.quoll.pointer_programs``) is extracted under the
-facts that are proposed for it, and executed by QEMU. Every target of a call that is executed must
-be among what the accepted proposals give (rule 50). Ends with status 1 otherwise. The number of a
+facts that are proposed for it, and executed by QEMU. Every target of an executed call must be among
+the targets of the accepted proposals (rule 50). Ends with status 1 otherwise. The number of a
 program is its seed. Writes the table of ``docs/results/reach.md``.
 """
 
@@ -37,9 +37,9 @@ class _Row:
 
 
 def examine(seed: int) -> tuple[int, int, int]:
-    """Indirect calls that are executed, their targets, and how many targets are proposed for them.
+    """The numbers of executed indirect calls, of their targets, and of targets proposed for them.
 
-    Raises MissedEdge if something runs that is not in the graphs.
+    Raises MissedEdge for a step outside the graphs.
     """
     build = list(BUILDS)[seed % len(BUILDS)]
     elf = build_pointers(pointer_program(seed, plus=build.startswith("C++")), BUILDS[build])

@@ -1,9 +1,9 @@
 """Random C programs against their bounds: ``python -m campaigns.random_programs``.
 
-Arguments: number of programs (200 by default), first seed. Each is compiled at one of five
-levels, analysed, run on random inputs and replayed from random states. Prints how many could be
-bounded, how many loop bounds are exact, and how tight the bounds are; ends with status 1 at the
-first execution above its bound or the charge of its path, or off the graph.
+Arguments: number of programs (200 by default), first seed. Each is compiled at one of five levels,
+analysed, run on random inputs and replayed from random states. Prints the numbers of bounded
+programs and of exact loop bounds, and how tight the bounds are; exits with status 1 at the first
+execution above its bound or the charge of its path, or off the graph.
 """
 
 from __future__ import annotations

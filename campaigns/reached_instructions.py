@@ -1,8 +1,9 @@
-"""What of a kernel is reached and not understood: ``python -m campaigns.reached_instructions``.
+"""Reached instructions of a kernel that are unknown: ``python -m campaigns.reached_instructions``.
 
 Extracts a kernel from all its functions (``--image``; by default Debian's Linux for ARMv6, which
-``campaigns.vmlinux`` fetches), and asks each instruction for its semantics and for its timing class
-on a core. Prints how many have both, the others by their reason, and why functions never return.
+``campaigns.vmlinux`` fetches), and looks up the semantics of each instruction and its timing class
+on a core. Prints the number of instructions with both, the others by reason, and the evidence for
+functions that never return.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SHOWN = 12
 
 
 def counted(insns: dict[int, Insn], core: str) -> tuple[int, Counter[str]]:
-    """How many instructions have semantics and a class; the others by reason."""
+    """The number of instructions with semantics and a class; the others by reason."""
     rows = load_core(core, CoreProfile.WCET)
     known, missing = 0, Counter[str]()
     for insn in insns.values():
@@ -55,7 +56,9 @@ def _kind(why: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What of a kernel is reached and not understood.")
+    parser = argparse.ArgumentParser(
+        description="Reached instructions of a kernel that are unknown."
+    )
     parser.add_argument("--image", type=Path, help="an ELF (default: Debian's Linux for ARMv6)")
     parser.add_argument("--core", default="arm1136")
     options = parser.parse_args()

@@ -1,9 +1,9 @@
 """Semantics of library code against Unicorn: ``python -m campaigns.semantics_differential``.
 
 Arguments: states per instruction, seed. Takes every distinct encoding of newlib's and libgcc's
-archives, and random encodings that objdump prints and the assembler takes back unchanged (so
-neither UNPREDICTABLE nor with bits that should be zero). Prints a table by instruction set and
-group, with ``--write`` into ``docs/results/semantics.md``; ends with status 1 if anything is wrong.
+archives, and random encodings that the assembler reproduces from objdump's text (so neither
+UNPREDICTABLE nor with bits that should be zero). Prints a table by instruction set and group, with
+``--write`` into ``docs/results/semantics.md``; ends with status 1 if anything is wrong.
 """
 
 from __future__ import annotations

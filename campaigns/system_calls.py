@@ -1,14 +1,14 @@
 """Forty system calls of Linux for ARMv6, by size: ``make campaign-system_calls``, in 25 minutes.
 
-Debian's kernel with symbols, with the code that runs (``campaigns.vmlinux``). ``FACTS`` are
-stated of all calls: where a task waits, wakes another one, warns or stops, the path ends. What is
-missing then ``wcet analyse --suggest-facts`` says. Three kinds of that are stated by this campaign:
-a function returns to its caller, and a store that is repeated if it was interrupted succeeds the
-second time, if no more than one interrupt comes; any other loop is executed a hundred times, which
-stands for the length of a list and is not checked. A call where a target of a call is missing has
-no bound. Seconds are those of the last answer.
+Debian's kernel with symbols, with the running code (``campaigns.vmlinux``). ``FACTS`` hold for all
+calls: where a task waits, wakes another one, warns or stops, the path ends. ``wcet analyse
+--suggest-facts`` gives the missing facts. This campaign states three kinds of them: a function
+returns to its caller; a store that repeats after an interrupt succeeds the second time, if at most
+one interrupt comes; any other loop is executed a hundred times, which represents the length of a
+list and is not checked. A call with an unknown call target has no bound. Seconds are for the last
+analysis.
 
-The figures are those of an ARM1136, and the memory is the linear map alone.
+The figures are for an ARM1136, and the memory is the linear map alone.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ ENDS = (
 FACTS = "".join(f"path must end at {place}\n" for place in ENDS)
 MOST = 6_000  # instructions: beyond, a call reaches most of the kernel
 CALLS = 40
-LENGTH = 100  # of a list, or how deep a tree is
+LENGTH = 100  # of a list, or depth of a tree
 SECONDS = 120  # for one answer
-ANSWERS = 4  # until all is stated that this campaign states
+ANSWERS = 4  # analyses until all facts of this campaign are stated
 MISSING = re.compile(
     r"^# (?P<fact>(?!the )[^#\n]+ (?:returns to its caller|at most N|are .*))$", re.M
 )
@@ -91,7 +91,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class SystemCall:
-    """A system call, and what it reaches."""
+    """A system call with the numbers of reached functions and instructions."""
 
     name: str
     functions: int
@@ -99,7 +99,7 @@ class SystemCall:
 
 
 def by_size(image: Image, facts: Path) -> list[SystemCall]:
-    """Those that reach at most ``MOST`` instructions, the smallest first."""
+    """The system calls that reach at most ``MOST`` instructions, the smallest first."""
     entries: dict[int, str] = {}
     for name in sorted(n for n in image.symbols.names() if n.startswith("sys_")):
         named = image.symbols.named(name)
@@ -124,7 +124,7 @@ def _reached(program: Program, entry: int, name: str) -> SystemCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemCallQuery:
-    """How the command is called for any system call."""
+    """The command line for system calls."""
 
     image: Path
     raw: tuple[RawMemory, ...]
@@ -162,7 +162,7 @@ class SystemCallQuery:
         )
 
     def _asked(self, call: SystemCall, facts: Path, option: str) -> tuple[float, str | None]:
-        """How long it took, and the file of that option; None without an answer."""
+        """The seconds of an analysis, and the file of that option; None without a result."""
         output = self.folder / f"{call.name}{option}"
         output.unlink(missing_ok=True)
         raw = [f"--raw={memory.path}@{memory.addr:#x}:r" for memory in self.raw]
@@ -177,7 +177,7 @@ class SystemCallQuery:
 
 
 def _told(suggested: str | None) -> tuple[list[tuple[str, str]], Counter[str]]:
-    """What this campaign states of what is missing, with its kind, and the rest by kind."""
+    """The missing facts that this campaign states, with their kinds, and the others by kind."""
     added: list[tuple[str, str]] = []
     missing: Counter[str] = Counter()
     for part in (suggested or "").split("\n\n"):

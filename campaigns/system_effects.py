@@ -9,7 +9,7 @@ __all__ = ["table"]
 
 
 def table() -> str:
-    """One row for each kind of instruction and register; registers that are alike share one."""
+    """One row for each kind of instruction and register; similar registers share a row."""
     together: dict[tuple[str, ...], list[SystemInstruction]] = {}
     for row in rows():
         together.setdefault((row.section, *_cells(row)), []).append(row)

@@ -1,9 +1,8 @@
-"""The tour of README.md, walked in one shell as users do it: ``make campaign-tour`` writes it.
+"""The tour of README.md, run in one shell as by a user: ``make campaign-tour`` writes it.
 
-An indented line that begins with ``$`` is a command; what follows it up to the next command or the
-end of the block is what it prints. ``...`` stands for lines that are left out, a line that ends in
-``…`` is the beginning of one. Other blocks are lines of a facts file, or a conversation with
-``make demo``.
+An indented line that begins with ``$`` is a command; the lines up to the next command or the end of
+the block are its output. ``...`` stands for omitted lines, and a line that ends in ``…`` is cut.
+Other blocks are lines of a facts file, or a conversation with ``make demo``.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ README = ROOT / "README.md"
 BEGIN, END = "\n## A ten-minute tour\n", "\n## "
 INDENT = "    "
 LEFT_OUT, CUT = "...", "…"
-COLUMNS = 130  # of what is shown
+COLUMNS = 130  # of shown lines
 ENDED = "=== the status of the command before is"
 SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A command of the tour, and the lines that it is said to print."""
+    """A command of the tour, with its output as shown."""
 
     command: str
     lines: tuple[str, ...]
 
 
 def tour(text: str) -> str:
-    """The section."""
+    """The section of the tour."""
     _, _, rest = text.partition(BEGIN)
     return rest.partition(END)[0]
 
 
 def blocks(section: str) -> Iterator[list[str]]:
-    """Its indented blocks, without the indentation."""
+    """The indented blocks of a section, without the indentation."""
     pattern = re.compile(rf"(?:^{INDENT}.*\n(?:^\n(?={INDENT}))*)+", re.MULTILINE)
     for match in pattern.finditer(section + "\n"):
         yield [line.removeprefix(INDENT).rstrip() for line in match[0].rstrip("\n").split("\n")]
@@ -61,7 +60,7 @@ def commands(section: str) -> list[Shown]:
 def walk(found: Sequence[Shown], folder: Path) -> list[tuple[int, list[str]]]:
     """The exit status and the output of each command, all given to one shell in ``folder``.
 
-    Its ``PATH`` has what the system has: only the tour itself can say where ``wcet`` is.
+    ``PATH`` has the system's folders only: the tour itself must make ``wcet`` available.
     """
     script = "".join(f"{shown.command}\nprintf '\\n{ENDED} %d\\n' $?\n" for shown in found)
     kept = ("HOME", "USER", "LANG", "XDG_CACHE_HOME", "TMPDIR")
@@ -81,7 +80,7 @@ def walk(found: Sequence[Shown], folder: Path) -> list[tuple[int, list[str]]]:
 
 
 def runs_of(lines: Sequence[str]) -> Iterator[list[str]]:
-    """What is shown between lines that are left out."""
+    """The runs of shown lines between omitted ones."""
     run: list[str] = []
     for line in (*lines, LEFT_OUT):
         if line != LEFT_OUT:
@@ -92,13 +91,13 @@ def runs_of(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def is_shown_as(line: str, shown: str) -> bool:
-    """Whether ``shown`` is ``line``, or its beginning."""
+    """Whether ``shown`` is ``line``, or its start."""
     cut = shown.endswith(CUT)
     return line.startswith(shown.removesuffix(CUT)) if cut else line.rstrip() == shown
 
 
 def difference(shown: Shown, output: Sequence[str]) -> str:
-    """The first run of lines that is not in the output after those before it; "" if all are."""
+    """The first run of lines that the output lacks after the earlier runs; "" if none."""
     at = 0
     for run in runs_of(shown.lines):
         wide = range(at, len(output) - len(run) + 1)
@@ -110,7 +109,7 @@ def difference(shown: Shown, output: Sequence[str]) -> str:
 
 
 def printed(shown: Shown, output: Sequence[str]) -> Shown:
-    """The same command with what it prints now: runs begin at their first lines, which stay.
+    """The same command with its present output: runs start at the same first lines.
 
     Raises ValueError where the first line of a run is not in the output.
     """
@@ -132,7 +131,7 @@ def printed(shown: Shown, output: Sequence[str]) -> Shown:
 
 
 def _anchor(line: str) -> str:
-    """What of a line stays when numbers change."""
+    """A line without its numbers."""
     return re.sub(r"[0-9a-f]{12,}|[\d,.]+| +", " ", line.removesuffix(CUT))[:60].rstrip()
 
 
@@ -142,7 +141,7 @@ def _fitting(line: str) -> str:
 
 
 def main() -> None:
-    """Walk the tour, and write what it prints into the README."""
+    """Run the tour, and write its output into the README."""
     text = README.read_text(encoding="utf-8")
     section = tour(text)
     found = commands(section)

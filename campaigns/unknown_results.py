@@ -24,7 +24,7 @@ __all__ = ["unknown_results"]
 
 
 def unknown_results(random: Random, each: int, *, thumb: bool) -> set[str]:
-    """The names of those that turn up among ``each`` random words of every form."""
+    """The names of instructions with unknown results among ``each`` random words of every form."""
     if thumb:
         words = [word for word, *_ in thumb_words(random, each) if len(word) == 4]
         words += [half.to_bytes(2, "little") + b"\x00\xbf" for half in range(0, 0xE800, 41)]

@@ -1,4 +1,4 @@
-"""Bounds with unrolled loops never lie below an execution of random programs with many calls.
+"""Bounds with unrolled loops are never below an execution of random programs with many calls.
 
 python -m campaigns.unrolling [FIRST [LAST]]        seeds, the last one excluded
 """

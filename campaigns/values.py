@@ -1,4 +1,4 @@
-"""More of the same than the tests run: ``python -m campaigns.values CASES PROGRAMS``.
+"""More cases for value analysis: ``python -m campaigns.values CASES PROGRAMS``.
 
 ``CASES`` instruction sequences per instruction set, ``PROGRAMS`` random C programs at eight
 settings each. Stops at the first difference, which it names by its seed.

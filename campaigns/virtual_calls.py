@@ -1,9 +1,9 @@
 """Virtual calls and tables of drivers, executed: ``python -m campaigns.virtual_calls``.
 
 Each random C++ program (``tests.testing.quoll.virtual_programs``) is extracted under the facts that
-are proposed for it, and executed by QEMU. Ends with status 1 if something runs that is not in the
-graphs, or if more is asked than one fact for each class hierarchy and table of the source. Writes
-the tables of ``docs/results/reach.md``.
+are proposed for it, and executed by QEMU. Exits with status 1 for a step outside the graphs, or if
+more than one fact per class hierarchy and table of the source is missing. Writes the tables of
+``docs/results/reach.md``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def program_of(elf: Path, facts: str) -> Program:
 
 
 def follow(elf: Path, program: Program) -> Walk:
-    """Raises MissedEdge if something runs that is not in the graphs."""
+    """The walk of an execution. Raises MissedEdge for a step outside the graphs."""
     start = program.entries[0]
     walk = Walk(program, start)
     walk.follow(dropwhile(lambda addr: addr != start, executed(elf)))
@@ -61,7 +61,7 @@ def follow(elf: Path, program: Program) -> Walk:
 
 
 def proposed(elf: Path) -> tuple[tuple[MissingFact, ...], Program]:
-    """All that is asked, with what is proposed stated meanwhile, and the program under it."""
+    """All missing facts, each stated as proposed, and the program under these facts."""
     image = Image.load(elf)
     missing: dict[int, tuple[str, MissingStatement]] = {}
     while True:
@@ -71,7 +71,7 @@ def proposed(elf: Path) -> tuple[tuple[MissingFact, ...], Program]:
         if not new:
             return queries, program
         if new.keys() & missing.keys():
-            raise MissedEdge(f"what is proposed is no answer: {program.unresolved}")
+            raise MissedEdge(f"the proposed facts do not resolve: {program.unresolved}")
         missing |= new
 
 
@@ -96,7 +96,7 @@ class _Row:
 
 
 def _used() -> float:
-    """Processor time so far, of the processes that extraction was spread over, too."""
+    """Processor seconds so far, including worker processes of extraction."""
     return sum(os.times()[:4])
 
 
@@ -125,7 +125,7 @@ def _examine(row: _Row, name: str, seed: int) -> bool:
 
 
 def _by_size() -> str:
-    """What extraction takes as programs grow, under the facts that are asked."""
+    """The table of extraction times by program size, under the missing facts."""
     rows = []
     for classes in SIZES:
         elf = build_virtual(virtual_program(3, classes), BUILDS["gcc -Os"], *FLAGS[1])

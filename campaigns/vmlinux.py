@@ -1,11 +1,11 @@
 """Linux for ARMv6 with symbols: ``python -m campaigns.vmlinux``; others with ``--image``.
 
 Fetches Debian's debug image of the Raspberry Pi kernel (armel), extracts it from all its functions
-and prints what was resolved and what remained. Ends with status 1 beyond 60 s or 4 GiB.
+and prints the resolved and the remaining transfers. Exits with status 1 beyond 60 s or 4 GiB.
 
-What is analysed is the code that runs, not all of which is in the file: when it starts, Linux
-overwrites the calls of its tracer at the head of nearly every function (``ftrace_init``). A dump
-of a running kernel would have these words; here they are written as Linux writes them.
+The running code is analysed, which differs from the file: when it starts, Linux overwrites the
+calls of its tracer at the head of nearly every function (``ftrace_init``). A dump of a running
+kernel would have these words; here they are written as Linux writes them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LISTED = {  # kind of place: the symbols around its list, and the bytes of each
     "exception fixups, which are no edges": ("__{}___ex_table", 8),
 }
 UNKNOWN = "are not known: "  # in reasons, before why
-DUMP = ".bin"  # suffix of what is written beside the kernel
+DUMP = ".bin"  # suffix of the files written beside the kernel
 CALL = 0xEB  # first byte of bl
 TRACER_OFF = bytes.fromhex("0040bde8")  # pop {lr}: the caller has pushed it (arch/arm ftrace.c)
 
@@ -56,7 +56,7 @@ def kernel() -> Path:
 
 
 def dumped(path: Path) -> tuple[RawMemory, ...]:
-    """The code sections as they are once the kernel has started, with every tracer call off."""
+    """The code sections of the started kernel, with every tracer call off."""
     image = Image.load(path)
     start, stop = (image.symbol(f"__{end}_mcount_loc") for end in ("start", "stop"))
     if start is None or stop is None:
@@ -80,7 +80,7 @@ def dumped(path: Path) -> tuple[RawMemory, ...]:
 
 
 def table(image: Image, program: Program) -> dict[str, int]:
-    """What was found, and what remained by kind."""
+    """The counts of resolved transfers, and of remaining ones by kind."""
     cfgs = program.functions.values()
     loops = [function_loops(cfg) for cfg in cfgs]
     insns = {i.addr: i for cfg in cfgs for b in cfg.blocks for i in b.insns}
@@ -120,9 +120,9 @@ def _constant_calls(program: Program) -> int:
 
 
 def rewritten(image: Image) -> dict[str, int]:
-    """The places that Linux itself lists as rewritten while it runs, or left by an exception.
+    """The numbers of places that Linux lists as rewritten while it runs, or left by an exception.
 
-    Extraction reads what is loaded, or dumped, and knows none of this.
+    Extraction reads loaded or dumped code, and does not know these lists.
     """
     counts = {}
     for what, (name, size) in LISTED.items():
@@ -154,7 +154,7 @@ def _remaining(program: Program) -> dict[str, list[str]]:
 
 
 def _general(reason: str) -> str:
-    """``reason`` without what is particular to one place."""
+    """``reason`` without names and numbers of a single place."""
     reason = re.sub(r"0x[0-9a-f]+(?: <[^>]*>)?(?: \S+:\d+)?", "N", reason)
     reason = re.sub(
         r"^.* (is not proved to return|raises an exception)", r"an instruction \1", reason

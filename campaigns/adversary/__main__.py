@@ -1,12 +1,12 @@
-"""Hostile programs, judged by an executor of their own: ``make campaign-adversary``.
+"""Hostile programs against an independent executor: ``make campaign-adversary``.
 
     make campaign-adversary ARGS='--programs 100000 --seed 1'
 
-Generators draw small programs that a bound may be wrong for (``families.py``). Each is analysed as
-``wcet analyse`` would, without any kept answer, and executed by Unicorn from many states, with the
-interrupt arriving after every read of its controller and after every change of the mask. What
-contradicts the printed numbers is a finding (``judge.py``): the program is printed, made smaller
-while it stays one. Ends with status 1 if there is any. A refusal is an answer, and counted.
+Generators draw small programs whose bounds may be wrong (``families.py``). Each is analysed as by
+``wcet analyse``, without a cache, and executed by Unicorn from many states, with the interrupt
+arriving after every read of its controller and after every change of the mask. An execution that
+contradicts the printed numbers is a finding (``judge.py``): the program is minimised and printed.
+Exits with status 1 if there is a finding. Refusals are no findings, and counted.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from campaigns.adversary.families import FAMILIES, draw
 __all__ = ["main"]
 
 BATCH = 120
-BATCHES_OF_A_PROCESS = 25  # then a new one: what is remembered stays small
-SHOWN = 2  # of one family and kind, with their source
+BATCHES_OF_A_PROCESS = 25  # then a new one, to limit memory
+SHOWN = 2  # findings of one family and kind, with their source
 
 
 def main() -> int:
-    """Run the campaign that the arguments ask for."""
+    """Run the campaign; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace) -> Iterator[Tally]:
-    """The batches as they are done, side by side."""
+    """The results of the batches, which run in parallel."""
     last = options.first + options.programs
     parts = [range(at, min(last, at + BATCH)) for at in range(options.first, last, BATCH)]
     if options.jobs == 1:
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> Iterator[Tally]:
 
 
 def show(found: Found, shown: Counter[tuple[str, str]], *, source: bool) -> None:
-    """Print a finding; the first ones of a kind with the smallest program that has them."""
+    """Print a finding; the first ones of a kind with a minimised program."""
     for kind in found.kinds:
         text = next(f.text for f in found.findings if f.kind == kind)
         line = f"{found.family} seed {found.seed} index {found.index}: {kind}: {text}"

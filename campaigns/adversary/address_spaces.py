@@ -1,9 +1,9 @@
 """Two address spaces, as real tables for the MMU: they differ where no platform fixes addresses.
 
 Sections of 1 MiB map the fixed windows onto themselves. In the first address space ``.low`` and
-``.other`` stand where the ELF has them; in the second one they have changed places. (ARM DDI 0406,
-B3.5; the short format is the same in ARMv6 and ARMv7.) So they have in either of them for the
-process ``PROCESS`` of the fast context switch extension, which moves addresses below 32 MiB (B.4).
+``.other`` are at their ELF addresses; in the second one they are exchanged. (ARM DDI 0406, B3.5;
+the short format is the same in ARMv6 and ARMv7.) They are also exchanged for the process
+``PROCESS`` of the fast context switch extension, which moves addresses below 32 MiB (B.4).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SECTION = 0xC02  # read and write, domain 0
 
 @dataclass(frozen=True, slots=True)
 class AddressSpace:
-    """A table of sections at ``base``; ``low`` and ``other`` say where these are."""
+    """A table of sections at ``base``; ``low`` and ``other``: the sections' addresses."""
 
     base: int
     low: int
@@ -29,12 +29,12 @@ class AddressSpace:
 
     @property
     def descriptor(self) -> int:
-        """Of the section of ``.low``."""
+        """The descriptor of the section of ``.low``."""
         return self.low << MEGABYTE | SECTION
 
     @property
     def entry(self) -> int:
-        """Where that descriptor stands."""
+        """The address of that descriptor."""
         return self.base + 4 * LOW
 
     def table(self) -> bytes:

@@ -11,7 +11,7 @@ from campaigns.adversary.program import Program
 __all__ = ["LOW", "OTHER", "TEXT", "assemble"]
 
 TEXT, DATA = 0xF001_0000, 0xF040_0000
-# Memory whose translation no platform fixes, and what the second address space has there.
+# Memory whose translation no platform fixes, and its content in the second address space.
 LOW = {".low": 0x0010_0000, ".lowdata": 0x0014_0000}
 OTHER = {".other": 0x0020_0000, ".otherdata": 0x0024_0000}
 HEAD = ".syntax unified\n.fpu {fpu}\n"
@@ -19,7 +19,7 @@ FPU = {"arm1136jf-s": "vfpv2", "cortex-a8": "neon"}
 
 
 def assemble(programs: Sequence[Program], folder: Path) -> Path:
-    """Program i stands at ``p<i>``. All must be of one board. Raises ValueError with the errors."""
+    """The ELF of the programs of one board; program i is at ``p<i>``. Raises ValueError."""
     cpu = programs[0].board.cpu
     assert all(p.board.cpu == cpu for p in programs)
     source, elf = folder / "programs.S", folder / "programs.elf"

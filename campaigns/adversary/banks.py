@@ -1,4 +1,4 @@
-"""Registers that modes share or have for themselves, and what User mode may not change."""
+"""Shared and banked registers of modes, and state that User mode may not change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def generate(w: Writer) -> Program:
 
 
 def change_mode(w: Writer, mode: int) -> None:
-    """Masked, by any of the instructions for it; r3 may change."""
+    """Change the mode, with interrupts masked, by any instruction for it; r3 may change."""
     kind = w.draw.randrange(4)
     if kind == 0:
         w.add(f"cps #{mode:#x}")
@@ -42,7 +42,7 @@ def change_mode(w: Writer, mode: int) -> None:
 
 
 class Walk:
-    """The mode at each place, as far as the writer knows it: a condition leaves it open."""
+    """The mode at each place, unless a condition decides it."""
 
     def __init__(self, w: Writer) -> None:
         self.w = w
@@ -50,7 +50,7 @@ class Walk:
         self.known = True
 
     def move(self) -> None:
-        """To any mode; out of User mode nothing leads, though the instructions are tried."""
+        """Change to any mode; no instruction leaves User mode, but some are tried."""
         w = self.w
         mode = w.draw.choice([*PRIVILEGED, SYS, SYS, USER])
         kind = w.draw.randrange(8)
@@ -76,7 +76,7 @@ class Walk:
             self.mode = mode
 
     def write(self) -> None:
-        """One of the banked registers, of this mode or by ``ldm ^`` of User mode."""
+        """Write a banked register, of this mode or, by ``ldm ^``, of User mode."""
         w = self.w
         value = w.draw.choice(VALUES)
         kind = w.draw.randrange(8)
@@ -99,7 +99,7 @@ class Walk:
             w.add(f"mov r1, #{value}", "mov lr, r1")
 
     def load_user(self) -> None:
-        """``ldm ^`` without pc: registers of User mode, from words that are known."""
+        """Load User mode's registers from known words, by ``ldm ^`` without pc."""
         w = self.w
         registers = w.draw.choice([("sp", "lr"), ("lr",), ("sp",), ("r8", "lr"), ("r1", "sp", "lr"),
                                    ("r8", "r9", "r12"), ("r3", "r4", "lr")])  # fmt: skip
@@ -118,7 +118,7 @@ class Walk:
         w.add(f"ldm{form} r2, {{{', '.join(registers)}}}^", "nop")
 
     def read(self) -> str:
-        """What decides: a banked register, or where it branches to."""
+        """The form of the decision: by a banked register, or by a branch target."""
         w = self.w
         kind = w.draw.randrange(6)
         if kind == 0:
@@ -144,7 +144,7 @@ class Walk:
         return "value"
 
     def branch(self) -> None:
-        """Two words of two modes are addresses; one of them is branched to."""
+        """Branch to one of two addresses in registers of two modes."""
         w = self.w
         one, two = w.label("one"), w.label("two")
         bit = "+1" if w.board.thumb else ""
@@ -171,7 +171,7 @@ class Walk:
         w.add(f"{two}:")
 
     def saved(self) -> None:
-        """``srs`` on the stack of another mode, which is where the data is."""
+        """Use ``srs`` on the stack of another mode, in the data."""
         w = self.w
         mode = w.draw.choice([IRQ, SVC, ABT, UND, SYS])
         back = w.draw.choice([IRQ, SVC, ABT])
@@ -185,7 +185,7 @@ class Walk:
         w.bits("r0")
 
     def go(self, mode: int) -> None:
-        """By an instruction that out of User mode leads nowhere; r3 may change."""
+        """Change the mode by an instruction without effect in User mode; r3 may change."""
         change_mode(self.w, mode)
         self.known = True
         if self.mode != USER:

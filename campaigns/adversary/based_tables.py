@@ -1,4 +1,4 @@
-"""Tables of offsets and addresses that are found by a register, two of them in one program."""
+"""Tables of offsets and addresses with a base register, two of them in one program."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def checked(w: Writer, index: str, count: int) -> tuple[str, list[str], str]:
 
 
 def cases(w: Writer, labels: list[str], out: str) -> None:
-    """What the table leads to: every case takes another time."""
+    """The targets of the table: every case takes a different time."""
     order = list(labels)
     w.draw.shuffle(order)
     for label in order:

@@ -33,19 +33,19 @@ class Found:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What is wrong, each kind once."""
+        """The kinds of the findings, each once."""
         return tuple(dict.fromkeys(f.kind for f in self.findings))
 
 
 @dataclass(slots=True)
 class Tally:
-    """What came out of many programs, by family."""
+    """The results of many programs, by family."""
 
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     found: list[Found] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Take in what another batch gave."""
+        """Add the results of another batch."""
         for family, counts in other.counts.items():
             self.counts.setdefault(family, Counter()).update(counts)
         self.found += other.found
@@ -118,7 +118,8 @@ def batch(seed: int, indices: Sequence[int], family: str | None) -> Tally:
 def minimised(program: Program, kind: str) -> Program:
     """``program`` without the instructions that the finding does not need.
 
-    A return whose status and target are constants stays as it is: without them it is another one.
+    A return whose status and target are constants stays unchanged: without them it would be another
+    return.
     """
     if kind == "return":
         return program

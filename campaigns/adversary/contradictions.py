@@ -1,4 +1,4 @@
-"""Programs that contradict what analyses assume of stores: to constants, into frames."""
+"""Programs that contradict assumptions about stores: to constants, into frames."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ __all__ = ["generate"]
 
 
 def generate(w: Writer) -> Program:
-    """A store that surely hits what an assumption says it does not hit, or only may."""
+    """A store that surely or possibly hits memory that an assumption excludes."""
     if w.chance(0.2):
         return saved_words(w)
     return constants(w) if w.chance(0.5) else frame(w)
 
 
 def constants(w: Writer) -> Program:
-    """A store into read-only memory, and loads of it: all of its addresses, or some of them."""
+    """A store into read-only memory, with all or some of its addresses, and loads."""
     w.add("mov r6, lr", "ldr r5, =d~", "ldr r4, =c~", "and r0, r0, #3", "and r1, r1, #3")
     words = [w.draw.randint(1, 30) for _ in range(8)]
     w.after += [".balign 4", "c~:", *(f"    .word {n}" for n in words)]
@@ -69,7 +69,7 @@ def saved_words(w: Writer) -> Program:
     """A store that hits a saved register or the return address, wherever it goes."""
     other, on = w.label("other"), w.label("on")
     bit = "+1" if w.board.thumb else ""
-    deep = w.chance(0.5)  # the index is of the two last words only, or of all four
+    deep = w.chance(0.5)  # the index selects the two last words only, or all four
     local = w.draw.choice([0, 8])
     base, index = w.draw.choice([("sp", "r1"), ("r3", "r1"), ("r3", "r12")])
     offset = local + (8 if deep else 0)

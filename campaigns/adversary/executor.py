@@ -1,8 +1,8 @@
-"""Executes hostile programs in Unicorn, the processor core of QEMU: what really happens.
+"""Executes hostile programs in Unicorn, the processor core of QEMU, without code of the analysis.
 
-Nothing of the analysis takes part. The interrupt controller is ours: a line that has arrived is
-pending until it is acknowledged, and shows in the registers that the platform names. When an
-interrupt is pending and not masked, the execution stops: it would be taken there.
+The interrupt controller is modelled here: an interrupt that has arrived is pending until it is
+acknowledged, and visible in the registers that the platform names. When an interrupt is pending and
+not masked, the execution stops, as it would be taken there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["BELOW", "RETURN", "STEPS", "Arrival", "End", "Executor", "Run"]
 
 RAM, SIZE = 0xF000_0000, 0x80_0000
 LOW, LOW_SIZE = 0x0010_0000, 0x20_0000
-BELOW = 0x1000_0000  # a second address of the same memory is so much lower
+BELOW = 0x1000_0000  # distance down to a second address of the same memory
 STACK, IRQ_STACK = 0xF070_0000, 0xF071_0000
 RETURN = 0xF07F_0000
 SETUP = 0xF07E_0000  # code of the executor
@@ -60,7 +60,7 @@ NEVER = 1 << 60
 
 
 class End(Enum):
-    """How an execution ended."""
+    """The end of an execution."""
 
     RETURNED = "returned"
     TAKEN = "an interrupt was taken"
@@ -75,12 +75,12 @@ class Arrival:
 
     step: int = NEVER
     read: int = NEVER  # number of reads of pending registers that saw nothing
-    pattern: int = 1  # what the first pending registers show; one word of 32 bits each
+    pattern: int = 1  # content of the first pending registers; one word of 32 bits each
 
 
 @dataclass(slots=True)
 class Run:
-    """One execution: addresses of instructions, and what was noticed on the way."""
+    """One execution: addresses of instructions, and its events."""
 
     pcs: list[int] = field(default_factory=list)
     accesses: dict[int, int] = field(default_factory=dict)  # instruction -> lowest address
@@ -135,7 +135,7 @@ class Executor:
         self._operations: dict[int, Maintenance | None] = {}
 
     def _place(self, address: int) -> int:
-        """Where the executor keeps the byte of memory at a physical address; 0 if it has none."""
+        """The executor's address for the byte at a physical address; 0 if it has none."""
         if RAM <= address < RAM + SIZE:
             return self._base + address - RAM
         if LOW <= address < LOW + LOW_SIZE:
@@ -214,7 +214,7 @@ class Executor:
             self._in_it = self._it_block(address)
 
     def _skipped(self, address: int) -> None:
-        """Unicorn says nothing of instructions in an IT block whose condition fails: add them."""
+        """Add the skipped instructions of an IT block, which Unicorn does not report."""
         *inside, end = self._in_it
         if address in inside:
             at = inside.index(address)
@@ -226,10 +226,10 @@ class Executor:
             self._in_it = ()
 
     def _leave_it_block(self) -> None:
-        """Clear the IT bits, which are none of this instruction.
+        """Clear the IT bits, which do not belong to this instruction.
 
-        Unicorn sets those of the instruction before when an access to memory is hooked; what comes
-        later would be skipped.
+        Unicorn restores the previous instruction's bits when an access to memory is hooked; later
+        instructions would be skipped.
         """
         self._touched = False
         state = self._uc.reg_read(UC_ARM_REG_CPSR)
@@ -237,7 +237,7 @@ class Executor:
             self._uc.reg_write(UC_ARM_REG_CPSR, state & ~IT_BITS)
 
     def _it_block(self, address: int) -> tuple[int, ...]:
-        """The instructions of the IT block that begins at ``address``, and what follows it."""
+        """The instructions of the IT block at ``address``, and the next instruction."""
         known = self._blocks.get(address)
         if known is None:
             code, found = self._half(address), list[int]()
@@ -251,7 +251,7 @@ class Executor:
         return known
 
     def _may_unmask(self, address: int) -> bool:
-        """Whether the instruction there is none of those that surely leave mode and masks alone."""
+        """Whether the instruction there may change mode or masks."""
         known = self._masks.get(address)
         if known is None:
             first, second = self._half(address), self._half(address + 2)
@@ -266,7 +266,7 @@ class Executor:
         return known
 
     def _maintain(self, address: int) -> None:
-        """Do to memory what an operation of maintenance does: for Unicorn it is a NOP."""
+        """Apply a maintenance operation to memory: Unicorn treats it as a NOP."""
         if address not in self._operations:
             first, second = self._half(address), self._half(address + 2)
             code = first << 16 | second if self.board.thumb else second << 16 | first
@@ -308,7 +308,7 @@ class Executor:
         uc.emu_stop()
 
     def fresh(self, program: str, chance: Random | None) -> None:
-        """The data as in the ELF, but for the words of ``program``, which hold anything."""
+        """Reset the data to the ELF's, with random words for ``program``."""
         for addr, content in (*self._text, *self._data):
             self._put(addr, content)
         ctypes.memset(self._base + STACK - 0x1000 - RAM, 0x5A, 0x2000)
@@ -374,7 +374,7 @@ class Executor:
         return self._uc
 
     def _prepare(self, code: bytes) -> None:
-        """Execute code that is none of the program."""
+        """Execute set-up code."""
         self._put(SETUP, code)
         words = code[:-4] if len(code) > 4 else code
         self._uc.reg_write(UC_ARM_REG_CPSR, SVC | MASKED)
@@ -406,7 +406,7 @@ Pieces = list[tuple[int, bytes]]
 
 
 def read(elf: Path) -> tuple[Mapping[str, int], Pieces, Pieces]:
-    """Symbols, everything that is loaded, and of that what can be written."""
+    """The symbols, the loaded sections and the writable sections of an ELF."""
     with elf.open("rb") as file:
         content = ELFFile(file)
         table = content.get_section_by_name(".symtab")

@@ -29,7 +29,7 @@ from campaigns.adversary.program import ARM, BOARDS, THUMB, Program, Writer
 
 __all__ = ["EFFECTS", "FAMILIES", "TURN", "draw", "family_of"]
 
-# What instructions do beside computing; drawn for ARM code of both cores.
+# Effects of instructions besides computing; drawn for ARM code of both cores.
 EFFECTS: dict[str, Callable[[Writer], Program]] = {
     "banks": banks.generate,
     "based_tables": based_tables.generate,
@@ -65,7 +65,7 @@ TURN = tuple(name for name, share in SHARES.items() for _ in range(share))
 
 
 def family_of(index: int) -> str:
-    """The family of program ``index``, where all families take turns."""
+    """The family of program ``index``; all families alternate."""
     return TURN[index * 7 % len(TURN)]
 
 

@@ -10,7 +10,7 @@ POINTERS = (("r0", "d"), ("r1", "d+64"))
 
 
 def generate(w: Writer) -> Program:
-    """A counter or a return address in a frame that somebody else writes to."""
+    """A counter or a return address in a frame to which another function writes."""
     if w.chance(0.15):
         return leaving(w)
     local = w.draw.choice([0, 4, 8, 16])
@@ -79,7 +79,7 @@ def edit(w: Writer, local: int, value: int) -> str:
 
 
 def leaving(w: Writer) -> Program:
-    """A function that comes back although it does not look so: through data, another stack."""
+    """A function with an unusual return: through data, or from another stack."""
     turns, out, back = w.count(), w.label("out"), w.label("back")
     w.add("push {r4, lr}", "mov r4, sp", "tst r2, #1", f"beq {out}")
     if w.chance(0.4):

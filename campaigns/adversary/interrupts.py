@@ -6,11 +6,11 @@ from campaigns.adversary.program import Program, Writer
 
 __all__ = ["ACK", "acknowledge", "generate", "nested", "read", "work"]
 
-ACK = 0x100  # offset of the register that acknowledges what is pending
+ACK = 0x100  # offset of the register that acknowledges pending interrupts
 
 
 def generate(w: Writer) -> Program:
-    """A path that works, tests, and works again; so does its handler, after its acknowledge."""
+    """A path that works, tests, and works again; its handler, too, after its acknowledge."""
     w.add("push {r4-r8, lr}", f"ldr r8, ={w.board.controller:#x}")
     out = w.label("out")
     looping = w.chance(0.5)
@@ -62,7 +62,7 @@ def work(w: Writer) -> None:
 
 
 def read(w: Writer) -> None:
-    """Whether an interrupt is pending, to r2; r3, r4 and r5 are changed."""
+    """Read into r2 whether an interrupt is pending; r3, r4 and r5 are changed."""
     first, last = w.board.offsets[0], w.board.offsets[-1]
     two = first != last
     kind = w.draw.randrange(11)
@@ -97,13 +97,13 @@ def read(w: Writer) -> None:
 
 
 def test(w: Writer, out: str) -> None:
-    """Leave if the read says so."""
+    """Leave if an interrupt is pending."""
     read(w)
     w.add(w.one_of("cmp r2, #0", "movs r2, r2", "tst r2, r2"), f"bne {out}")
 
 
 def acknowledge(w: Writer) -> None:
-    """The interrupt being handled is no longer pending afterwards; r3 is changed."""
+    """Acknowledge the handled interrupt; r3 is changed."""
     w.add(f"ldr r3, ={w.board.controller + ACK:#x}", "str r3, [r3]")
 
 

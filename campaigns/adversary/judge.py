@@ -1,16 +1,16 @@
-"""Claims against executions: what is found if a bound is wrong, or a path is missing.
+"""Claims against executions: the kinds of findings for wrong bounds and missing paths.
 
 - ``edge``: an executed step is no step of the graph, though a bound was printed;
 - ``return``: the report says that an exception return leaves the kernel, but its target and status
   are constants of the kernel;
 - ``end``: an execution ends where no path may end;
 - ``loop``: a loop runs more often than its bound;
-- ``exact``: a bound is called exact, and no input reaches it, though every one was tried;
+- ``exact``: a bound is called exact, but none of all inputs reaches it;
 - ``time``: an execution takes longer than the bound, by our own model or the concrete machine;
 - ``latency``: from the arrival of an interrupt to the end of its handler passes more than printed;
 - ``wait``: an execution waits for an interrupt on a path with a bound;
 - ``meaning``: a bound is printed though an instruction has no meaning on the core;
-- ``crash``: the analysis ends with something that is no error of its own.
+- ``crash``: the analysis raises an exception that is no WcetError.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STATES = 1
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong, and how much."""
+    """A finding: its kind, and a text with figures."""
 
     kind: str
     text: str
@@ -44,14 +44,14 @@ class Finding:
 
 @dataclass(slots=True)
 class Verdict:
-    """What came out of one program; ``counts`` are of runs and of what they could show."""
+    """The result of one program; ``counts``: of runs and of checked claims."""
 
     findings: list[Finding] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    excused: list[str] = field(default_factory=list)  # violations of assumptions that are listed
+    excused: list[str] = field(default_factory=list)  # violations of listed assumptions
 
     def kinds(self) -> set[str]:
-        """The kinds of what is wrong."""
+        """The kinds of the findings."""
         return {f.kind for f in self.findings}
 
 
@@ -117,7 +117,7 @@ class Judge:
         if longest is not None and longest.end is not End.FAULT and not slow:
             self._replay(claims, longest, verdict, chance)
         if any(map(claims.assumes, program.apart.split())):
-            return  # what is called exact rests on it, too
+            return  # the claim "exact" has the same assumption
         if program.enumerated and not verdict.findings:
             for header, (bound, exact, _) in claims.loops.items():
                 if exact and 0 < most.get(header, 0) < bound:
@@ -141,12 +141,12 @@ class Judge:
     def steps(
         self, program: Program, claims: Claims, run: Run, verdict: Verdict
     ) -> Iterator[Finding]:
-        """Steps of ``run`` that are not in the graph, the first one only.
+        """The first step of ``run`` that is not in the graph, as a finding.
 
-        A path may end where interrupts are unmasked, and at an exception return of which the
-        report lists that it leaves the kernel, unless target and status are constants that say
-        something else. Where it lists by its place that a return may have been changed by a store,
-        an execution in which that happens violates what is listed.
+        A path may end where interrupts are unmasked, and at an exception return that leaves the
+        kernel according to the report, unless target and status are constants that contradict it.
+        An execution in which a store changes a return address violates the assumption, if the
+        report lists it for that return.
         """
         if not run.pcs:
             return
@@ -181,7 +181,7 @@ class Judge:
         return False
 
     def word(self, address: int) -> int:
-        """The code there."""
+        """The word of code at ``address``."""
         known = self._words.get(address)
         if known is None:
             code = self.product.image.read(address, 4) or b"\0\0\0\0"
@@ -190,7 +190,7 @@ class Judge:
 
 
 def turns(claims: Claims, run: Run) -> dict[int, int]:
-    """Most executions of each loop's header per entry from outside."""
+    """The most executions of each loop's header per entry from outside."""
     most = dict.fromkeys(claims.loops, 0)
     for header, (_, _, body) in claims.loops.items():
         running = 0
@@ -206,7 +206,7 @@ def turns(claims: Claims, run: Run) -> dict[int, int]:
 
 @dataclass
 class Interrupted:
-    """A program with a handler: an interrupt arrives everywhere, and is followed to its end."""
+    """A program with a handler: an interrupt arrives at every point, and is followed to its end."""
 
     judge: Judge
     program: Program
@@ -217,7 +217,7 @@ class Interrupted:
     longest: dict[str, tuple[int, list[Run], int, int]] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Every arrival that differs from the others."""
+        """Check every distinct arrival."""
         self.claims = {n: Claims(self.result, n) for n in self.result.entries}
         insns = {a: i for c in self.claims.values() for a, i in c.insns.items()}
         self.clock = Clock(self.result.platform, insns)
@@ -237,7 +237,7 @@ class Interrupted:
             self.replay(kind, runs, begin, bound)
 
     def arrivals(self, quiet: Run) -> Iterator[Arrival]:
-        """From the entry, after each read, after each change of the mask, anywhere."""
+        """Arrivals at the entry, after each read, after each change of the mask, at any steps."""
         patterns = [1, 1 << 31, 1 << 32, 1 << 40, 0xF0, 0x10000]
         pattern = self.chance.choice(patterns)
         yield Arrival(step=0, pattern=pattern)
@@ -256,13 +256,13 @@ class Interrupted:
             yield Arrival(step=self.chance.randrange(1, quiet.steps), pattern=pattern)
 
     def run(self, arrival: Arrival) -> Run:
-        """The program, with the interrupt arriving then."""
+        """The execution of the program with this arrival."""
         self.judge.executor.fresh(self.number, None)
         self.verdict.counts["runs"] += 1
         return self.judge.executor.execute(self.number, self.program.inputs[-1], arrival)
 
     def arrives(self, arrival: Arrival) -> None:
-        """From the arrival to the end of the path, and to the end of the handler."""
+        """Check the time from the arrival to the end of the path, and to the end of the handler."""
         run = self.run(arrival)
         if run.arrived is None:
             return
@@ -291,7 +291,7 @@ class Interrupted:
         return run if run.end in (End.RETURNED, End.STEPS) else None
 
     def in_handler(self) -> None:
-        """Another interrupt arrives while the first one is handled, after any read."""
+        """Check arrivals of another interrupt in the handler, after any read."""
         first = self.handler(Arrival(), pending=True)
         if first is None or self.result.latency is None:
             return
@@ -308,7 +308,7 @@ class Interrupted:
             )
 
     def covered(self, entry: str, run: Run) -> None:
-        """Every step is one of the graph."""
+        """Check that every step is in the graph."""
         claims = self.claims.get(entry)
         if claims is None:
             return
@@ -319,7 +319,7 @@ class Interrupted:
                 self.found("loop", text)
 
     def bounded(self, entry: str, runs: list[Run], begin: int, bound: int, kind: str) -> None:
-        """The time from ``begin`` on is at most ``bound``; the longest is replayed later."""
+        """Check the time from ``begin`` on against ``bound``; the longest run is replayed later."""
         board = self.program.board
         access = self.result.platform.timing.memory.access
         least = sum(
@@ -334,7 +334,7 @@ class Interrupted:
             self.longest[kind] = least, runs, begin, bound
 
     def replay(self, kind: str, runs: list[Run], begin: int, bound: int) -> None:
-        """The same on the concrete machine."""
+        """Check the time on the concrete machine."""
         try:
             cycles = self.clock.cycles(runs, begin, 1, self.chance)
         except WcetError as error:
@@ -346,5 +346,5 @@ class Interrupted:
             self.found(kind, text)
 
     def found(self, kind: str, text: str) -> None:
-        """Note what is wrong."""
+        """Record a finding."""
         self.verdict.findings.append(Finding(kind, text))

@@ -21,7 +21,7 @@ DATA, FETCH = 1 << 2, 1 << 12
 
 
 def generate(w: Writer) -> Program:
-    """Loops of loads of one line, with something in front of them or in them."""
+    """Loops of loads of one line, with maintenance before or in them."""
     w.add("push {r4-r7, lr}", "ldr r7, =d~", "mov r2, #0")
     operations = PLAIN if w.board.thumb else PLAIN + WHOLE
     kind = w.draw.randrange(4)
@@ -32,7 +32,7 @@ def generate(w: Writer) -> Program:
     elif kind == 2:
         lockdown(w)
     inside: tuple[str, ...] = ("ldr r4, [r7]", w.one_of("ldr r5, [r7, #4]", "add r5, r5, r4"))
-    if w.chance(0.5):  # an operation that is not known may cost as much as writing all lines back
+    if w.chance(0.5):  # an unknown operation may cost as much as writing back all lines
         w.spin("r1", 200, *(f"ldr r4, [r7, #{4 * i}]" for i in range(8)))
     if kind == 3 or w.chance(0.2):
         inside += (w.draw.choice(operations),)
@@ -56,7 +56,7 @@ def control(w: Writer) -> None:
 
 
 def lockdown(w: Writer) -> None:
-    """Lock ways, or write another register that changes what accesses do."""
+    """Lock ways, or write another register that changes the effect of accesses."""
     if w.board.thumb:
         w.add("mov r3, #7", w.one_of("mcr p15, 1, r3, c9, c0, 0", "mcr p15, 0, r3, c2, c0, 2"))
     else:

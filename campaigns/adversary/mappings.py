@@ -11,7 +11,7 @@ BELOW = 0x1000_0000  # from the window to the second one
 
 
 def generate(w: Writer) -> Program:
-    """The platform says of the second window what it is, or says nothing of it (rule 34)."""
+    """The platform describes the second window, or does not (rule 34)."""
     windows = w.draw.choice([2, 2, 2, 1])
     apart = "" if windows == 2 else "S3"
     w.add("push {r4-r7, lr}", "and r0, r0, #3", "and r1, r1, #1", "ldr r7, =d~")

@@ -11,12 +11,12 @@ SVC, IRQ, UND, SYS = 0x13, 0x12, 0x1B, 0x1F
 
 
 def generate(w: Writer) -> Program:
-    """One of the ways to change what r13, r14 and the masks are."""
+    """A program that changes r13, r14 and the masks in one of several ways."""
     return w.draw.choice([banked, banked, spins, spins, endless, srs_rfe, waits, masked_again])(w)
 
 
 def banked(w: Writer) -> Program:
-    """The stack of another mode holds another word."""
+    """Another word on the stack of another mode."""
     one, two = w.draw.randint(1, 4), w.draw.randint(5, 9)
     mode = w.draw.choice([IRQ, UND, SYS])
     w.add("push {r4-r7, lr}", f"mov r4, #{one}", f"mov r5, #{two}", "mov r7, sp", "ldr r6, =d~+64")
@@ -55,7 +55,7 @@ def banked(w: Writer) -> Program:
 
 
 def change(w: Writer, mode: int) -> None:
-    """To another privileged mode, interrupts masked."""
+    """Change to another privileged mode, with interrupts masked."""
     kind = w.draw.randrange(4)
     if kind == 0:
         w.add(f"cps #{mode:#x}")
@@ -68,7 +68,7 @@ def change(w: Writer, mode: int) -> None:
 
 
 def unmask(w: Writer) -> None:
-    """Interrupts on."""
+    """Unmask interrupts."""
     kind = w.draw.randrange(3)
     if kind == 0:
         w.add(w.one_of("cpsie i", "cpsie if"))
@@ -79,7 +79,7 @@ def unmask(w: Writer) -> None:
 
 
 def spins(w: Writer) -> Program:
-    """A masked path that spins, tests, unmasks and goes on for ever, or comes to an end."""
+    """A masked path that spins, tests, unmasks and then loops for ever, or ends."""
     w.add("push {r4, lr}", f"ldr r0, ={w.board.controller:#x}")
     again = w.label("again")
     w.add(f"{again}:")
@@ -110,7 +110,7 @@ def masked_again(w: Writer) -> Program:
 
 
 def endless(w: Writer) -> Program:
-    """Code from which no end of a path is reached."""
+    """Code that reaches no end of a path."""
     out, again = w.label("out"), w.label("again")
     w.add("push {r4, lr}", "ands r0, r0, #1", f"beq {out}")
     w.slow(w.draw.choice([60, 150]))

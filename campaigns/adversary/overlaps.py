@@ -1,7 +1,7 @@
 """Operands that are one register: bases that are loaded, sources that are written.
 
 Every form has letters for its operands; the registers are drawn from few, so that they coincide.
-What the manual calls UNPREDICTABLE is left out (ARM DDI 0406, A8.8).
+Combinations that the manual calls UNPREDICTABLE are left out (ARM DDI 0406, A8.8).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def anything(r: Registers) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """An instruction with letters for registers: ``n`` is an address where ``base`` says so."""
+    """An instruction with letters for registers: letters in ``base`` are addresses."""
 
     text: str
     letters: str
@@ -195,7 +195,7 @@ def assigned(w: Writer, form: Form) -> Registers:
 
 
 def named(form: Form, registers: Registers) -> str:
-    """The form with which of its operands are one: "ldr d=n"."""
+    """The name of a form with equal operands: "ldr d=n"."""
     same = [
         f"{a}={b}"
         for i, a in enumerate(registers)

@@ -1,4 +1,4 @@
-"""What the analysis says of a hostile program: its graph, its loop bounds, its bounds in cycles."""
+"""The claims of the analysis about a hostile program: its graph, its loop bounds, its bounds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ fixed = true
 
 @dataclass(frozen=True)
 class Loaded(LoadedMemory):
-    """An image that was read before, in place of what is loaded beside an ELF."""
+    """An image that was read before, instead of memory beside an ELF."""
 
     loaded: Image | None = None
 
@@ -62,7 +62,7 @@ class Loaded(LoadedMemory):
 
 @dataclass(frozen=True)
 class Claims:
-    """What a report says of one entry, context by context."""
+    """The claims of a report about one entry, context by context."""
 
     result: AnalysisResult
     name: str
@@ -89,7 +89,7 @@ class Claims:
 
     @functools.cached_property
     def steps(self) -> frozenset[tuple[int, int]]:
-        """Pairs of addresses of which the second may be executed after the first."""
+        """Pairs (instruction, possible next instruction), by address."""
         found: set[tuple[int, int]] = set()
         for paths in self.paths:
             nodes = paths.graph.nodes
@@ -109,7 +109,7 @@ class Claims:
 
     @functools.cached_property
     def loops(self) -> dict[int, tuple[int, bool, frozenset[int]]]:
-        """By header address: the bound, whether one context reaches it, what runs in the loop."""
+        """By header address: the bound, whether it is exact, and the loop's instructions."""
         found: dict[int, tuple[int, bool, frozenset[int]]] = {}
         for paths in self.paths:
             graph = paths.graph
@@ -127,20 +127,20 @@ class Claims:
 
     @property
     def pending(self) -> bool:
-        """Whether the bound is of paths on which an interrupt is pending."""
+        """Whether the bound is for paths with a pending interrupt."""
         return len(self.paths) > 1 or any(
             assumption.kind is PENDING for assumption in self.result.entries[self.name].assumptions
         )
 
     def leaves_kernel(self, address: int) -> bool:
-        """Whether the report lists that the exception return there does."""
+        """Whether the report lists that the exception return there leaves the kernel."""
         return any(
             "exception return" in text and f" at {address:#010x} " in text
             for text in map(str, self.result.assumptions)
         )
 
     def leaves_open(self, address: int) -> bool:
-        """Whether the report lists that it does not know where the instruction there goes."""
+        """Whether the report lists that the target of the instruction there is unknown."""
         return any(
             text.startswith(("return in its context:", "targets in their context:"))
             and f" at {address:#010x} " in text
@@ -163,7 +163,7 @@ class Product:
         self.image = Image.load(elf)
 
     def analyse(self, program: Program, number: str) -> AnalysisResult:
-        """Raises what the analysis raises."""
+        """The result for one program. Raises as ``wcet.analysis.analysis.analyse``."""
         options = AnalysisOptions(
             entries=("all",) if program.handler else (f"p{number}",),
             platform=self._platform(program, number),
@@ -199,12 +199,12 @@ interrupt = {{ vector = 0, symbols = ["h{number}"] }}
 
 
 KNOWN: dict[object, tuple[InvariantResult, ...]] = {}  # results of NuSMV, by model and checks
-PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by the key that they are kept under
+PROVED: dict[str, ProofOutcome] = {}  # proofs of loops, by cache key
 
 
 @contextmanager
 def memoised_queries() -> Iterator[None]:
-    """Ask NuSMV once for each model, prove each loop's model once, and solve without a fork."""
+    """Run NuSMV once for each model, prove each loop's model once, and solve without a fork."""
     plain, known = nusmv.check_invariants, KNOWN
 
     def check_invariants(

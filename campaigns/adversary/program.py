@@ -1,4 +1,4 @@
-"""Hostile programs: what a generator draws, and the text that the assembler reads.
+"""Hostile programs: the output of generators, and the text for the assembler.
 
 In the text of a program ``~`` stands for its number: it begins at ``p~`` and uses the data at
 ``d~``; its interrupt handler, if it has one, is ``h~``; labels are ``.L~name``, callees ``f~name``.
@@ -31,7 +31,7 @@ Input = tuple[tuple[str, object], ...]  # register -> number, or text such as "d
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A core, and where the registers of its interrupt controller are."""
+    """A core, with the registers of its interrupt controller."""
 
     name: str
     platform: str
@@ -42,7 +42,7 @@ class Board:
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Of the pending registers from the base."""
+        """The offsets of the pending registers from the base."""
         return tuple(register - self.controller for register in self.pending)
 
     @property
@@ -58,7 +58,7 @@ BOARDS = (ARM, THUMB, ARM_V7)
 
 
 class Memory(Enum):
-    """What the executor models of memory beside its words."""
+    """The executor's model of memory."""
 
     FLAT = "no translation, no cache"
     PAGED = "the MMU is on; ``.low`` and ``.other`` trade places in the second address space"
@@ -67,10 +67,10 @@ class Memory(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program. ``enumerated``: ``inputs`` are all that its control flow depends on.
+    """One program. ``enumerated``: its control flow depends on ``inputs`` only.
 
-    ``apart`` names the assumptions that its executions may violate, with spaces between them: what
-    they refute then counts apart, if the report lists one of those.
+    ``apart``: names of assumptions that its executions may violate, separated by spaces. Refuted
+    claims are counted separately if the report lists such an assumption.
     """
 
     family: str
@@ -82,12 +82,12 @@ class Program:
     windows: int = 1  # 2: the platform maps the data a second time, 256 MiB below
     apart: str = ""
     memory: Memory = Memory.FLAT
-    form: str = ""  # of what the program tries, counted by the campaign
-    meaningless: bool = False  # something in it has no meaning on its core: there is no bound
+    form: str = ""  # the kind of program, counted by the campaign
+    meaningless: bool = False  # an instruction has no meaning on its core: no bound
     constant_returns: bool = False  # targets and status of all exception returns are constants
 
     def text(self, number: str) -> str:
-        """What the assembler reads."""
+        """The text for the assembler."""
         parts = [function(f"p{number}", self.lines, self.board)]
         if self.handler:
             parts.append(function(f"h{number}", self.handler, self.board))
@@ -133,11 +133,11 @@ class Writer:
         return symbol
 
     def one_of(self, *texts: str) -> str:
-        """Any of them."""
+        """A random one of ``texts``."""
         return self.draw.choice(texts)
 
     def chance(self, share: float) -> bool:
-        """True as often as that."""
+        """True with probability ``share``."""
         return self.draw.random() < share
 
     def spin(self, register: str, count: int, *body: str) -> None:
@@ -152,7 +152,7 @@ class Writer:
         self.spin("r1", count, "ldr r6, [r12]")
 
     def count_down(self, register: str, *body: str) -> None:
-        """A loop with as many turns as ``register`` says, none if that is 0."""
+        """A loop with as many iterations as ``register`` says, none if that is 0."""
         again, out = self.label("turn"), self.label("out")
         self.add(f"cmp {register}, #0", f"beq {out}", f"{again}:", *body)
         self.add(f"subs {register}, {register}, #1", f"bne {again}", f"{out}:")
@@ -160,7 +160,7 @@ class Writer:
     def decide(self, register: str, *values: int) -> None:
         """Code that depends on ``register``: a loop, or mostly branches that are cheap to bound.
 
-        Where an analysis believes a wrong value, a branch to code that runs is missing.
+        If an analysis uses a wrong value, it misses a branch to executed code.
         """
         if self.chance(0.25):
             self.count_down(register, "add r5, r5, #1")
@@ -173,14 +173,14 @@ class Writer:
             self.add("add r5, r5, #1", f"{other}:", "nop")
 
     def bits(self, register: str, *positions: int) -> None:
-        """Branches that depend on single bits: a value that is wrong in one of them is found."""
+        """Branches that depend on single bits, which detect values with a wrong bit."""
         for position in positions or self.draw.sample(range(8), 3):
             other = self.label("bit")
             self.add(f"tst {register}, #{1 << position:#x}", f"{self.one_of('beq', 'bne')} {other}")
             self.add("nop", f"{other}:")
 
     def count(self) -> int:
-        """Turns of a loop, of a few numbers: what is asked twice is answered once."""
+        """A number of iterations, one of a few, so that equal queries are memoised."""
         return self.draw.choice([3, 8, 60])
 
     def low(self, section: str, *lines: str) -> None:

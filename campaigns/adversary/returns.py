@@ -10,7 +10,7 @@ USER, FIQ, IRQ, SVC, ABT, UND, SYS = 0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F
 
 
 def generate(w: Writer) -> Program:
-    """What goes on where the return leads: a loop; or a path that ends there."""
+    """A return to a loop, or to the end of a path."""
     w.add("mov r7, lr", "ldr r5, =d~", "and r0, r0, #1", f"mov r1, #{w.draw.randint(2, 5)}")
     if w.chance(0.3):
         w.slow(w.draw.choice([3, 20]))
@@ -42,15 +42,15 @@ def generate(w: Writer) -> Program:
     w.add("bx r7")
     inputs = tuple((("r0", i),) for i in range(2))
     kind = "User" if mode == USER else "masked" if masked else "unmasked"
-    known = constant and "srs" not in form  # which stores at an address that may be unknown
+    known = constant and "srs" not in form  # srs stores to an address that may be unknown
     return w.done("returns", inputs=inputs, constant_returns=known,
                   form=f"{form}, {'constant' if constant else 'one of two'}, {kind}")  # fmt: skip
 
 
 def leave(w: Writer) -> str:
-    """To the address in r3, with the status in r4.
+    """Return to the address in r3, with the status in r4; the name of the form.
 
-    Only by ``mov`` and ``sub``: Unicorn takes other forms, such as ``adds pc``, for plain ones.
+    Only by ``mov`` and ``sub``: Unicorn executes other forms, such as ``adds pc``, as plain ones.
     """
     forms = {
         "subs pc, lr": ("mov lr, r3", "msr spsr_cxsf, r4", "subs pc, lr, #0"),

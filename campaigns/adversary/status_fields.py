@@ -11,7 +11,7 @@ FIELDS = ("f", "s", "x", "c")
 
 
 def generate(w: Writer) -> Program:
-    """Writes of ``msr``, and then what depends on the bits."""
+    """Writes by ``msr``, and code that depends on the bits."""
     w.add("mov r6, lr", "ldr r5, =d~", "and r0, r0, #3", "mov r4, #0")
     if w.chance(0.4):
         form = restored(w)
@@ -33,7 +33,7 @@ def word(w: Writer, fields: str) -> int:
 
 
 def noise(w: Writer, fields: str) -> int:
-    """Bits of the fields that are not written: without effect."""
+    """Bits of unwritten fields, which have no effect."""
     if w.chance(0.5):
         return 0
     found = w.draw.getrandbits(32)
@@ -51,7 +51,7 @@ def some_fields(w: Writer) -> str:
 
 
 def write(w: Writer, register: str, fields: str, value: int, condition: str = "") -> None:
-    """By a register, or by a number where there is one."""
+    """Write by a register, or by an immediate where one exists."""
     single = len(fields) == 1 and not w.board.thumb and register == "cpsr"
     if single and fields in "fc" and w.chance(0.5):
         w.add(f"msr{condition} {register}_{fields}, #{value & 0xFFFFFFFF:#x}")
@@ -64,7 +64,7 @@ def write(w: Writer, register: str, fields: str, value: int, condition: str = ""
 
 
 def written(w: Writer) -> str:
-    """The CPSR."""
+    """Writes of the CPSR."""
     all_fields = ""
     for _ in range(w.draw.randint(1, 3)):
         fields = some_fields(w)
@@ -74,7 +74,7 @@ def written(w: Writer) -> str:
             w.add("cmp r0, #1")
             condition = w.one_of("eq", "ne", "hi", "ls")
         value = word(w, fields)
-        if "f" in fields and w.chance(0.25) and not condition:  # of what is not known
+        if "f" in fields and w.chance(0.25) and not condition:  # an unknown value
             w.add("lsl r2, r0, #29", f"orr r2, r2, #{value & 0xFF:#x}")
             w.add(f"msr cpsr_{fields if fields in ('f', 's') else 'f'}, r2")
         else:
@@ -85,7 +85,7 @@ def written(w: Writer) -> str:
 
 
 def observe(w: Writer) -> str:
-    """Flags by conditions, the word by mrs, GE by sel."""
+    """Read flags by conditions, the word by mrs, GE by sel."""
     kind = w.draw.randrange(4)
     if kind == 0:
         w.add("mov r1, #0xff", "mov r2, #0", "sel r3, r1, r2")
@@ -104,7 +104,7 @@ def observe(w: Writer) -> str:
 
 
 def restored(w: Writer) -> str:
-    """The SPSR in pieces, and an exception return: flags, masks, state."""
+    """Write the SPSR field by field, and return by an exception return: flags, masks, state."""
     pieces = w.draw.choice([("cxsf",), ("cxsf", "f"), ("cxsf", "s"), ("fsx", "c"), ("c", "fsx"),
                             ("f", "s", "x", "c"), ("cxsf", "c")])  # fmt: skip
     thumb = 0x20 if w.board.thumb else 0

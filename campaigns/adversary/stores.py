@@ -10,7 +10,7 @@ VALUES = (1, 2, 9, 30, 31)
 
 
 def generate(w: Writer) -> Program:
-    """A word in memory decides; something else writes to a part of it."""
+    """A word in memory decides; another access writes to a part of it."""
     if w.chance(0.35):
         return assembled(w)
     w.add("push {r4-r7, lr}", "and r0, r0, #3", "and r1, r1, #1", "ldr r7, =d~")

@@ -1,9 +1,9 @@
-"""How long an execution takes at least: a model of our own, and the project's concrete machine.
+"""Lower limits of an execution's time: an independent model, and the project's concrete machine.
 
-The model of our own shares nothing with the project. It counts what no core can save: a cycle for
-each instruction (half a one where two issue together), and the accesses to memory that go over the
-only bus one after another: every line that is fetched or loaded for the first time, and, while a
-cache is switched off, every single load or fetch.
+The independent model shares no code with the project. It counts cycles that no core can avoid: a
+cycle for each instruction (half a cycle where two issue together), and the accesses to memory,
+which use the only bus one after another: every line that is fetched or loaded for the first time,
+and, while a cache is off, every single load or fetch.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from wcet.platforms.platform_model import Platform
 
 __all__ = ["Clock", "floor"]
 
-DEVICE = 0xF800_0000  # and what is above
+DEVICE = 0xF800_0000  # and above
 DATA, FETCH = 1 << 2, 1 << 12  # bits of SCTLR
 
 
 def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], access: int) -> int:
-    """Cycles that instructions from ``begin`` on take on any core; ``words``: address -> code."""
+    """Least cycles of the instructions from ``begin`` on; ``words``: address -> code."""
     line = 64 if board.armv7 else 32
     fetched: set[int] = set()
     loaded: set[int] = set()
@@ -41,9 +41,9 @@ def floor(run: Run, begin: int, board: Board, words: Callable[[int], int], acces
     bus = 0
     for at in range(run.steps):
         pc, addr = run.pcs[at], run.accesses.get(at)
-        known = at < begin  # what was there before is there at best
+        known = at < begin  # earlier lines may still be cached
         if not control & FETCH:
-            bus += 0 if known else access // 8  # a burst of eight words at most
+            bus += 0 if known else access // 8  # at most a burst of eight words
         elif pc // line not in fetched:
             fetched.add(pc // line)
             bus += 0 if known else access
@@ -67,13 +67,13 @@ def is_load(code: int, board: Board) -> bool:
 
 
 def switched(run: Run, at: int, words: Callable[[int], int], board: Board) -> int | None:
-    """What of the caches is on after an instruction that writes SCTLR; None for any other."""
+    """The cache bits of SCTLR after an instruction that writes it; None for any other."""
     code = words(run.pcs[at])
     if board.thumb:
         code = (code & 0xFFFF) << 16 | code >> 16
     if code & 0xFFFF0FFF != 0xEE010F10:
         return None
-    before = words(run.pcs[at - 1])  # bic or orr of one bit of what is there, both caches on
+    before = words(run.pcs[at - 1])  # bic or orr of one bit of SCTLR, both caches on
     if board.thumb:
         immediate = before >> 16
         off = (before & 0xFFF0) == 0xF023
@@ -88,7 +88,7 @@ def switched(run: Run, at: int, words: Callable[[int], int], board: Board) -> in
 
 
 class Clock:
-    """The project's concrete machine, on executions that the analysis had no part in."""
+    """The project's concrete machine, for executions without the analysis."""
 
     def __init__(self, platform: Platform, insns: Mapping[int, Insn]) -> None:
         self._platform, self._insns = platform, insns

@@ -43,7 +43,7 @@ def generate(w: Writer) -> Program:
     kind = w.draw.randrange(6)
     if kind == 0 and writable:
         w.add(f"mov r4, #{known + 1}", f"str r4, [r5, #{(place + 4) % 16}]")
-    if kind == 1:  # back again: what was stored is there
+    if kind == 1:  # back again: the stored words are there
         w.add(*to(w, FIRST)[0])
     if kind == 2:  # code
         for section, count in ((".low", one), (".other", two)):
@@ -87,7 +87,7 @@ def stacked(w: Writer) -> Program:
 
 
 def again(w: Writer) -> Program:
-    """A loop that switches, so that each of its loads is of another space."""
+    """A loop that switches, so that each of its loads reads another space."""
     one, two = w.draw.sample([1, 2, 5, 9, 14, 30], 2)
     w.low(".lowdata", "u~:", f".word {one}")
     w.low(".otherdata", "v~:", f".word {two}")
@@ -109,7 +109,7 @@ def done(w: Writer, form: str) -> Program:
 
 
 def switch(w: Writer) -> tuple[list[str], str]:
-    """Another table, or another entry in the table; then what makes it take effect."""
+    """Another table, or another entry in the table, and the operation that applies it."""
     if w.chance(0.2):  # a store into the table: only the flush shows it
         lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={FIRST.entry:#x}"]
         lines += [f"ldr r1, ={SECOND.descriptor:#x}", "str r1, [r0]", w.draw.choice(FLUSH)]
@@ -126,7 +126,7 @@ def switch(w: Writer) -> tuple[list[str], str]:
 
 
 def to(w: Writer, space: AddressSpace) -> tuple[list[str], str]:
-    """Table base and what makes it take effect: in QEMU's core a flush, or what includes one."""
+    """Set the table base, and apply it: in QEMU's core by an operation that flushes."""
     lines = ["mov r2, #0", "mov r12, r5", f"ldr r0, ={space.base:#x}", "mcr p15, 0, r0, c2, c0, 0"]
     effect = w.draw.randrange(4)
     if effect == 0:

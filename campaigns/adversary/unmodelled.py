@@ -1,4 +1,4 @@
-"""Loops whose length operations decide that a library may not model: no claim of exactness."""
+"""Loops whose length depends on operations that a library may not model: no exact bounds."""
 
 from __future__ import annotations
 

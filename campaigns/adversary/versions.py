@@ -1,4 +1,4 @@
-"""What differs between ARMv6 and ARMv7: writes to the pc, unaligned accesses, instructions."""
+"""Differences between ARMv6 and ARMv7: writes to the pc, unaligned accesses, instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["generate"]
 
 
 def generate(w: Writer) -> Program:
-    """A transfer whose state depends on the architecture, or a word that is not aligned."""
+    """A transfer whose state depends on the architecture, or an unaligned word."""
     if w.chance(0.15):
         return unaligned(w)
     if w.chance(0.1):
@@ -17,7 +17,7 @@ def generate(w: Writer) -> Program:
 
 
 def transfer(w: Writer) -> Program:
-    """To a place where code of both states stands: which of them runs is seen by its loop."""
+    """A transfer to code of both states, whose loops show which one runs."""
     w.add("mov r6, lr", "ldr r5, =d~", "and r0, r0, #1")
     both, arm, thumb, out = w.label("both"), w.label("arm"), w.label("thumb"), w.label("out")
     bit = w.draw.choice([1, 1, 0])

@@ -1,9 +1,8 @@
-"""What memory holds while a write-back cache keeps stores to itself: the worst that can happen.
+"""The content of memory behind a write-back cache, at its two extremes.
 
-Which lines are in a cache, and since when, is not determined by a program. So an execution is of
-one of two extremes. In the one, every store is in memory at once. In the other, no line is ever
-evicted: a store stays in the cache until an operation of maintenance cleans its line, and is lost
-if the line is invalidated before.
+A program does not determine the lines in a cache. In one extreme every store reaches memory at
+once. In the other no line is ever evicted: a store stays in the cache until a maintenance operation
+cleans its line, and is lost if the line is invalidated before.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def maintenance(code: int, board: Board) -> Maintenance | None:
     """The operation of an instruction, its first half word on top; None for any other one.
 
     ARM DDI 0211, 3.3.17 and DDI 0344, 3.2.59. A Cortex-A8 that cleans its level 1 by set and way,
-    or to the point of unification, moves the line to its level 2, where it is still to be lost.
+    or to the point of unification, moves the line to its level 2, where it can still be lost.
     """
     if code & 0x0F1F0F10 == 0x0E070F10 and not code >> 21 & 7:
         crm, opc2 = code & 15, code >> 5 & 7
@@ -57,7 +56,7 @@ def maintenance(code: int, board: Board) -> Maintenance | None:
 
 @dataclass(slots=True)
 class DirtyLines:
-    """The lines with stores that memory does not have, each with what memory has."""
+    """The lines with stores that memory lacks, each with its content in memory."""
 
     board: Board
     read: Callable[[int, int], bytes]
@@ -70,20 +69,20 @@ class DirtyLines:
         return 64 if self.board.armv7 else 32
 
     def stored(self, addr: int, size: int) -> None:
-        """A store follows."""
+        """Record a store before it happens."""
         for at in range(addr - addr % self.line, addr + size, self.line):
             if at not in self.lines:
                 self.lines[at] = self.read(at, self.line)
 
     def maintain(self, operation: Maintenance, operands: tuple[int, ...]) -> None:
-        """What the operation does to memory, as the program sees it."""
+        """Apply an operation to memory as the program sees it."""
         for at in list(self._meant(operation, operands)):
             memory = self.lines.pop(at)
             if not operation.clean:
                 self.write(at, memory)
 
     def _meant(self, operation: Maintenance, operands: tuple[int, ...]) -> Iterator[int]:
-        """The dirty lines that the operation reaches: of a set one, as it may be in the way."""
+        """The dirty lines that the operation affects; of a set one, which may be in that way."""
         if operation.by == "all":
             yield from self.lines
         elif operation.by == "address":
