@@ -36,12 +36,12 @@ struct qemu_info {
 enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS = 0 };
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
-/* What the plugin provides. */
+/* The plugin's functions. */
 extern PLUGIN_EXPORT int qemu_plugin_version;
 PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info,
                                       int argc, char **argv);
 
-/* What QEMU provides. */
+/* QEMU's functions. */
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id,
                                     void (*cb)(qemu_plugin_id_t, void *), void *userdata);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,

@@ -1,5 +1,5 @@
 /*
- * A QEMU plugin that records what a kernel executes.
+ * A QEMU plugin that records the instructions of a kernel.
  *
  *     qemu-system-arm ... -plugin ./librecorder.so,out=FILE[,OPTION=NUMBER]...
  *
@@ -8,12 +8,12 @@
  *     limit       stop after so many recorded instructions (2^28, a file of 1 GiB
  *                 and its accesses at most): a kernel that hangs must not fill the disk
  *
- * What is kernel is decided by the address of the instruction. One *execution*
- * starts with an instruction in one of the eight exception vectors. It ends
- * when an instruction outside the kernel runs, when a vector runs again (a
- * fault, an interrupt between two user instructions, an interrupted idle loop)
- * or when QEMU ends. Kernel instructions before the first vector, that is boot,
- * are not recorded.
+ * The address of an instruction decides whether it is kernel. One *execution*
+ * starts with an instruction in one of the eight exception vectors. It ends when an
+ * instruction outside the kernel runs, when a vector runs again (a fault, an
+ * interrupt between two user instructions, an interrupted idle loop) or when QEMU
+ * ends. Kernel instructions before the first vector, that is boot, are not
+ * recorded.
  *
  * All addresses are virtual. An instruction is recorded when it starts, so an
  * instruction whose condition fails is there, and so is one that faults. An

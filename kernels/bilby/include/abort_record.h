@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What abort_preemptible.c notes of an abort in abort_record_preemptible.c. */
+/* The records that abort_preemptible.c makes of an abort, in abort_record_preemptible.c. */
 #ifndef BILBY_ABORT_RECORD_H
 #define BILBY_ABORT_RECORD_H
 

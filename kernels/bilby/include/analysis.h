@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The idioms for the analysis: all of them, and what each is for.
+ * All idioms for the analysis, with the purpose of each.
  *
  * The code around them is right without them; but then it is slower, or the compiler makes of it
  * code of which the analysis sees less.  Only in_window and the reads of lines are instructions.  No
- * other file asks the compiler for less than it would do by itself (volatile, assembly), but for
- * what devices and the machine need.
+ * other file restricts the compiler (volatile, assembly), except where devices and the machine need
+ * it.
  *
  * Needs word_t: layout.h includes this.
  */
@@ -36,9 +36,9 @@
 })
 
 /*
- * What an outer loop computes and the loop inside of it tests: else the compiler may let both
- * begin at one instruction, and the analysis takes them for one loop, without a bound of its own.
- * The same holds of an address computed from a counter: the compiler would count addresses instead.
+ * A value that an outer loop computes and the loop inside of it tests: else the compiler may let
+ * both begin at one instruction, and the analysis takes them for one loop, without a bound of its
+ * own.  An address computed from a counter is similar: the compiler would count addresses instead.
  */
 #define COMPUTED_IN_EACH_TURN(value) __asm__("" : "+r"(value))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What receiving asks about a bound notification: shared by syscall.c, poll.c and the fastpath. */
+/* The tests of a bound notification in a receive: shared by syscall.c, poll.c and the fastpath. */
 #ifndef BILBY_BOUND_H
 #define BILBY_BOUND_H
 

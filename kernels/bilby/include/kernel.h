@@ -26,7 +26,7 @@
 #define REG_MESSAGE 1 /* r1 */
 #define REG_WORDS 2   /* r2 to r5 */
 
-/* cpsr of a user thread: what it may choose (flags.h); the rest is fixed. */
+/* cpsr of a user thread: the bits a user may choose (flags.h); the rest is fixed. */
 #define CPSR_USER_MASK  MACHINE_CPSR_USER
 #define CPSR_THUMB      0x00000020u
 #define CPSR_USER_FIXED 0x00000150u /* imprecise aborts and FIQ masked, user mode */
@@ -293,7 +293,7 @@ static inline struct slot *thread_slots(struct tcb *thread)
     return &thread->cspace;
 }
 
-/* Sections of what is used once, before the first thread. */
+/* Sections of code and data used once, before the first thread. */
 #define BOOT_CODE __attribute__((section(".boot.text"), noinline))
 #define BOOT_CONST __attribute__((section(".boot.rodata")))
 

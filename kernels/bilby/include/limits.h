@@ -27,7 +27,7 @@
 
 #define LINE_BYTES       32  /* of a cache line */
 #define LINE_WORDS       8
-#define CHUNK_BYTES      1024 /* what is cleared or copied without a pause */
+#define CHUNK_BYTES      1024 /* cleared or copied without a preemption point */
 #define CHUNK_LINES      32
 
 #define RETYPE_OBJECTS_MAX 32 /* made by one retype, atomically */

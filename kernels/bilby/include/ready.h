@@ -19,8 +19,8 @@ void ready_remove(struct tcb *thread);
 struct tcb *ready_take(word_t least); /* the first of the most urgent, of at least this priority or urgency; or null */
 
 /*
- * Links only: what else is known of the queues is for ready_*.c to keep.  Each line of a thread
- * is read right before it is written, and left for good then.
+ * Links only: ready_*.c keeps the other properties of the queues.  Each line of a thread is read
+ * right before it is written, and not touched again.
  */
 static inline void queue_link(struct tcb *thread, struct tcb *prev, struct tcb *next)
 {

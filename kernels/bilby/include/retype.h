@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a retype is to make: shared by untyped.c and device.c. */
+/* The plan of a retype: shared by untyped.c and device.c. */
 #ifndef BILBY_RETYPE_H
 #define BILBY_RETYPE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What both cores do by the same coprocessor operation: included by their machine.h. */
+/* Coprocessor operations that are the same on both cores: included by their machine.h. */
 #ifndef BILBY_CP15_H
 #define BILBY_CP15_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waking all threads that wait on an endpoint or a notification, or all that send
- * with one badge: with a preemption point after each thread (section 3.3, 3.4).
- * What is recorded of it, and for whom, is in abort_record_preemptible.c.
+ * Waking all threads that wait on an endpoint or a notification, or all that send with one badge:
+ * with a preemption point after each thread (section 3.3, 3.4). abort_record_preemptible.c holds
+ * its records, and their readers.
  */
 #include <abort_record.h>
 #include <endpoint_queue.h>
@@ -49,7 +49,7 @@ static void abort_look(struct endpoint *endpoint)
     }
 }
 
-/* Whatever abort the endpoint records. */
+/* Continue any abort that the endpoint records. */
 static PREEMPTIBLE void abort_carry_on(struct endpoint *endpoint)
 {
     /* preempted: 4 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Aborts are done in one go: nothing has to be recorded of them, but what is closed. */
+/* Aborts are atomic: nothing has to be recorded of them, except that an object is closed. */
 #include <kernel.h>
 
-/* What is closed stays so for one call only: nobody has to know who does it. */
+/* An object is closed for one call only: nobody has to know the closing thread. */
 void abort_claim_endpoint(struct endpoint *endpoint, bool recycle)
 {
     (void)endpoint;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who closes, recycles or aborts an object, and how far the work has got.
+ * The threads that close, recycle or abort an object, and their progress.
  *
- * A closed queue only shrinks, so it needs no record of progress.  What is closed to be
- * recycled records who does it (abort_worker, recycler).  If that thread does not come back,
- * it is in use again at once, by those who still wait; whoever else recycles or deletes it
- * takes it over.
+ * A closed queue only shrinks, so it needs no record of progress.  An object that is closed to be
+ * recycled records the closing thread (abort_worker, recycler). If that thread does not return, the
+ * object is in use again at once, by those who still wait; another thread that recycles or deletes
+ * it takes it over.
  * The queue of a badged abort stays in use; its endpoint records
  *   abort_at      the first thread not looked at yet
  *   abort_last    the last thread when the abort began: later ones are not its concern
  *   abort_badge   the badge that is aborted
  *   abort_worker  the thread that began it, to be told if another finishes it
- * Invariants: abort_at == null: no badged abort is under way, and the next two mean
- * nothing.  Else state == EP_SENDING, both threads are in the queue, and abort_at is
- * not behind abort_last.  abort_worker and recycler are null or a thread whose "aborting" is
- * this object, and which runs; aborting != null  =>  that object's worker is the thread.
- * What is closed without such a thread is deleted: nobody can use it.
+ * Invariants: abort_at == null: no badged abort is under way, and the next two mean nothing.  Else
+ * state == EP_SENDING, both threads are in the queue, and abort_at is not behind abort_last.
+ * abort_worker and recycler are null or a running thread whose "aborting" is this object; aborting
+ * != null => that object's worker is the thread.  An object that is closed without such a thread is
+ * deleted: nobody can use it.
  */
 #include <abort_record.h>
 
@@ -53,7 +53,7 @@ void abort_mend(struct endpoint *endpoint, const struct tcb *leaving)
         endpoint->abort_last = leaving->wait_prev;
 }
 
-/* Nobody is at it any more: a badged abort stays for others to finish, what was closed is in use. */
+/* Nobody works on it any more: others finish a badged abort; a closed object is in use again. */
 static void leave_endpoint(struct endpoint *endpoint)
 {
     endpoint->abort_worker = NULL;
@@ -67,7 +67,7 @@ static void leave_notification(struct notification *notification)
     notification->signalled = 0;
 }
 
-/* The thread will not come back to what it began to recycle. */
+/* The thread will not return to the object it began to recycle. */
 void abort_forget(struct tcb *thread)
 {
     if (thread->aborting != NULL && thread->recycles == CAP_ENDPOINT)

@@ -46,9 +46,9 @@ void asid_switch(struct page_directory *directory)
 }
 
 /*
- * A mapping was taken away: forget the translations of its address space.  They are gone
- * once it is drained (ARM1136 TRM, section 6.14), before what was mapped is used again.
- * Elsewhere the drain is the next switch's: nobody runs under that number until then.
+ * A mapping was removed: forget the translations of its address space.  They are gone once the
+ * write buffer is drained (ARM1136 TRM, section 6.14), before the memory is used again.  Elsewhere
+ * the next switch drains it: nobody runs under that number until then.
  */
 void asid_flush(const struct page_directory *directory)
 {

@@ -25,7 +25,7 @@
     .type _start, %function
 _start:
     cpsid   aif, #0x13
-    /* r10: what to add to a link address to get a physical one. */
+    /* r10: the offset from a link address to its physical address. */
     ldr     r10, =KERNEL_PHYSICAL - (WINDOW_BASE + KERNEL_PHYSICAL - RAM_BASE)
 
     machine_boot_close_coprocessors

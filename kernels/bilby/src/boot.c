@@ -162,7 +162,7 @@ BOOT_CODE static void give_memory(struct boot_info *info)
     }
 }
 
-/* What the board's devices occupy, but for the frames that are given by themselves. */
+/* The addresses of the board's devices, except for the frames that are given separately. */
 BOOT_CODE static void give_devices(struct boot_info *info)
 {
     static const struct region regions[] BOOT_CONST = DEVICE_REGIONS;

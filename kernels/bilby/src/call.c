@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a call: what every one of them leaves. */
+/* The end of every call. */
 #include <lookup.h>
 
-/* Its call is over, or will not be made again: what it has begun, kept or was told of is forgotten. */
+/* Its call is over, or will not be made again: forget its aborts, lookups and answer. */
 void thread_end_call(struct tcb *thread)
 {
     abort_forget(thread);

@@ -3,11 +3,11 @@
  * Memory is cleared first, before anything is made from it, with a preemption
  * point after each chunk (section 3.5).
  *
- * Invariant: all memory of an untyped region from its "free" mark on is zero, in
- * memory and not only in the cache.  When nothing made from the region exists any
- * more, what lies below the mark is cleared from the top down and the mark comes
- * down with it.  So the mark is the progress: it stands in the capability, where
- * no user can write, and whoever retypes next goes on from there.
+ * Invariant: all memory of an untyped region from its "free" mark on is zero, in memory and not
+ * only in the cache.  When nothing made from the region exists any more, the memory below the mark
+ * is cleared from the top down and the mark comes down with it.  So the mark is the progress: it
+ * stands in the capability, where no user can write, and the next thread that retypes continues
+ * from there.
  */
 #include <kernel.h>
 #include <machine.h>

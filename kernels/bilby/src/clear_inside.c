@@ -27,5 +27,5 @@ void clear_inside(word_t base, word_t bytes)
     pin_forget_after(base, bytes % CHUNK_BYTES);
 }
 
-/* What is left for the last chunk is less than one, but at -O1 a proof of that does not end. */
+/* The rest for the last chunk is less than one, but at -O1 a proof of that does not end. */
 /* fact: loop create.c:71 at most 33 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Invocations of CNodes: copy a capability, or mint one with fewer rights and a
- * badge or guard; move it, mutate it (move it with a new guard), rotate (two
- * moves at once); delete it, revoke what was derived from it, recycle its object.
+ * Invocations of CNodes: copy a capability, or mint one with fewer rights and a badge or guard;
+ * move it, mutate it (move it with a new guard), rotate (two moves at once); delete it, revoke its
+ * derived capabilities, recycle its object.
  */
 #include <timing.h>
 #include <lookup.h>
@@ -83,8 +83,8 @@ static word_t set_data(struct cap *cap, word_t data)
 }
 
 /*
- * Mutate's argument: a guard.  A badge cannot be given to what exists, for
- * copies of it may exist too, and they would not have it.
+ * Mutate's argument: a guard.  An existing capability cannot get a badge, for copies of it may
+ * exist too, and they would not have it.
  */
 static word_t set_guard_only(struct cap *cap, word_t data)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a context has left, and what it is charged.
+ * The rest of a context's budget, and the time it is charged.
  *
- * A context is a sporadic server with one replenishment: what is used after "anchor", when its
+ * A context is a sporadic server with one replenishment: the time used after "anchor", when its
  * thread last began to run after it had waited, returns a period later.  When the thread waits and
- * runs again, that amount is due at that time, and a new amount begins.  If something else is due
- * already, the new amount joins the one that grows, with the later anchor.  So the thread takes no
- * more time from others than a periodic one with this budget, but for what the kernel takes until
- * an alarm is handled; that is used of the next budget.
+ * runs again, that amount is due at that time, and a new amount begins.  If another amount is due
+ * already, the new one joins the growing one, with the later anchor.  So the thread takes no more
+ * time from others than a periodic one with this budget, except for the kernel's time until an
+ * alarm is handled; that is taken from the next budget.
  *
  * Time is charged where the context changes, not where threads do.  Alarms come when the running
  * context has used up its budget or the first of the release queue is due, and at least once in
@@ -48,7 +48,7 @@ void context_charge(count_t now)
         context->used += amount;
 }
 
-/* The running context gives up what it has left. */
+/* The running context gives up the rest of its budget. */
 void context_give_up(void)
 {
     struct context *context = context_at(running);
@@ -60,7 +60,7 @@ void context_give_up(void)
     context->left = 0;
 }
 
-/* What is due is there again. */
+/* The due amount returns. */
 static void take_due(struct context *context, count_t now)
 {
     if (context->due == 0 || context->due_at > now)
@@ -106,8 +106,8 @@ void context_begin(struct context *context, count_t now)
 }
 
 /*
- * It waits for what is due: if nothing is, that is what it has used.  What it used beyond its
- * budget is not: that is used of the next one, which begins when the rest is due.
+ * It waits for its due amount: if nothing is due, for the amount that it has used.  An overrun is
+ * not due: it is taken from the next budget, which begins when the rest is due.
  */
 void context_note_due(struct context *context)
 {

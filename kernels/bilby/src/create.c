@@ -41,7 +41,7 @@ word_t create_size_bits(word_t type, word_t size_bits)
     }
 }
 
-/* The first or last 16 bytes of what is cleared, where a line is not all of it. */
+/* Clear the first or last 16 bytes of a chunk that ends inside a line. */
 static void clear_half(word_t *half)
 {
     half[0] = 0;
@@ -52,9 +52,9 @@ static void clear_half(word_t *half)
 }
 
 /*
- * Clear at most a chunk; base and bytes are multiples of 16.  Each line is read
- * first, so that it is in the cache when it is written, and then cleaned to
- * memory: what is made here may be walked.
+ * Clear at most a chunk; base and bytes are multiples of 16. Each line is read first, so that it
+ * is in the cache when it is written, and then cleaned to memory: a table made here may be
+ * walked.
  */
 void create_clear_chunk(word_t base, word_t bytes)
 {
@@ -87,7 +87,7 @@ void create_clear_chunk(word_t base, word_t bytes)
     machine_drain();
 }
 
-/* What users have written to these lines, a chunk at most, is in memory and no more in the cache. */
+/* Write back and drop these lines, a chunk at most: user data is then in memory only. */
 void create_clean_chunk(word_t base, word_t bytes)
 {
     word_t left = bytes / LINE_BYTES;

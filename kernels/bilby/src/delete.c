@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deleting capabilities, and what they were the last of.
+ * Deleting capabilities, and the objects whose last capability they were.
  *
  * A capability that is to be deleted is first moved into "limbo", a slot of the
- * thread that deletes it: from then on nobody can use it.  If it is the last one of a
- * CNode or a thread, its slots may hold the last capabilities of others, and so on
- * without a limit.  That needs no recursion and no memory: what remains of the
- * container (a capability "remains") stands in the container's own first slot,
- * and what stood there goes into limbo instead.  "graves" is the ring of those
- * containers, linked through their remains; each is emptied from its last slot
- * down, the one buried last first.  Since remains stand in their own container, cycles
- * need no care: a CNode that holds itself, or two that hold each other, are emptied like
- * any other.
+ * deleting thread: from then on nobody can use it.  If it is the last one of a CNode
+ * or a thread, its slots may hold the last capabilities of others, and so on without
+ * a limit.  That needs no recursion and no memory: the remains of the container (a
+ * capability "remains") stand in the container's own first slot, and the capability
+ * from there goes into limbo instead.  "graves" is the ring of those containers,
+ * linked through their remains; each is emptied from its last slot down, the one
+ * buried last first.  Since remains stand in their own container, cycles need no
+ * care: a CNode that holds itself, or two that hold each other, are emptied like any
+ * other.
  *
- * All of it is one sequence of short steps with a preemption point after each.  What is
- * left to do belongs to the thread that began it (its "owner"): nobody else waits for
- * it.  A revocation that comes to what another thread is deleting takes just that over:
- * a capability out of its limbo, or one container out of its ring.  The other thread
- * finds less to do.
+ * All of it is one sequence of short steps with a preemption point after each.  The remaining
+ * work belongs to the thread that began it (its "owner"): nobody else waits for it.  A
+ * revocation that reaches an object of another thread's deletion takes just that over: a
+ * capability out of its limbo, or one container out of its ring.  The other thread finds less to
+ * do.
  *
- * A thread with anything left is in a ring of threads, whose head is the idle thread.
- * When nobody else runs, none of them is going to go on soon: the idle thread does it for
- * them, whether they were suspended, wait for their fault handler, or are no more.  What a
- * thread leaves that another one deletes becomes the idle thread's own.
+ * A thread with remaining work is in a ring of threads, whose head is the idle thread.  When nobody
+ * else runs, none of them will continue soon: the idle thread does it for them, whether they were
+ * suspended, wait for their fault handler, or are deleted.  A deleted thread leaves its work to the
+ * idle thread.
  *
  * A thread may delete itself.  Its own remains are then the last of its ring, so that all
  * it has begun is done before its memory can be used again, and its call ends there.
@@ -157,8 +157,8 @@ static void grave_set_last(struct cap *grave, word_t last)
 }
 
 /*
- * What remains of a container goes into its first slot, and its place among the graves is
- * behind another one.
+ * The remains of a container go into its first slot, and its place among the graves is behind
+ * another one.
  */
 static void make_remains(struct slot *first, word_t slots, struct cap *behind)
 {
@@ -168,8 +168,8 @@ static void make_remains(struct slot *first, word_t slots, struct cap *behind)
 }
 
 /*
- * The last capability of a container goes into its first slot, as remains; what
- * was there goes into limbo, which is empty unless it is the slot itself.
+ * The last capability of a container goes into its first slot, as remains; the content of that slot
+ * goes into limbo, which is empty unless it is the slot itself.
  */
 static void delete_bury(struct tcb *owner, struct slot *slot)
 {
@@ -238,7 +238,7 @@ static bool has_notification(const struct cap *cap)
     return cap_type(cap) == CAP_IRQ_HANDLER && !slot_is_empty(&irq_slots[irq_handler_cap_irq(cap)]);
 }
 
-/* What a capability leaves behind, by its kind; can be preempted, then it is still there. */
+/* Remove the effects of a capability, by its kind; if preempted, it is still there. */
 static void delete_finalise(struct slot *slot, bool last)
 {
     struct cap *cap = &slot->cap;
@@ -313,9 +313,9 @@ static void delete_go_on(struct tcb *owner)
 }
 
 /*
- * A container that another thread is emptying.  If it is that thread itself, whatever else
- * it had begun is abandoned; what it has in limbo, the last of its slots, is not: only when
- * that is empty does the emptying go on.
+ * A container that another thread is emptying.  If it is that thread itself, its other work is
+ * abandoned, except for its limbo, the last of its slots: only when limbo is empty does the
+ * emptying continue.
  */
 static void take_grave(struct tcb *owner, struct slot *first)
 {
@@ -330,8 +330,8 @@ static void take_grave(struct tcb *owner, struct slot *first)
 }
 
 /*
- * With nothing left of the thread's earlier deletions: take what is to be deleted now.  False
- * if there is nothing, or if the thread has just deleted itself.
+ * With nothing left of the thread's earlier deletions: take the capability to be deleted now.
+ * False if there is none, or if the thread has just deleted itself.
  */
 static bool delete_take(struct tcb *owner, struct slot *slot, bool derived)
 {
@@ -364,9 +364,9 @@ static bool delete_turn(struct tcb *owner, struct slot *slot, bool derived)
 }
 
 /*
- * Empty a slot and whatever nothing else leads to; or delete in this way all that
- * was derived from its capability.  That may include the capability itself, if it
- * stands in a CNode that is deleted.
+ * Empty a slot and delete everything that only it led to; or delete in this way all capabilities
+ * derived from it.  That may include the capability itself, if it stands in a CNode that is
+ * deleted.
  */
 PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
 {
@@ -375,7 +375,7 @@ PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
         PREEMPTION_POINT(1);
 }
 
-/* Whose deletion the idle thread goes on with: its own, then those of threads in their order. */
+/* The owner whose deletion the idle thread continues: itself, then threads in their order. */
 static struct tcb *next_owner(void)
 {
     if (has_left(&idle_thread))
@@ -383,7 +383,7 @@ static struct tcb *next_owner(void)
     return idle_thread.deleting_next == &idle_thread ? NULL : idle_thread.deleting_next;
 }
 
-/* Nobody else runs: what was begun and left is done, step by step. */
+/* Nobody else runs: finish the abandoned deletions, step by step. */
 PREEMPTIBLE void delete_abandoned(void)
 {
     struct tcb *owner;

@@ -2,12 +2,12 @@
 /*
  * Regions of devices: retype makes frames out of them, and smaller regions, nothing else.
  *
- * Boot gives the first thread what the board's devices occupy, but for the pages that the kernel
- * uses.  As in untyped memory, what is made lies side by side, from the first unused page on, and
- * all is unused when nothing made from the region exists any more.  Nothing is cleared: a register
- * that is read or written does something.
+ * Boot gives the first thread the addresses of the board's devices, except for the pages that the
+ * kernel uses.  As in untyped memory, objects lie side by side, from the first unused page on, and
+ * all is unused when nothing made from the region exists any more.  Nothing is cleared: an access
+ * to a register has an effect.
  *
- * Invariant: what was made from a region lies in it, below its "free" mark.
+ * Invariant: every object made from a region lies in it, below its "free" mark.
  */
 #include <retype.h>
 

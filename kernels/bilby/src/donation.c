@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is on which context.  A call to a thread without a context donates the caller's, until the
- * answer; that thread is the donee.
+ * The assignment of contexts to threads.  A call to a thread without a context donates the
+ * caller's, until the answer; that thread is the donee.
  *
  * A context is on one thread, and has at most one home, the thread it is bound to.  The answer
- * gives it back to the donor; in every other case it goes home, as soon as the donee
- * waits, takes the call of another, or stops.  So a server is not stopped by what happens to those
- * it works for.  Each step is constant.
+ * returns it to the donor; in every other case it goes home, as soon as the donee waits, takes the
+ * call of another, or stops.  So the fate of its clients does not stop a server.  Each step is
+ * constant.
  *
  * A context may be bound to a notification instead: then it is on nobody, until a thread without a
  * context gets a signal.  It is donated to that thread.  If another has it meanwhile, the thread that is
@@ -142,7 +142,7 @@ void donation_return(struct tcb *server, struct tcb *caller)
     take_own(server);
 }
 
-/* The thread gives up what was donated to it, if anything was. */
+/* The thread gives up its donated context, if it has one. */
 void donation_end(struct tcb *thread)
 {
     struct context *context = thread->context;
@@ -162,8 +162,8 @@ void donation_stop(struct tcb *thread)
 }
 
 /*
- * Its context is taken away, and it is in no ready queue.  It keeps nothing closed that it recycles,
- * and sends no more what it waits to send: it makes its call, or faults, again.
+ * Take its context away; it is in no ready queue.  It keeps no object closed that it recycles, and
+ * no longer waits to send: it makes its call, or faults, again.
  */
 void donation_lose(struct tcb *thread)
 {

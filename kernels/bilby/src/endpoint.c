@@ -11,7 +11,7 @@
 #include <endpoint_queue.h>
 #include <timing.h>
 
-/* The message itself: a fault, or what the sender has in its registers. */
+/* The message itself: a fault, or the sender's registers. */
 static void endpoint_transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
                               word_t badge, const struct message_caps *caps)
 {

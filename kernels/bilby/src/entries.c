@@ -34,7 +34,7 @@ static void entry_finish(void)
     sched_run();
 }
 
-/* What nobody waits for; but first somebody who cannot run and would be chosen. */
+/* Work that no thread waits for; but first unqueue threads that cannot run and would be chosen. */
 static void idle_work(void)
 {
     if (!timing_idle())
@@ -103,7 +103,7 @@ void handle_syscall(word_t address, word_t message, word_t number)
 }
 
 /*
- * The line stays masked until its user acknowledges it; but that of the kernel's timer: the
+ * The line stays masked until its user acknowledges it; except the line of the kernel's timer: the
  * slice of time is over.
  */
 void handle_interrupt(void)

@@ -90,8 +90,8 @@ function entry_svc
     .size entry_svc, . - entry_svc
 
 /*
- * A call is preempted, or a call or fault is done and an interrupt is pending: its path ends
- * here, that of the interrupt begins.  The stack is dropped.
+ * A call is preempted, or a call or fault is done and an interrupt is pending: its path ends here,
+ * and the interrupt's path begins.  The stack is dropped.
  */
 function leave_to_interrupt
     ldr     sp, =kernel_stack_top
@@ -183,8 +183,8 @@ kernel_stack:
 kernel_stack_top:
 
 /*
- * The idle thread: system mode, interrupts enabled.  Not part of any path.  Its one system
- * call finishes what was left of deletions; whoever leaves some sends it here (delete.c).
+ * The idle thread: system mode, interrupts enabled.  Not part of any path.  Its one system call
+ * finishes abandoned deletions; their owners send it here (delete.c).
  */
     .section .idle.text, "ax"
 function idle_loop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults as messages: what the handler of one is told, and what its answer changes. */
+/* Faults as messages: the information for the handler, and the effect of its answer. */
 #include <timing.h>
 #include <machine.h>
 

@@ -5,10 +5,10 @@
  * preempt", section 3.3).
  *
  * The directory does not exist yet: no capability leads to it, nothing walks it, and all
- * directories that exist have all mappings.  Its memory is at the untyped region's "free"
- * mark, aligned; "copied" in the region's capability counts the steps, where no user can
- * write.  Whoever retypes that region next goes on, if it is to be the same directory; if
- * not, what was copied is cleared again, so that all memory from the mark on is zero.
+ * directories that exist have all mappings.  Its memory is at the untyped region's "free" mark,
+ * aligned; "copied" in the region's capability counts the steps, where no user can write.  The next
+ * retype of that region continues, if it makes the same directory; if not, the copies are cleared
+ * again, so that all memory from the mark on is zero.
  *
  * Invariant: of memory from the mark on, only the first "copied" steps of the kernel's
  * descriptors of that directory are not zero.
@@ -53,7 +53,7 @@ static word_t directory_begun(const struct cap *untyped)
     return untyped_cap_object(untyped) + start;
 }
 
-/* What is to be made is not the directory that was begun: clear what was copied, last first. */
+/* The object is not the directory that was begun: clear the copied descriptors, last first. */
 PREEMPTIBLE void kernel_maps_settle(struct slot *slot, bool is_directory, word_t base)
 {
     struct cap *untyped = &slot->cap;

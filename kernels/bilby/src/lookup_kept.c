@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A preemption point after each address that is looked up; what was found is kept in the
- * thread, so that the call, made again, does not look it up again.
+ * A preemption point after each address that is looked up; the thread keeps the result, so that the
+ * call, made again, does not look it up again.
  *
- * A lookup depends on nothing but the CNode capabilities that it goes through: no other
- * slot is read, and what is put into an empty one was on nobody's way.  So it gives the
- * same slot until a CNode capability leaves its slot.  That is always a move, for deletion
- * begins with one: of the capability, or of the last one of the container in which it stands,
- * into which no lookup leads from then on (delete.c).
+ * A lookup depends only on the CNode capabilities that it goes through: no other slot is read, and
+ * a capability put into an empty slot was on nobody's way.  So it gives the same slot until a CNode
+ * capability leaves its slot.  That is always a move, for deletion begins with one: of the
+ * capability, or of the last one of the container in which it stands, into which no lookup leads
+ * from then on (delete.c).
  *
- * Whose lookups a move makes invalid is known by the class of priorities.  The slot of a CNode
- * capability is marked with the least class of the threads that looked up a way through it.  A move
- * takes the mark away, and makes invalid what threads of that class and those above keep, which
- * "lookups_lost" counts, in 64 bits that no system lives to see overflow.  Copies have no mark.
+ * The class of priorities tells whose lookups a move makes invalid.  The slot of a CNode capability
+ * is marked with the least class of the threads that looked up a way through it.  A move removes
+ * the mark, and invalidates the lookups of threads of that class and above, which "lookups_lost"
+ * counts, in 64 bits that no system lives to see overflow.  Copies have no mark.
  *
  * Lookups are kept with their arguments, in the order of the call: addresses in a message
  * buffer, or the thread at the other end, may be others when the call is made again.  Whether
  * they are valid is decided when a call begins: it looks up nothing any more once it has moved
  * a capability.
  *
- * That nothing was found is kept too, though somebody may put something there before the call
- * is made again: then it was not there when the call was made first.  So all is forgotten at the
- * end of the call, or when it will not be made again.
+ * A failed lookup is kept too, though somebody may fill the slot before the call is made again:
+ * then it was empty when the call was made first.  So all is forgotten at the end of the call, or
+ * when it will not be made again.
  *
  * Invariant: of a thread whose "lookups_at" is the count of its class, the lookups in front of
- * "lookups_end" are what cspace_resolve would find now, but for those that found nothing, and
- * each slot on their ways is marked with its class or a lower one.
- * Only a thread that can run, and was preempted, keeps any.
+ * "lookups_end" are the current results of cspace_resolve, except failed ones, and each slot on
+ * their ways is marked with its class or a lower one.  Only a thread that can run, and was
+ * preempted, keeps any.
  *
- * Interrupts alone cannot keep a call from finishing: each attempt keeps at least one lookup
- * more, of at most LOOKUPS_MAX.  What is lost when a CNode capability on the way moves, by this
- * call or by a thread that ran in between, is looked up again, point by point.
+ * Interrupts alone cannot keep a call from finishing: each attempt keeps at least one lookup more,
+ * of at most LOOKUPS_MAX. A lookup lost when a CNode capability on the way moves, by this call or
+ * by a thread that ran in between, is made again, point by point.
  */
 #include <kernel.h>
 #include <lookup.h>
@@ -63,7 +63,7 @@ static struct lookup *in_row(const struct lookup *place)
     return (struct lookup *)in_window((word_t)place & ~row, sizeof(struct lookup));
 }
 
-/* What is kept is from an attempt before this one, or is forgotten. */
+/* Kept lookups are from an attempt before this one, or are forgotten. */
 void lookup_begin(void)
 {
     struct tcb *thread = caller();
@@ -76,7 +76,7 @@ void lookup_begin(void)
     thread->lookups_end = NULL;
 }
 
-/* Look it up, and keep it; what was kept behind it belongs to another way that the call took. */
+/* Look it up, and keep it; lookups kept behind it belong to another way that the call took. */
 static PREEMPTIBLE struct slot *find_and_keep(const struct cap *root, word_t address, word_t bits,
                                               struct lookup *end)
 {
@@ -99,7 +99,7 @@ struct slot *lookup_find(const struct cap *root, word_t address, word_t bits)
     const struct lookup *kept;
 
     thread->lookups_next = next;
-    ONE_REGISTER(next); /* for what is kept, too */
+    ONE_REGISTER(next); /* for kept lookups, too */
     kept = next - 1;
     if (next <= thread->lookups_end && kept->root == root && kept->address == address
         && kept->bits == bits)

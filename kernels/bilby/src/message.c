@@ -2,9 +2,9 @@
 /*
  * Messages between threads: words and capabilities.
  *
- * The first words are in registers; the rest, and the addresses of capabilities,
- * in the buffers, which the kernel reaches through its own window.  A thread
- * without a buffer sends and receives what fits into registers.
+ * The first words are in registers; the rest, and the addresses of capabilities, in the buffers,
+ * which the kernel reaches through its own window.  A thread without a buffer sends and receives
+ * only the words in registers.
  */
 #include <kernel.h>
 #include <machine.h>
@@ -41,7 +41,7 @@ static __attribute__((noinline)) void copy_part(word_t *target, const word_t *so
 #define HEAD_WORD  (BUFFER_WORDS + MESSAGE_REGISTERS)
 #define HEAD_WORDS (LINE_WORDS - HEAD_WORD)
 
-/* Words of a message behind those of the registers; both buffers are there. */
+/* Copy the words of a message behind the registers; both buffers exist. */
 static __attribute__((noinline)) void copy_buffer(word_t *target, const word_t *source, word_t words)
 {
     word_t head = words < HEAD_WORDS ? words : HEAD_WORDS;
@@ -105,7 +105,7 @@ static struct slot *receive_slot(struct tcb *to)
     return slot;
 }
 
-/* Look up the receive slot, and what the sender's addresses lead to, up to the first that does not. */
+/* Look up the receive slot, and the slots of the sender's addresses, up to the first that fails. */
 void message_find_caps(struct message_caps *caps, struct tcb *from, struct tcb *to,
                        bool may_grant)
 {
@@ -144,9 +144,9 @@ static word_t message_unwrap(const struct message_caps *caps, word_t i, struct t
 }
 
 /*
- * Pass on the capabilities, in order.  One other than those that are unwrapped may go
- * into the receive slot; the next other one ends it.  Returns the "extra" and "unwrapped"
- * bits of the receiver's message register.
+ * Pass on the capabilities, in order.  One that is not unwrapped may go into the receive slot; the
+ * next such one ends it.  Returns the "extra" and "unwrapped" bits of the receiver's message
+ * register.
  */
 static word_t pass_caps(const struct message_caps *caps, struct tcb *to,
                         const struct endpoint *through)

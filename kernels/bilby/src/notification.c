@@ -79,7 +79,7 @@ void notification_recycle(struct notification *notification)
     notification->signalled = 0;
 }
 
-/* Take what is pending, or wait. */
+/* Take the pending signals, or wait. */
 void notification_wait(struct tcb *waiter, struct notification *notification)
 {
     if (notification->signalled == NOTIFICATION_CLOSED) {

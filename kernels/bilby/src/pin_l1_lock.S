@@ -3,9 +3,9 @@
  * Lock the lines of two tables (tools/pinned.py) in one way of each L1 cache, once, at the
  * end of boot, with interrupts masked: "Improving interrupt response time", section 4.
  *
- * The procedure for each cache: no line of the table is in it; what this code itself uses
- * is, in other ways; only the one way can be filled; each line is brought in; only the
- * other ways can be filled, from here on for good.
+ * The procedure for each cache: no line of the table is in it; the lines of this code itself are,
+ * in other ways; only the one way can be filled; each line is brought in; only the other ways can
+ * be filled, from here on for good.
  */
 #include <lock.h>
 
@@ -18,7 +18,7 @@ pin_lines:
     ldr     r2, =pinned_instructions
     ldr     r3, =pinned_data
 
-    /* Instructions.  This code and what may be fetched past it go to the other ways. */
+    /* Instructions.  This code, and prefetches past it, go to the other ways. */
     machine_lock_forget_instructions r0
     machine_lock_instructions_keep r1
     adr     r0, pin_lines

@@ -20,7 +20,7 @@ static bool would_wait(const struct cap *cap)
     }
 }
 
-/* Receive what is there; if nothing is, fail and change nothing.  The address is looked up twice. */
+/* Receive if possible; otherwise fail and change nothing.  The address is looked up twice. */
 void syscall_poll(word_t address)
 {
     const struct slot *slot = cspace_lookup(current_thread, address);

@@ -59,6 +59,6 @@ void recycle_reset(struct slot *slot)
         thread_suspend((struct tcb *)tcb_cap_object(&slot->cap));
         break;
     default:
-        break; /* it stood in what was deleted */
+        break; /* it stood in a deleted object */
     }
 }

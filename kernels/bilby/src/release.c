@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The release queue: contexts whose threads would run, had they time.  A heap of which each
- * entry is before four others, so that every step takes as many turns as it has levels, and not as
- * many as there are threads.  The four that are compared stand in two cache lines.
+ * The release queue: contexts whose threads would run, had they time.  A heap in which each entry
+ * is before four others, so the steps of an operation are bounded by the number of levels, not of
+ * threads.  The four that are compared stand in two cache lines.
  *
- * Invariants: the context of entry i names i + 1 as its place; it is due no earlier than that of
- * entry (i - 1) / 4, and when it says itself.  A context that is in no entry names 0.  There are as
- * many places as contexts can be bound.  An entry without a context is cleared, as due last of all.
+ * Invariants: the context of entry i names i + 1 as its place; it is due at the entry's time, no
+ * earlier than entry (i-1)/4. A context that is in no entry names 0. There are as many places as
+ * contexts can be bound.  An entry without a context is cleared, as due last of all.
  */
 #include <timing.h>
 
@@ -96,7 +96,7 @@ static void sift_down(word_t index, struct context *context, count_t earliness)
     put(entry(index), index, context, earliness);
 }
 
-/* It waits until what is due returns. */
+/* It waits until its due amount returns. */
 void release_insert(struct context *context)
 {
     alarm_is_old = true;

@@ -6,7 +6,7 @@
  *
  * Invariants:
  *   queued == 1   =>  state == THREAD_RUNNING and it is neither current nor idle
- *   (and those of the ready queues, ready_*.c)
+ *   (and the invariants of the ready queues, ready_*.c)
  *   between kernel entries: woken == null, and no queued thread is of higher
  *   priority than the current one
  */

@@ -92,7 +92,7 @@ void sched_yield(void)
     alarm_is_old = true;
 }
 
-/* An alarm: one context is released, if its time has come; what the current one has left is seen later. */
+/* An alarm: release one context, if its time has come; the current one's rest is checked later. */
 void sched_expire(void)
 {
     struct context *context;
@@ -152,7 +152,7 @@ static struct tcb *choose(void)
     return best == NULL ? &idle_thread : best;
 }
 
-/* With what is due now, it has time enough, and is not to be told that it has none. */
+/* Whether its due amount gives it time enough, and no timeout is to be reported to it. */
 bool sched_may_run(const struct tcb *thread, count_t now)
 {
     struct context *context = thread->context;

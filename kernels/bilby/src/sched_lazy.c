@@ -7,7 +7,7 @@
  * Invariants:
  *   state == THREAD_RUNNING  =>  queued == 1, but for the idle thread and for one
  *   that the fastpath made current
- *   (and those of the ready queues, ready_*.c)
+ *   (and the invariants of the ready queues, ready_*.c)
  *   between kernel entries: the current thread can run and is the first of its queue
  *   that can if it is in one, no thread that can run is of higher priority,
  *   woken == null
@@ -64,7 +64,7 @@ void sched_wake(struct tcb *thread)
         woken = thread;
 }
 
-/* Those that wake together are queued in this order already. */
+/* Threads that wake together are queued in this order already. */
 void sched_queue(struct tcb *thread)
 {
     sched_wake(thread);
@@ -87,7 +87,7 @@ void sched_expire(void)
     look = true;
 }
 
-/* The first thread of the highest priority that can run; those that cannot are taken out. */
+/* The first thread of the highest priority that can run; blocked threads are taken out. */
 static struct tcb *sched_choose(void)
 {
     /* bound: PRIORITIES + 1 */

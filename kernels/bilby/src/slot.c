@@ -2,10 +2,10 @@
 /*
  * Slots and the derivation list.
  *
- * The list is the pre-order walk of the derivation tree: whatever was derived
- * from a capability stands after it, before anything that was not.  Two bits say
- * what cannot be told from neighbours: "revocable", this one may have
- * descendants; "first badged", the first of its badge under an unbadged one.
+ * The list is the pre-order walk of the derivation tree: a capability stands before its
+ * descendants, and they stand before all others.  Two bits record facts that the neighbours do not
+ * show: "revocable", this one may have descendants; "first badged", the first of its badge under an
+ * unbadged one.
  *
  * Invariants: a->next == b  <=>  b->prev == a; a null capability is in no list.
  */
@@ -28,7 +28,7 @@ struct slot *slot_next(const struct slot *slot)
     return pointer(slot->next);
 }
 
-/* What stands in front of a slot leads to another now, if there is something. */
+/* Link a slot's predecessor, if any, to another successor. */
 static void set_next(struct slot *slot, const struct slot *next)
 {
     if (slot == NULL)
@@ -37,7 +37,7 @@ static void set_next(struct slot *slot, const struct slot *next)
     slot->next = (word_t)next | (slot->next & FLAGS);
 }
 
-/* What stands behind it, too. */
+/* Link its successor, if any, to another predecessor. */
 static void set_prev(struct slot *slot, const struct slot *prev)
 {
     if (slot == NULL)
@@ -72,7 +72,7 @@ void slot_rotate(struct slot *to, struct slot *pivot, struct slot *from)
     slot_move(to, &spare);
 }
 
-/* What a slot of a thread meant to the thread, it no longer does. */
+/* The slot of a thread loses its meaning for the thread. */
 void slot_leave_thread(struct slot *slot)
 {
     if (cap_type(&slot->cap) != CAP_FRAME || !frame_cap_buffer(&slot->cap))
@@ -152,9 +152,9 @@ void slot_empty(struct slot *slot)
 }
 
 /*
- * The capability that a copy of this one would be.  A frame's copy is unmapped.
- * What must stay unique has no copy: untyped memory, device regions, interrupt control,
- * replies, and page tables, whose mapping names one slot.
+ * The capability that a copy of this one would be.  A frame's copy is unmapped.  A unique
+ * capability has no copy: untyped memory, device regions, interrupt control, replies, and page
+ * tables, whose mapping names one slot.
  */
 word_t slot_derive(const struct slot *from, struct cap *result)
 {
@@ -292,7 +292,7 @@ static bool begins_family(const struct cap *cap, const struct cap *from)
     }
 }
 
-/* Put what was derived from a slot into an empty one. */
+/* Put a derived capability into an empty slot. */
 void slot_copy(struct slot *to, const struct cap *cap, struct slot *from)
 {
     slot_insert(to, cap, from, begins_family(cap, &from->cap));

@@ -33,7 +33,7 @@ static word_t find_extra(struct invocation *call, word_t message)
     return ERROR_NONE;
 }
 
-/* The message as an invocation: what it says, before any kind of object is known. */
+/* The message as an invocation: its fields, before any kind of object is known. */
 static word_t read_invocation(struct invocation *call, struct slot *slot, word_t message)
 {
     word_t length = message_length(message);

@@ -29,8 +29,8 @@ word_t stopped_read_registers(const struct tcb *thread)
 }
 
 /*
- * A thread that does not run loses what configuring gave it.  It can be preempted: then it can not
- * be resumed, for its capability space goes first, and what is left goes when the call is made again.
+ * A thread that does not run loses its configuration.  It can be preempted: then it can not be
+ * resumed, for its capability space goes first, and the rest when the call is made again.
  */
 word_t stopped_unconfigure(struct tcb *thread)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a thread as a whole: birth, waking, priority, becoming current. */
+/* Changes of a thread as a whole: birth, waking, priority, becoming current. */
 #include <kernel.h>
 #include <lookup.h>
 #include <machine.h>
 #include <timing.h>
 
 /*
- * What a thread needs before it can run, besides capabilities: a user's flags, and its
- * own end of a reply.  A cleared TCB is an inactive thread without them.
+ * The state a thread needs before it can run, besides capabilities: a user's flags, and its own end
+ * of a reply.  A cleared TCB is an inactive thread without them.
  */
 void thread_init(struct tcb *thread)
 {
@@ -17,7 +17,7 @@ void thread_init(struct tcb *thread)
     thread->reply.prev = 3; /* alone in its list, revocable, first of its kind */
 }
 
-/* Where it goes on, and its flags; what a user may not choose is forced. */
+/* Its next address, and its flags; bits that a user may not choose are forced. */
 void thread_set_pc(struct tcb *thread, word_t pc, word_t cpsr)
 {
     cpsr = (cpsr & CPSR_USER_MASK) | CPSR_USER_FIXED;
@@ -58,7 +58,7 @@ void thread_suspend(struct tcb *thread)
     donation_stop(thread);
 }
 
-/* What its call waits on, or would, is gone.  False if it stops: nobody handles its fault. */
+/* The object its call waits on, or would, is gone. False if it stops: nobody handles its fault. */
 bool thread_abort_call(struct tcb *thread)
 {
     if (thread->fault != 0) {

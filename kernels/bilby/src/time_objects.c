@@ -218,7 +218,7 @@ word_t timing_decode(const struct invocation *call)
     }
 }
 
-/* Who is on it has no time from now on, but what is its own. */
+/* The thread on it has no time from now on, except on its own context. */
 static void delete_context(struct context *context)
 {
     struct tcb *thread = context->thread;

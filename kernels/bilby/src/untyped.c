@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Untyped memory: retype makes objects out of what is unused.
+ * Untyped memory: retype makes objects out of the unused part.
  *
  * The kernel allocates nothing itself.  Objects of one retype lie side by side,
  * aligned to their size, from the first unused byte on; all is unused when nothing
@@ -75,7 +75,7 @@ static word_t find_slots(const struct cap *node, word_t first, word_t count,
     return ERROR_NONE;
 }
 
-/* What kind of object, and how many: directories one by one, for each is filled in. */
+/* The kind of object, and its number: directories one by one, for each is filled in. */
 static word_t check_size(struct retype *plan)
 {
     plan->object_bits = create_size_bits(plan->type, plan->size_bits);

@@ -2,11 +2,11 @@
 /*
  * Address spaces with numbers (ASIDs), as in 2011 (section 3.6, figure 4).
  *
- * A table of two levels leads from a number to a directory: 16 pools, each an object
- * that a user makes, of 1024 numbers.  What is mapped remembers the number of its space
- * and its address there; nothing in the tables leads back to it.  So an address space is
- * deleted by taking one entry out of its pool.  What remembers its number then is stale,
- * and harmless: whenever it is used, the tables are asked whether they agree.
+ * A table of two levels leads from a number to a directory: 16 pools, each an object that a user
+ * makes, of 1024 numbers.  A mapped object stores the number of its space and its address there;
+ * nothing in the tables leads back to it.  So an address space is deleted by taking one entry out
+ * of its pool.  Objects with its number are then stale, and harmless: whenever one is used, it is
+ * compared with the tables.
  *
  * The price is paid elsewhere: assigning a number may look at all 1024 of a pool, and
  * deleting a pool does, in one go.
@@ -120,7 +120,7 @@ void vspace_moved(struct slot *slot, const struct slot *from)
     (void)from;
 }
 
-/* ---- unmapping: what a capability remembers is compared with the tables ------------ */
+/* ---- unmapping: a capability's record is compared with the tables ----------------- */
 
 /* A descriptor maps this frame. */
 static bool descriptor_maps(word_t descriptor, const struct cap *frame)
@@ -197,7 +197,7 @@ void vspace_unmap_table(struct slot *slot)
 
 /* ---- deletion -------------------------------------------------------------------- */
 
-/* The last capability of a table is deleted; what it maps finds that out. */
+/* The last capability of a table is deleted; its mapped frames notice that later. */
 void vspace_delete_table(struct slot *slot)
 {
     leave_directory(&slot->cap);

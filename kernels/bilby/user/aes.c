@@ -35,7 +35,7 @@
 #define HANDLER_KEPT   (CHILD_OTHER + 1)
 #define HANDLER_CONTEXTS CHILD_FREE /* and the badge of the client */
 
-/* Labels of answers, and what the handler reports. */
+/* Labels of answers, and the reports of the handler. */
 enum { SERVED, OUT_OF_TIME, SUSPENDED = 99 };
 
 enum policy { ROLL_BACK, RAISE, SUSPEND };
@@ -151,7 +151,7 @@ static void end_rollback(void)
     rolled = 0;
 }
 
-/* What is to be answered to the timeout is in the message. */
+/* Write the answer to the timeout into the message. */
 static void handle_timeout(enum policy policy, struct message *m)
 {
     SEEN->timeouts++;

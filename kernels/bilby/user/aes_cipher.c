@@ -34,7 +34,7 @@ static void make_sbox(void)
     sbox[0] = 0x63;
 }
 
-/* Each key of a round is the one before, and what its last word became. */
+/* Each key of a round is the one before, and the result of its last word. */
 void aes_expand(struct aes_key *key, const byte bytes[AES_BYTES])
 {
     byte constant = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program for loading.c: it says what it finds of its argument, data, constants and cleared memory. */
+/* A program for loading.c: it reports its argument, data, constants and cleared memory. */
 #include "program.h"
 #include "world.h"
 

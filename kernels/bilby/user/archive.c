@@ -5,7 +5,7 @@
 #define HEADER_BYTES   110
 #define MAGIC          "070701"
 #define FIELD_BYTES    6  /* which number: the file's size ... */
-#define FIELD_NAME     11 /* ... and that of its name, its end included */
+#define FIELD_NAME     11 /* ... and of its name, its end included */
 #define ALIGNMENT      4  /* of the file, and of the next header */
 
 static word_t field(const unsigned char *header, word_t number)

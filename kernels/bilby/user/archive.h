@@ -6,7 +6,7 @@
  *     if (archive_find(boot_archive, boot_archive_end, "shell.elf", &file))
  *         ...  file.bytes bytes at file.start
  *
- * It may be anything: what is damaged, or ends too early, has no file from there on.
+ * The input is untrusted: a damaged or truncated archive has no file from there on.
  */
 #ifndef USER_ARCHIVE_H
 #define USER_ARCHIVE_H

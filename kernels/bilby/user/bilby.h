@@ -17,7 +17,7 @@
 #define SPACES_HAVE_NUMBERS 0
 #endif
 
-/* What goes into a system call and what comes out. */
+/* The inputs and outputs of a system call. */
 struct message {
     word_t badge;  /* in: address of the capability */
     word_t info;   /* message register */

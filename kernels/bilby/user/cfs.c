@@ -31,7 +31,7 @@
 /* Labels of calls. */
 enum { JOIN = 1, START, YIELD };
 
-/* Three levels of nice halve what a thread gets: 1024 times powers of the third root of 2. */
+/* Three levels of nice halve a thread's share: 1024 times powers of the third root of 2. */
 #define NICE_MAX 3
 #define MULTIPLIER_BITS 10
 static const word_t multipliers[2 * NICE_MAX + 1] = { 512, 645, 813, 1024, 1290, 1625, 2048 };
@@ -412,7 +412,7 @@ static bool nice_ones_own(void)
     return nice_ones_get_less(false);
 }
 
-/* ---- what a yield takes ------------------------------------------------------------------------------- */
+/* ---- the cost of a yield ------------------------------------------------------------------------------ */
 
 static void put_yield(const char *name, word_t threads, word_t ticks)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See cfs_tree.h.  The algorithms are those of Cormen, Leiserson, Rivest and Stein; node 0 is their
+ * See cfs_tree.h.  The algorithms are from Cormen, Leiserson, Rivest and Stein; node 0 is their
  * sentinel, whose parent is written, too.  "side" is 0 for left and 1 for right.
  */
 #include "cfs_tree.h"

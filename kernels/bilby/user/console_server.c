@@ -21,7 +21,7 @@ static void put(char c)
     uart_put(DEVICE_ADDRESS, c);
 }
 
-/* The bytes of a message: as many as its label says, at most those that have arrived. */
+/* The bytes of a message: as many as its label says, at most the ones that have arrived. */
 static void write_text(const struct message *m)
 {
     word_t bytes = message_label(m->info);

@@ -10,7 +10,7 @@
 #include "world.h"
 
 enum leaf {
-    LEAF_ENDPOINT,  /* what messages go through */
+    LEAF_ENDPOINT,  /* the endpoint of the messages */
     LEAF_BADGE,     /* the same endpoint: travels as a badge */
     LEAF_BADGE_2,
     LEAF_OTHER,     /* travels as a capability */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The first thread of the demonstration: it loads the programs of its boot archive, gives each
- * what it needs and nothing else, and is told of their faults.
+ * The first thread of the demonstration: it loads the programs of its boot archive, gives each the
+ * capabilities it needs and no others, and receives their faults.
  *
  *   program   has                                      threads and their priorities
  *   console   the UART, its interrupt                  output 200, input 190

@@ -8,7 +8,7 @@ static word_t make_one(word_t region, word_t type, word_t bits, word_t slot)
     return untyped_retype(region, type, bits, ROOT_CNODE, 0, 0, slot, 1);
 }
 
-/* What is left of a region before the page, in pieces from the largest on. */
+/* The rest of a region before the page, in pieces from the largest on. */
 static word_t skip(word_t region, word_t offset, word_t bits, word_t *slot)
 {
     for (word_t bit = bits; bit-- > PAGE_BITS;) {

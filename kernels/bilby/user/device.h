@@ -7,7 +7,7 @@
  *     if (device_frame(info, 0x53fcc000, slots, &frame) == ERROR_NONE)
  *         frame_map(frame, ROOT_PAGE_DIRECTORY, 0x10000000, RIGHT_WRITE, 0);
  *
- * A region is used from its first page on: what lies before the wanted page is made into smaller
+ * A region is used from its first page on: the pages before the wanted page are made into smaller
  * regions, which can be used like any other, and stand in the slots before the frame's.
  */
 #ifndef USER_DEVICE_H

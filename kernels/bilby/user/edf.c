@@ -22,13 +22,13 @@
 #define PRIORITY  10
 #define HORIZON   (400 * MILLISECOND) /* of one task set */
 #define SETS      1                   /* of each number of tasks */
-#define LEAST_WAIT 128u               /* ticks: what the timer is set to at least */
+#define LEAST_WAIT 128u               /* ticks: the least time the timer is set to */
 #define ONE       65536u              /* fixed point */
 #define PERCENT(n) ((n) * ONE / 100)
 
 struct task {
     word_t period, turns;
-    ticks_t release, deadline; /* the next release; the deadline of what is ready */
+    ticks_t release, deadline; /* the next release; the deadline of the ready job */
     bool ready;
     struct child child;
 };
@@ -140,7 +140,7 @@ static word_t earliest(word_t count)
     return found;
 }
 
-/* At the next release, of those that have no job. */
+/* At the next release of a task without a job. */
 static void set_timer(word_t count, ticks_t now, ticks_t end)
 {
     ticks_t next = end + MILLISECOND;

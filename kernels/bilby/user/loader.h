@@ -26,7 +26,7 @@
 enum load_result {
     LOAD_DONE,
     LOAD_NO_ELF,       /* no ELF file of 32 bits for ARM that can be executed */
-    LOAD_DAMAGED,      /* a header, or what it describes, is not in the file */
+    LOAD_DAMAGED,      /* a header, or its segment, is not in the file */
     LOAD_MISPLACED,    /* a segment does not begin at a page, is too high, or overlaps another */
 };
 

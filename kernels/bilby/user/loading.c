@@ -16,7 +16,7 @@ static bool find(struct file *file)
     return archive_find(boot_archive, boot_archive_end, "answer.elf", file);
 }
 
-/* It runs, keeps what it was told, and its fault is told to whom the loader names. */
+/* It runs, keeps its argument, and its fault reaches the handler that the loader names. */
 static bool a_program_runs(void)
 {
     word_t talk = make(TYPE_ENDPOINT, 0);

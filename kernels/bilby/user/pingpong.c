@@ -14,7 +14,7 @@
 #define CLOCKS 2000 /* of the timer, from one interrupt to the next */
 #define CLIENT 10 /* priority; of the server too: the fastpath switches between equals */
 
-/* What one round carries each way; the server answers with word 0 plus 1. */
+/* The contents of one round in each direction; the server answers with word 0 plus 1. */
 struct load {
     word_t length, caps;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program that the loader started finds: the slots of its own capability space, in which
- * an address is the number of a slot.  Those that nobody gave it are empty.  main()'s argument is
- * the number that process_start() was given.
+ * The start of a program from the loader: the slots of its own capability space, in which an
+ * address is the number of a slot.  Slots without a given capability are empty.  main()'s argument
+ * is the number passed to process_start().
  */
 #ifndef USER_PROGRAM_H
 #define USER_PROGRAM_H

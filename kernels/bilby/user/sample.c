@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sample system of Table 1 of "Mixed-criticality support in a high-assurance, general-purpose
- * microkernel": five periodic tasks, and T0 in slack time.  Section 3.5 says what happens when T4
- * overruns its budget; the first thread is the timeout handler.
+ * microkernel": five periodic tasks, and T0 in slack time.  Section 3.5 describes an overrun of
+ * T4's budget; the first thread is the timeout handler.
  *
- * A budget is what the table says and what the kernel wants to be left of it.  The table's
- * utilisations of T1 and T2 are not B / T; the section's sums are of B / T.
+ * A budget is the table's, plus the rest that the kernel requires.  The table's utilisations of T1
+ * and T2 are not B / T; the section's sums are of B / T.
  *
- * Response times of all that begins at once, by exact analysis, in units: without the switch T2 has 20
- * of 40, or 36 if the kernel takes any time, and T1 has 73 of 60; with it T2 has 15.  So of the two that
- * the section says may miss, by a bound of utilisation, only T1 does.  With the 0.2 that the table
- * has for T2 its budget is 8; then T2 has 40 of 40, and what the kernel takes is too much.
+ * Response times if all begin at once, by exact analysis, in units: without the switch T2 has 20 of 40,
+ * or 36 if the kernel takes any time, and T1 has 73 of 60; with it T2 has 15. So of the two that the
+ * section says may miss, by a bound of utilisation, only T1 does.  With the 0.2 that the table has for
+ * T2 its budget is 8; then T2 has 40 of 40, and the kernel's time is too much.
  *
  * A task that was late begins its next job at once.  It has the budget of one job in a period, so it
  * stays late until its periods begin anew.
@@ -20,14 +20,14 @@
 
 #define SHARED_ADDRESS 0x001fa000u
 #define UNIT   (2 * MILLISECOND)
-#define MARGIN (BUDGET_MIN + MILLISECOND / 4) /* for the kernel: what is left, and its work for the thread */
+#define MARGIN (BUDGET_MIN + MILLISECOND / 4) /* for the kernel: the required rest, and its work */
 #define PRIORITY 100 /* and the table's */
 #define TASKS  6
 #define LEAD   20    /* units until all tasks begin, at once */
 #define ENOUGH 20    /* units of slack in one period of T0: the level is reset */
 #define ANYTHING 0xffffffffu
 
-/* What a task and T0 say to the handler. */
+/* The reports of a task and T0 to the handler. */
 enum { SAYS_READY = 0x100, SAYS_SLACK, SAYS_END };
 
 struct row {
@@ -130,7 +130,7 @@ static void runs_in_slack(word_t quarter)
 
 /* ---- the system --------------------------------------------------------------------------- */
 
-/* What T4 does, and what is done about it. */
+/* The behaviour of T4, and the handler's reaction. */
 struct scenario {
     const char *name;
     word_t t2_budget;  /* units */
@@ -196,8 +196,8 @@ static void set_periods(const struct scenario *scenario)
 }
 
 /*
- * T4 has used up its budget, and goes on with the rest of the HIGH one.  If that is used up, too, it waits for
- * what returns next.
+ * T4 has used up its budget, and continues with the rest of the HIGH one.  If that is used up, too, it waits
+ * for the next replenishment.
  */
 static void overrun(const struct scenario *scenario)
 {

@@ -9,7 +9,7 @@
  *   one context each     signals, yield_to         timeouts, yield_to
  *
  * Three threads take turns as order[] says.  A switch is timed from a thread's last reading of the
- * clock to the first of the next one, so that it includes what SYS_CLOCK takes.
+ * clock to the first of the next one, so that it includes the time of SYS_CLOCK.
  */
 #include "tests.h"
 #include "work.h"
@@ -149,8 +149,8 @@ static bool log_is_as_chosen(const char *name)
 /* ---- cooperative, one context ------------------------------------------------------------------ */
 
 /*
- * coop_sched_s(): its own reply capability, of who has called, and that of who is next change places.
- * So there are two slots for three threads, and each thread's is where the next one's was.
+ * coop_sched_s(): the reply capabilities of the calling thread and of the next one change places.  So
+ * there are two slots for three threads, and each thread's is where the next one's was.
  */
 static void answers_another(word_t unused)
 {
@@ -345,7 +345,7 @@ static bool preemptive_own(void)
     return true;
 }
 
-/* What is in each of the figures. */
+/* The contents of each figure. */
 static bool clock_is_read(void)
 {
     struct figure figure = { 0, 0, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests: equals get equal shares of the processor, whatever they do just before their slices end.
+ * Tests: equals get equal shares of the processor, for any actions just before their slices end.
  *
  * Each thread adds up the time in which it runs, by a timer that all of them read.
  */
@@ -17,7 +17,7 @@
 #define EQUALS   50                       /* their priority */
 #define HELPS    200
 
-/* What the first thread and children see of each other. */
+/* The memory shared by the first thread and children. */
 struct shared {
     volatile word_t used[4]; /* clocks in which each has run */
     volatile word_t begun;
@@ -118,8 +118,8 @@ static void put_share(const char *what, word_t clocks)
 }
 
 /*
- * One thread that does something before the end of its slices and one that does not: of a hundred
- * slices the second has its half, but for one.  What the first does not use is not its own.
+ * One thread that acts before the end of its slices and one that does not: of a hundred slices the
+ * second has its half, but for one.  The rest of a slice does not belong to the first.
  */
 static bool keeps_its_half(void (*run)(word_t), word_t argument, word_t endpoint)
 {

@@ -49,7 +49,7 @@ static bool read_line(char *line)
     }
 }
 
-/* What follows a word at the start of a line; null if another word does. */
+/* The text after a word at the start of a line; null for another word. */
 static const char *after(const char *line, const char *word)
 {
     while (*word)

@@ -3,7 +3,7 @@
 #include "tests.h"
 #include "timed.h"
 
-#define NEVER 0x77 /* what is told when somebody waits in vain */
+#define NEVER 0x77 /* the reported value if somebody waits in vain */
 
 /* Signals itself while it serves, as an interrupt might; its signals are counted. */
 static void serves_and_signals(word_t unused)
@@ -119,7 +119,7 @@ static void works_when_signalled(word_t unused)
     }
 }
 
-/* Of one thread that waits on the notification itself: what comes meanwhile is taken afterwards. */
+/* One thread waits on the notification itself: signals in between are taken afterwards. */
 static bool signals_wait_for_donated_time(void)
 {
     word_t notification = make(TYPE_NOTIFICATION, 0), context = make(TYPE_CONTEXT, 0);
@@ -144,7 +144,7 @@ static bool signals_wait_for_donated_time(void)
     return true;
 }
 
-/* Whatever of the two ends, the other can be bound again. */
+/* If either of the two ends, the other can be bound again. */
 static bool donation_ends_with_either(void)
 {
     word_t first = make(TYPE_NOTIFICATION, 0), second = make(TYPE_NOTIFICATION, 0);

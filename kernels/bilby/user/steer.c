@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls and faults that take as long as they can: what is replayed of them is
- * compared with the bounds (docs/validation.md).  Interrupts are latency.c's.
+ * System calls and faults that take as long as they can: their replays are compared with the bounds
+ * (docs/validation.md). Interrupts are latency.c's.
  */
 #include "steer.h"
 

@@ -15,7 +15,7 @@ static const struct {
     { TYPE_PAGE_DIRECTORY, 0, 1 }, { TYPE_UNTYPED, 12, ROW },
 };
 
-/* Each row is made of what the last one leaves behind, dirty frames at first. */
+/* Each row is made of the memory of the last one, dirty frames at first. */
 static bool large_objects(void)
 {
     word_t memory = make(TYPE_UNTYPED, BITS);

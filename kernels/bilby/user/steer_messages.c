@@ -27,7 +27,7 @@ static void set_words(word_t value)
         BUFFER[BUFFER_WORDS + i] = value + i;
 }
 
-/* How many of the words in the buffer are not what set_words() set, and of the length. */
+/* The number of words in the buffer, the length included, that differ from set_words(). */
 static word_t wrong_words(const struct message *m, word_t value)
 {
     word_t wrong = message_length(m->info) != WORDS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs what is in suite[], in TAP. */
+/* Runs the tests of suite[], in TAP. */
 #include "tests.h"
 
 int main(const struct boot_info *boot_info);

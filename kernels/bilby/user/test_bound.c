@@ -6,13 +6,13 @@
 
 #define SIGNAL 64 /* badge */
 
-/* What a server received, as one word: of a message its word and badge. */
+/* The message that a server received, as one word: its word and badge. */
 static word_t what(const struct message *m)
 {
     return m->badge & BOUND_SIGNAL ? m->badge : m->badge + m->w[0];
 }
 
-/* Waits for messages and signals, and tells what has come. */
+/* Waits for messages and signals, and reports each. */
 static void bound_server(word_t turns)
 {
     for (word_t i = 0; i < turns; i++) {

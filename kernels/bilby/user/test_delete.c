@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: deleting, revoking, recycling, moving; what wakes, what becomes free again. */
+/* Tests: deleting, revoking, recycling, moving; the woken threads, the freed memory. */
 #include "tests.h"
 
 #define DATA_RIGHTS (RIGHT_READ | RIGHT_WRITE)
@@ -36,7 +36,7 @@ static bool moves(void)
     SAME(cnode_move(ROOT_CNODE, slot + 1, 32, ROOT_CNODE, endpoint, 32), ERROR_INVALID_CAPABILITY);
     SAME(cnode_move(ROOT_CNODE, slot, 32, ROOT_CNODE, slot, 32), ERROR_SLOT_OCCUPIED);
     SAME(cnode_copy(ROOT_CNODE, endpoint, 32, ROOT_CNODE, slot, 32, RIGHTS_ALL), 0);
-    SAME(revoke(slot), 0); /* a move keeps what was derived afterwards */
+    SAME(revoke(slot), 0); /* a move keeps later derived capabilities */
     SAME(is_empty(endpoint), true);
     return true;
 }
@@ -274,7 +274,7 @@ static bool frames_leave_no_trace(void)
     SAME(frame_unmap(first), 0);
     SAME(frame_unmap(first), 0);
     SAME(frame_map(second, ROOT_PAGE_DIRECTORY, SPARE_PAGE, DATA_RIGHTS, 0), 0);
-    SAME(*page, 0); /* not what the TLB remembers */
+    SAME(*page, 0); /* not the value in the TLB */
     *page = 2;
     SAME(delete(second), 0);
     SAME(frame_map(first, ROOT_PAGE_DIRECTORY, SPARE_PAGE, DATA_RIGHTS, 0), 0);

@@ -17,7 +17,7 @@ static bool maps_a_known_device(void)
     return true;
 }
 
-/* Memory, the kernel's own devices, and those that are given as frames. */
+/* Memory, the kernel's own devices, and the devices that are given as frames. */
 static bool gives_nothing_else(void)
 {
     static const word_t others[] = {

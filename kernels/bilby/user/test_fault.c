@@ -115,7 +115,7 @@ __asm__(
     "    bx      r1\n"
     "    .ltorg\n");
 
-/* The handler maps what is missing, and writes back as many words of what it was told. */
+/* The handler maps the missing page, and writes back as many words of its message. */
 static bool goes_on(void (*run)(word_t), word_t words, word_t wanted)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
@@ -167,7 +167,7 @@ static bool it_block_is_kept(void)
 }
 #endif
 
-/* What a user may not touch: text for writing, the kernel at all. */
+/* Memory that a user may not touch: text for writing, the kernel at all. */
 static bool protected_memory(void)
 {
     static const struct { word_t address; bool write; word_t status; } tries[] = {
@@ -385,7 +385,7 @@ static word_t thread_register(void)
     return value;
 }
 
-/* Tells what it finds in its thread register, and again when it has lost the processor. */
+/* Reports its thread register, and again when it has lost the processor. */
 static void keeps_thread_register(word_t value)
 {
     tell(thread_register());
@@ -501,7 +501,7 @@ static bool handler_in_other_space(void)
     faulting_child(jump, NO_TABLE, endpoint);
     SAME(wait_report(), 99);
     faulting_child(read_word, HOLE, endpoint);
-    wait_report(); /* landing, with what r0 was */
+    wait_report(); /* landing, with the former r0 */
     return true;
 }
 

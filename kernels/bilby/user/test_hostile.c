@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: what if every argument is wrong?  Error codes, and the kernel goes on. */
+/* Tests: system calls with every argument wrong.  Error codes, and the kernel goes on. */
 #include "tests.h"
 
 #define ROUNDS 4000
@@ -113,7 +113,7 @@ static word_t argument(void)
     return random();
 }
 
-/* What the child holds from CHILD_FREE on, and the labels that belong to it. */
+/* The capabilities of the child from CHILD_FREE on, and their labels. */
 static const struct { word_t type, label, labels; } holdings[] = {
     { 0, LABEL_CNODE_COPY, 2 },          /* its own CNode */
     { 0, LABEL_FRAME_MAP, 1 },           /* its page directory */

@@ -161,7 +161,7 @@ static bool reply_alone(void)
     return true;
 }
 
-/* Sends "length" words, says what came back. */
+/* Sends "length" words, and reports the answer. */
 static void long_caller(word_t length)
 {
     struct message m = { CHILD_ENDPOINT, message_make(length, 0, 0, 5), { 0, 0, 0, 0 } };
@@ -272,7 +272,7 @@ static bool without_buffer(void)
     return true;
 }
 
-/* Senders are served in order of arrival, whatever their priority. */
+/* Senders are served in order of arrival, at any priority. */
 static bool queue_is_fair(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);

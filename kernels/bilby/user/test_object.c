@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: making objects, copying and minting capabilities, and what is refused. */
+/* Tests: making objects, copying and minting capabilities, and refusals. */
 #include "tests.h"
 
 /* The loader fills the start of the first untyped region with this program's
@@ -231,7 +231,7 @@ static bool rights_shrink(void)
 
 #define REGISTERS 17
 
-/* What was written is read, as far as a user may choose it. */
+/* Written registers are read, as far as a user may choose them. */
 static bool registers_are_read(void)
 {
     struct child child = make_child(tells, 1, 20, 0);

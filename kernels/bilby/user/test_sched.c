@@ -214,7 +214,7 @@ static word_t acknowledge(void)
     return message_label(m.info);
 }
 
-/* Takes "count" interrupts, each while waiting, and says what it saw. */
+/* Takes "count" interrupts, each while waiting, and reports them. */
 static void driver(word_t count)
 {
     word_t good = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: what threads that know nothing of each other owe each other: neither time nor work. */
+/* Tests: threads that know nothing of each other share neither time nor work. */
 #include "tests.h"
 #include "ticker.h"
 #include <devices.h>
@@ -82,7 +82,7 @@ static void deletes_much(word_t value)
     rest();
 }
 
-/* When the timer interrupts, it deletes what is its own. */
+/* When the timer interrupts, it deletes its own object. */
 static void deletes_little(word_t value)
 {
     wait_for_the_timer(FEW);
@@ -202,7 +202,7 @@ static void recycles_much(word_t value)
     tells(value + invoke(CHILD_CNODE, LABEL_CNODE_RECYCLE, words, 2, NULL, 0));
 }
 
-/* A less urgent child recycles what a crowd waits on, and is stopped while it is at it. */
+/* A less urgent child recycles the object of a crowd, and is stopped while it is at it. */
 static struct child stop_recycling(word_t object, word_t number)
 {
     struct child urgent = make_urgent(suspends, 200);
@@ -307,7 +307,7 @@ static word_t period_to_finish(bool moving)
     return period;
 }
 
-/* If it needs longer with moves, it had to do all at once, for what it had done was lost. */
+/* If it needs longer with moves, it had to do all at once, for its finished steps were lost. */
 static bool moves_of_others(void)
 {
     word_t period = period_to_finish(false);

@@ -91,7 +91,7 @@ static bool full_budgets_share(void)
     return is_about(2 * less, sum, 3 * SLICE);
 }
 
-/* What is used of a budget that waited a whole period is not more than the budget. */
+/* The use of a budget that waited a whole period is not more than the budget. */
 static bool no_two_budgets_at_once(void)
 {
     struct child child;
@@ -261,7 +261,7 @@ static bool passive_initialisation(void)
     return true;
 }
 
-/* Answers with what another server says. */
+/* Answers with the word of another server. */
 static void forwards(word_t unused)
 {
     struct message m = receive(CHILD_ENDPOINT);
@@ -313,7 +313,7 @@ static void receives_once(word_t unused)
     tells(m.w[0]);
 }
 
-/* The answer of a send on donated time, behind what was received. */
+/* The answer of a send on donated time, behind the received words. */
 static void stores_once(word_t unused)
 {
     struct shared *seen = (struct shared *)SHARED_ADDRESS;

@@ -67,7 +67,7 @@ static bool cap_arrives(void)
     m = transfer(&notification, 1, endpoint, RIGHTS_ALL);
     SAME(message_extra(m.info), 1);
     SAME(message_unwrapped(m.info), 0);
-    SAME(send(SYS_SEND, receive_index, 0), 0); /* use what arrived */
+    SAME(send(SYS_SEND, receive_index, 0), 0); /* use the received capability */
     SAME(receive(notification).badge, 64);
     SAME(wait_report(), 0);
     return true;
@@ -210,7 +210,7 @@ static void asks_twice(word_t unused)
     rest();
 }
 
-/* The right to grant in an answer is that of the receive the call came through. */
+/* The right to grant in an answer follows from the receive that the call came through. */
 static bool answer_rights_follow_receive(void)
 {
     for (word_t may = 0; may < 2; may++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: address spaces with numbers; what stays behind is stale, and harmless. */
+/* Tests: address spaces with numbers; their remains are stale, and harmless. */
 #include "tests.h"
 
 #define DATA_RIGHTS (RIGHT_READ | RIGHT_WRITE)

@@ -15,13 +15,13 @@ extern const struct test object_tests[], ipc_tests[], transfer_tests[], sched_te
     fault_tests[], space_tests[], vspace_tests[], hostile_tests[], delete_tests[], preempt_tests[],
     share_tests[], bound_tests[], device_tests[], time_tests[];
 
-/* What this program runs, ended by NULL; suite.c has main(). */
+/* The tests of this program, ended by NULL; suite.c has main(). */
 extern const struct test *const suite[];
 
 /* The end of the program: finish.c or linger.c. */
 _Noreturn void finish(word_t failed);
 
-/* False, with a line that says where and what, unless the two are equal. */
+/* False, with a line that names place and values, unless the two are equal. */
 bool same(const char *what, word_t got, word_t expected);
 
 #define SAME(got, expected) do { \

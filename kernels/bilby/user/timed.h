@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tests about time as a capability are made of: spinners, sleep, servers without time. */
+/* The parts of tests about time as a capability: spinners, sleep, servers without time. */
 #ifndef USER_TIMED_H
 #define USER_TIMED_H
 
@@ -10,7 +10,7 @@
 #define WORK       10  /* priority of those who work */
 #define HANDLES    200 /* of those who must act at once */
 
-/* What the first thread and children see of each other. */
+/* The memory shared by the first thread and children. */
 struct shared {
     volatile word_t turns[8]; /* of each spinner */
     volatile word_t stop;

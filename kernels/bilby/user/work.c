@@ -13,7 +13,7 @@ void work(word_t turns)
     __asm__ volatile("1: subs %0, %0, #1\n\tbne 1b" : "+r"(turns) : : "cc");
 }
 
-/* Of three times that many turns, less that many: so what the clock takes is not counted. */
+/* The difference of three times that many turns and that many, without the clock's time. */
 void work_measure(void)
 {
     ticks_t start = clock_now(), once, end;

@@ -14,7 +14,7 @@ void work(word_t turns);               /* a loop of two instructions */
 word_t turns_of(word_t ticks);
 word_t quotient(word_t sum, word_t count); /* rounded down; 0 of nothing */
 
-/* Sum, number and least of what was measured. */
+/* Sum, number and least of the measurements. */
 struct figure {
     volatile word_t sum, count, least;
 };

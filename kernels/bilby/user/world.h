@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the tests are made of: slots, objects, and children.  A child is a thread
- * with an address space and a capability space of its own.  It runs the program's
- * text on a private copy of its data, so that it shares nothing but endpoints.
+ * The parts of the tests: slots, objects, and children.  A child is a thread with an address space
+ * and a capability space of its own.  It runs the program's text on a private copy of its data, so
+ * that it shares nothing but endpoints.
  */
 #ifndef USER_WORLD_H
 #define USER_WORLD_H
@@ -12,7 +12,7 @@
 /* A child's slots: its CNode has 256, and 24 bits of guard. */
 #define CHILD_RADIX   8
 #define CHILD_REPORT  1 /* endpoint of the first thread */
-#define CHILD_ENDPOINT 2 /* what the test is about */
+#define CHILD_ENDPOINT 2 /* the endpoint of the test */
 #define CHILD_CNODE   3
 #define CHILD_PARK    4 /* endpoint on which nobody sends */
 #define CHILD_OTHER   5

@@ -7,7 +7,7 @@
 #define RAM_BASE     0x40000000
 #include "../ram.h"
 
-/* What the device window shows: one page with the interrupt controller and the kernel's timer. */
+/* The pages of the device window: the interrupt controller and the kernel's timer, in one page. */
 #define INTERRUPTS_PAGE 0x01c20000
 #define INTERRUPTS_WINDOW (DEVICE_WINDOW + 0x20000)
 #define TICK_PAGE    INTERRUPTS_PAGE

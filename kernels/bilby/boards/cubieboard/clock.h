@@ -12,7 +12,7 @@
 
 #define SLICE_TICKS 240000 /* 10 ms */
 #define TIMER_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + 0xc00 + (offset)))
-#define TIMERS_ENABLE  0x00 /* bit 1: timer 1 interrupts, like that of the next */
+#define TIMERS_ENABLE  0x00 /* bit 1: interrupts of timer 1, as in the next register */
 #define TIMERS_STATUS  0x04
 #define ALARM_CONTROL  0x20
 #define ALARM_INTERVAL 0x24

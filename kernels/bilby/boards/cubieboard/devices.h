@@ -37,7 +37,7 @@ static inline char uart_get(unsigned int page)
     return (char)DEVICE_REGISTER(page);
 }
 
-/* A device that nobody uses, and what one of its registers says: the disk's version of AHCI. */
+/* A device that nobody uses, and the value of one register: the disk's version of AHCI. */
 #define KNOWN_DEVICE 0x01c18000u
 #define KNOWN_REGISTER 0x10
 #define KNOWN_VALUE 0x00010000u

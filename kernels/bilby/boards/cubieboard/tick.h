@@ -8,7 +8,7 @@
 
 #define TICK_CLOCKS 240000 /* of a slice: 10 ms */
 #define TICK_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + 0xc00 + (offset)))
-#define TICK_ENABLE   0x00 /* bit 1, like that of the next */
+#define TICK_ENABLE   0x00 /* bit 1, as in the next register */
 #define TICK_STATUS   0x04
 #define TICK_CONTROL  0x20
 #define TICK_INTERVAL 0x24

@@ -7,7 +7,7 @@
 #define RAM_BASE     0x80000000
 #include "../ram.h"
 
-/* What the device window shows: the interrupt controller, and the kernel's timer. */
+/* The pages of the device window: the interrupt controller, and the kernel's timer. */
 #define INTERRUPTS_PAGE 0x68000000
 #define INTERRUPTS_WINDOW DEVICE_WINDOW
 #define TICK_PAGE    0x53f98000    /* EPIT2 */

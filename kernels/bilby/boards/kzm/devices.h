@@ -37,7 +37,7 @@ static inline char uart_get(unsigned int page)
     return (char)DEVICE_REGISTER(page);
 }
 
-/* A device that nobody uses, and what one of its registers says after reset: CCM, its control. */
+/* A device that nobody uses, and the value of one register after reset: CCM, its control. */
 #define KNOWN_DEVICE 0x53f80000u
 #define KNOWN_REGISTER 0
 #define KNOWN_VALUE 0x074b0b7du

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The system-call interface: what the kernel and every user program agree on.
+ * The system-call interface between the kernel and every user program.
  * Numbers only, so that C and assembly can both include it.
  *
  * Registers of a system call (svc 0):
@@ -9,16 +9,16 @@
  *       out badge of a received message (28 bits), 0 after a send or an answer;
  *           SYSCALL_FAILED | error if the call itself failed
  *   r1  in  message register: label, capabilities, length (docs/layout.md, "message")
- *       out the same for what was received; the error code as its label after
+ *       out the same for a received message; the error code as its label after
  *           an invocation
- *   r2-r5   the first four message words; they always travel, whatever the length
+ *   r2-r5   the first four message words; they always travel, for any length
  * Every other register is preserved.
  */
 #ifndef BILBY_API_H
 #define BILBY_API_H
 
 /* Numbers of the system calls. */
-#define SYS_IDLE         0 /* the kernel's idle thread only: finish what others left */
+#define SYS_IDLE         0 /* the kernel's idle thread only: finish the work that others left */
 #define SYS_CALL         1 /* send, then wait for the answer; or invoke an object */
 #define SYS_SEND         2 /* send; wait until somebody receives */
 #define SYS_NB_SEND      3 /* send if somebody already receives, else drop */
@@ -34,7 +34,7 @@
 #define SYS_NB_SEND_RECEIVE 11 /* send words as NB_SEND to the endpoint at address r6, donate the time, receive */
 
 #define SYSCALL_FAILED 0x80000000u
-/* In r0 of what was received from an endpoint: it is a signal of the bound notification. */
+/* In r0 of a message received from an endpoint: it is a signal of the bound notification. */
 #define BOUND_SIGNAL   0x40000000u
 
 /* Error codes: the label of an invocation's result, or with SYSCALL_FAILED. */
@@ -52,7 +52,7 @@
 #define ERROR_NO_RIGHT          11 /* the capability does not permit this */
 #define ERROR_ILLEGAL_OPERATION 12 /* not in this state, or not on this object */
 #define ERROR_INVALID_SYSCALL   13
-#define ERROR_ABORTED           14 /* what the thread waited on was deleted, closed or recycled */
+#define ERROR_ABORTED           14 /* the awaited object was deleted, closed or recycled */
 #define ERROR_NO_NUMBER         15 /* all numbers of a pool, or all pools, are in use */
 #define ERROR_NOTHING           16 /* no message and no signal is there */
 #define ERROR_NO_CONTEXT        17 /* who receives has no time of its own, and a send donates none */
@@ -90,10 +90,10 @@
 #define LABEL_ASID_ASSIGN         24 /* x: page directory */
 
 #define LABEL_FRAME_CLEAN         25 /* w: first byte, bytes: cached data goes to memory, and is read from there again */
-#define LABEL_FRAME_PUBLISH       26 /* the same, then what was written there can be executed */
+#define LABEL_FRAME_PUBLISH       26 /* the same, then the written code can be executed */
 
 #define LABEL_FRAME_ADDRESS       27 /* answer: its physical address, for a device */
-#define LABEL_TCB_READ_REGISTERS  28 /* answer: what write registers takes, of a thread that does not run */
+#define LABEL_TCB_READ_REGISTERS  28 /* answer: as for write registers; of a stopped thread */
 #define LABEL_TCB_UNCONFIGURE     29 /* of one that does not run: it has no spaces and no buffer any more, and can be configured */
 
 #define LABEL_TCB_BIND            30 /* x: notification, whose signals also end a receive from an endpoint */
@@ -106,7 +106,7 @@
 #define LABEL_CONTEXT_UNBIND      35
 #define LABEL_CONTEXT_CONSUMED    36 /* answer: ticks used since it was last asked, low and high word */
 #define LABEL_CONTEXT_YIELD_TO    37 /* the same; its thread is the next of its priority */
-#define LABEL_TCB_SET_CRITICALITY 38 /* w: criticality, at most what the caller controls */
+#define LABEL_TCB_SET_CRITICALITY 38 /* w: criticality, at most the caller's limit */
 #define LABEL_TCB_SET_LIMITS      39 /* w: highest priority, highest criticality that it may give */
 #define LABEL_TCB_SET_TIMEOUT     40 /* x: endpoint that is told when its budget is used up; none: nobody is */
 #define LABEL_TCB_SAVE_CALLER     41 /* w: to index, to depth; x: CNode root: its reply capability */
@@ -205,7 +205,7 @@
 #define IMAGE_ENTRY      12 /* offset: first instruction */
 
 #ifndef __ASSEMBLER__
-/* What the kernel tells the first thread, at ROOT_INFO. */
+/* The kernel's information for the first thread, at ROOT_INFO. */
 struct boot_info {
     unsigned int untyped_count;
     unsigned int untyped_bits[16]; /* log2 of the bytes of slot ROOT_UNTYPED + i */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What untyped.c does about the kernel's mappings: kernel_maps_preemptible.c. */
+/* The functions of untyped.c for the kernel's mappings: kernel_maps_preemptible.c. */
 #ifndef BILBY_KERNEL_MAPS_H
 #define BILBY_KERNEL_MAPS_H
 

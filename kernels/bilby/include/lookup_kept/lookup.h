@@ -17,7 +17,7 @@ static inline word_t lookup_class(word_t priority)
     return priority / (PRIORITIES / LOOKUP_CLASSES);
 }
 
-/* Its second phase begins, whose lookups are kept instead of those of the first. */
+/* The second phase of a call begins; its lookups replace the kept ones of the first. */
 static inline void lookup_again(void)
 {
     current_thread->lookups_next = current_thread->lookups;
@@ -29,7 +29,7 @@ static inline void lookup_end(struct tcb *thread)
     thread->lookups_end = NULL;
 }
 
-/* A thread's priority changes: what is kept is valid for the class in which it was made. */
+/* A thread's priority changes: its kept lookups are valid for the class in which they were made. */
 static inline void lookup_set_priority(struct tcb *thread, word_t priority)
 {
     lookup_end(thread);

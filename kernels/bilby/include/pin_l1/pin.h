@@ -8,7 +8,7 @@
 void pin_lines(void);
 void pin_forget_after(word_t base, word_t bytes);
 
-/* To drop all cached instructions would drop those that are locked: it is done line by line. */
+/* Dropping all cached instructions would drop the locked ones too, so it is done line by line. */
 static inline void pin_forget_before(void)
 {
 }

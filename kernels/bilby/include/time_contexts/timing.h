@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the other files know of time: a thread runs on a scheduling context, which says how much.
- * The same functions, but for those of the last parts, are in ../time_slices/timing.h; one of the
- * two is on the include path.
+ * The interface of time for the other files: a thread runs on a scheduling context, which limits
+ * its time.  The same functions, except for the last parts, are in ../time_slices/timing.h; one of
+ * the two is on the include path.
  *
- * Durations are ticks of the board's clock in 32 bits, those that may be negative in two's
- * complement; times are ticks since boot in 64 bits.
+ * Durations are ticks of the board's clock in 32 bits, in two's complement if they may be negative;
+ * times are ticks since boot in 64 bits.
  */
 #ifndef BILBY_TIMING_H
 #define BILBY_TIMING_H
@@ -26,7 +26,7 @@ static inline bool timing_has_copy(const struct cap *cap)
     return cap_type(cap) != CAP_SCHED_CONTROL;
 }
 
-extern struct context *running; /* that of the current thread; null: it has none */
+extern struct context *running; /* the current thread's context; null: it has none */
 
 /* context->begins, besides 0: its thread was woken; or it was released when something was due. */
 #define BEGINS_WOKEN 1
@@ -137,7 +137,7 @@ void donation_lose(struct tcb *thread);
 void donation_for_signal(const struct notification *notification, struct tcb *thread);
 void donation_take_own(struct tcb *thread);
 
-/* A thread that gets a signal will run: on what it has, or when the time that is bound comes back. */
+/* Whether a signalled thread will run: on its own context, or on the bound one when it returns. */
 static inline bool donation_has_time_for(const struct notification *notification,
                                      const struct tcb *thread)
 {
@@ -203,7 +203,7 @@ count_t clock_now(void);
 /* ---- context.c --------------------------------------------------------------------------------- */
 extern count_t since;           /* up to here it was charged */
 extern word_t contexts_bound;   /* to a thread or a notification, or on a thread */
-extern bool alarm_is_old;       /* what the alarm was set by has changed */
+extern bool alarm_is_old;       /* the input of the alarm has changed */
 
 void context_charge(count_t now);
 void context_give_up(void);
@@ -246,7 +246,7 @@ static inline bool timeout_has_handler(const struct tcb *thread)
 
 /* ---- urgency ---------------------------------------------------------------------------------------- */
 
-/* What schedulers compare: threads that are critical enough come before all others. */
+/* The scheduler's order: threads that are critical enough come before all others. */
 static inline word_t urgency(const struct tcb *thread)
 {
     return thread->priority + (thread->criticality >= system_level ? PRIORITIES : 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slices of time: what each thread has left of its own, in clocks of the kernel's timer.
+ * Slices of time: the rest of each thread's own slice, in clocks of the kernel's timer.
  *
  * A thread keeps its slice until the slice is used up.  Yielding or waiting neither shortens nor
  * renews it.  The kernel charges the running thread when it chooses another one, and at each tick.
  * Because ticks are the finest grain, a slice counts as over from half a tick before its end; "left"
- * holds the clocks until that point.  The next slice takes over what was used too much or too little.
- * So threads that only run get equal shares, and an action just before a tick gains none.
+ * holds the clocks until that point.  The next slice is corrected by the excess or the rest.  So
+ * threads that only run get equal shares, and an action just before a tick gains none.
  *
  * The fastpath charges nobody: whoever runs when somebody is charged next pays for both threads.  So
  * of threads that only run each other, one may pay for the others; together they have no more.
@@ -21,8 +21,8 @@ extern word_t slice_since;     /* clocks there were until the next tick when som
 extern word_t slice_has_tick;  /* 1 if a tick was charged before its interrupt is handled */
 
 /*
- * The current thread pays for what has passed since the last charge.  If the timer has begun again
- * since, a tick has come, of which the interrupt is still to be handled.
+ * The current thread pays for the time since the last charge.  If the timer has begun again since,
+ * a tick has come, and its interrupt is still to be handled.
  */
 static inline void slice_charge(void)
 {

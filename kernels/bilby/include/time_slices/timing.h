@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the other files know of time: a tick of the kernel's timer ends each slice of it, and
- * every thread that is runnable has its turn.  The same functions are in ../time_contexts/timing.h;
- * one of the two is on the include path.
+ * The interface of time for the other files: a tick of the kernel's timer ends each slice, and
+ * every runnable thread gets its turn.  The same functions are in ../time_contexts/timing.h; one of
+ * the two is on the include path.
  */
 #ifndef BILBY_TIMING_H
 #define BILBY_TIMING_H
@@ -22,7 +22,7 @@ static inline bool timing_has_copy(const struct cap *cap)
     return true;
 }
 
-/* What boot makes for the first thread: nothing. */
+/* Boot makes no time object for the first thread. */
 #define TIMING_BOOT_BITS 0
 
 static inline void timing_boot(struct tcb *root, struct slot *control, struct slot *own, word_t base)

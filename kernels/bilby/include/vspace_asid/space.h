@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What files beside vspace_asid.c know of address spaces.  The same functions are in
+ * The interface of address spaces for files beside vspace_asid.c.  The same functions are in
  * ../vspace_shadow/space.h; one of the two is on the include path.
  */
 #ifndef BILBY_SPACE_H
@@ -90,7 +90,7 @@ static inline void space_make_directory(struct cap *cap, word_t base)
     page_directory_cap_make(cap, base, 0);
 }
 
-/* What boot makes for the first thread's directory: a pool, of which it has a number. */
+/* Boot makes a pool for the first thread's directory, which gets one of its numbers. */
 #define SPACE_BOOT_BITS ASID_POOL_SIZE_BITS
 
 static inline void space_boot(struct slot *control, struct slot *pool, word_t base,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What files beside vspace_shadow.c know of address spaces.  The same functions are in
+ * The interface of address spaces for files beside vspace_shadow.c.  The same functions are in
  * ../vspace_asid/space.h; one of the two is on the include path.
  */
 #ifndef BILBY_SPACE_H
@@ -50,7 +50,7 @@ static inline void space_make_directory(struct cap *cap, word_t base)
     page_directory_cap_make(cap, base);
 }
 
-/* What boot makes for the first thread's directory: nothing. */
+/* Boot makes no further object for the first thread's directory. */
 #define SPACE_BOOT_BITS 0
 
 static inline void space_boot(struct slot *control, struct slot *pool, word_t base,

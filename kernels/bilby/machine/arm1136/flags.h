@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a user may choose in cpsr; there are no IT blocks. */
+/* The bits of cpsr that a user may choose; there are no IT blocks. */
 #ifndef BILBY_FLAGS_H
 #define BILBY_FLAGS_H
 

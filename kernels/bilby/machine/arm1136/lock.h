@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cache lockdown of the ARM1136, format C (TRM, register 9): a way whose bit is set is not
- * filled any more; what is in it stays until it is invalidated.  Bits 31:4 are ones.
+ * Cache lockdown of the ARM1136, format C (TRM, register 9): a way whose bit is set is filled no
+ * more; its lines stay until they are invalidated.  Bits 31:4 are ones.
  */
 #ifndef BILBY_LOCK_H
 #define BILBY_LOCK_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the ARM1136 (r0p4) needs told: caches, TLB, barriers, fault registers.
- * Each function is one coprocessor operation, except where it says otherwise.
+ * The maintenance operations of the ARM1136 (r0p4): caches, TLB, barriers, fault registers.  Each
+ * function is one coprocessor operation, except where a comment says otherwise.
  *
  * Table walks do not look into the data cache: a descriptor is cleaned to memory
- * (machine_clean_line, then machine_drain) before it may be walked.
- * Instruction fetches do not either: what is cleared is cleaned, and cached
- * instructions are dropped before memory is used again.
+ * (machine_clean_line, then machine_drain) before it may be walked.  Instruction fetches do not
+ * either: cleared memory is cleaned, and cached instructions are dropped before the memory is used
+ * again.
  */
 #ifndef BILBY_MACHINE_H
 #define BILBY_MACHINE_H
@@ -89,7 +89,7 @@ static inline void machine_leave_thread(word_t *scratch)
     __asm__ volatile("strex %0, %2, [%1]" : "=&r"(failed) : "r"(scratch), "r"(0) : "memory");
 }
 
-/* A thread begins to run: on r0p4 it has no registers besides those that entry.S loads. */
+/* A thread begins to run: on r0p4 it has only the registers that entry.S loads. */
 static inline void machine_enter_thread(const word_t *scratch)
 {
     (void)scratch;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What assembly needs of the ARM1136: state at boot, the MMU switch, waiting. */
+/* The ARM1136 operations for assembly: state at boot, the MMU switch, waiting. */
 #ifndef BILBY_MACHINE_ASM_H
 #define BILBY_MACHINE_ASM_H
 
@@ -23,8 +23,8 @@
     .endm
 
     /*
-     * What users could reach and no thread needs: floating point is undefined, and so are
-     * Jazelle and its registers (disabled in JMCR, closed to users in JOSCR).  Leaves r0 = 0.
+     * State that users could reach and no thread needs: floating point becomes undefined, and so do
+     * Jazelle and its registers (disabled in JMCR, closed to users in JOSCR). Leaves r0 = 0.
      */
     .macro machine_boot_close_coprocessors
     mov     r0, #JOSCR_CLOSED

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a user may choose in cpsr, and the state of an IT block in it: bits 7:2 of that state
- * are in 15:10, bits 1:0 in 26:25.  Bits 7:4 are the condition of the next instruction, of
- * which the low one changes within a block; each instruction shifts 4:0 to the left.
+ * The bits of cpsr that a user may choose, and the state of an IT block in it: bits 7:2 of that
+ * state are in 15:10, bits 1:0 in 26:25. Bits 7:4 are the condition of the next instruction, whose
+ * low bit changes within a block; each instruction shifts 4:0 to the left.
  */
 #ifndef BILBY_FLAGS_H
 #define BILBY_FLAGS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the Cortex-A8 needs told: caches, TLB, barriers, fault registers.
- * The same functions as for the ARM1136; what differs:
+ * The maintenance operations of the Cortex-A8: caches, TLB, barriers, fault registers.  The same
+ * functions as for the ARM1136, with these differences:
  *
- * Lines have 64 bytes.  The kernel maintains in steps of LINE_BYTES (32), so each
- * line is told twice: never too little.
+ * Lines have 64 bytes.  The kernel maintains in steps of LINE_BYTES (32), so each line is
+ * maintained twice: never too little.
  *
  * Table walks do not look into the L1 data cache.  Whether they look into L2
  * depends on TTBR bits that a boot loader may have left otherwise, so a line is
@@ -30,13 +30,13 @@ static inline void machine_drain(void)
     __asm__ volatile("dsb" : : : "memory");
 }
 
-/* Later instructions see what earlier CP15 operations did. */
+/* Later instructions see the effects of earlier CP15 operations. */
 static inline void machine_synchronise(void)
 {
     __asm__ volatile("isb" : : : "memory");
 }
 
-/* Drop all cached instructions, and what was prefetched. */
+/* Drop all cached and prefetched instructions. */
 static inline void machine_forget_instructions(void)
 {
     __asm__ volatile("mcr p15, 0, %0, c7, c5, 0" : : "r"(0) : "memory");

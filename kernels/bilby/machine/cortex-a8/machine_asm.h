@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What assembly needs of the Cortex-A8: state at boot, the MMU switch, waiting. */
+/* The Cortex-A8 operations for assembly: state at boot, the MMU switch, waiting. */
 #ifndef BILBY_MACHINE_ASM_H
 #define BILBY_MACHINE_ASM_H
 
@@ -58,8 +58,8 @@
     .endm
 
     /*
-     * What users could reach and no thread needs: floating point, the base of ThumbEE's
-     * handlers and the counters are undefined, TPIDRURO is 0.  Jazelle is only BX here.
+     * State that users could reach and no thread needs: floating point, the base of ThumbEE's
+     * handlers and the counters become undefined, TPIDRURO becomes 0. Jazelle is only BX here.
      * Leaves r0 = 0.
      */
     .macro machine_boot_close_coprocessors

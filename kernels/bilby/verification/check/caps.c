@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What exists and who has access to it (section 2.2, fourth kind).
+ * The objects, and the capabilities to them (section 2.2, fourth kind).
  *
  *   B1  a capability is of a kind that exists
- *   B2  an object, or what remains of one that is being deleted, stands in the
- *       derivation list below the smallest untyped region that contains it: after
- *       its capability, with nothing between that is not in the region; what boot
- *       made, or what outlived its region's capability, is in no region.  The same
- *       holds of untyped regions.
+ *   B2  an object, or the remains of one that is being deleted, stands in the derivation list
+ *       below the smallest untyped region that contains it: after its capability, with
+ *       nothing between that is not in the region; an object that boot made, or that
+ *       outlived its region's capability, is in no region.  The same holds of untyped
+ *       regions.
  *   B3  capabilities to one object stand side by side, so that the last is known
  *       by its neighbours; remains stand alone
  *   B4  a line has one interrupt handler capability with no handler before it
  *   B5  a message buffer lies in the frame that its thread keeps, which is RAM that
  *       may be written; without a frame there is no buffer
- *   B6  a thread's own slots hold what they are for
+ *   B6  a thread's own slots hold capabilities of their kind
  *   B7  a guard is no wider than its size says, and level by level at most 32 bits
  *   B8  a line's notification is one that may be signalled
  */
@@ -85,7 +85,7 @@ static word_t object_of(const struct cap *cap)
     }
 }
 
-/* Where the object of a slot begins, that of an untyped region or of remains too. */
+/* The start of a slot's object, of an untyped region or of remains too. */
 static word_t origin_of(const struct slot *slot)
 {
     switch (cap_type(&slot->cap)) {
@@ -120,7 +120,7 @@ static void forget_families(void)
     }
 }
 
-/* Untyped regions: those that contain what stands where a walk has come to, and all. */
+/* Untyped regions: those around the place of the walk, and all. */
 static const struct slot *open[UNTYPED_MAX], *region[UNTYPED_MAX];
 static word_t open_count, region_count;
 
@@ -191,7 +191,7 @@ static void check_thread(const struct tcb *thread)
     word_t base;
 
     if (cspace == CAP_REMAINS)
-        return; /* what is left of a thread that is being deleted */
+        return; /* the rest of a thread that is being deleted */
     require(cspace == CAP_NULL || cspace == CAP_CNODE, "B6 the root of a space is a CNode", thread);
     require(vspace == CAP_NULL || vspace == CAP_PAGE_DIRECTORY, "B6 a space is a directory", thread);
     require(caller == CAP_NULL || caller == CAP_REPLY, "B6 a caller is a reply", thread);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is done step by step, between two steps (sections 3.3 to 3.6).
+ * Work that is done step by step, between two steps (sections 3.3 to 3.6).
  *
  *   D1  "transit" is empty between operations
  *   D2  a container that is being emptied has "remains" in its first slot, and is in one
@@ -8,7 +8,7 @@
  *   D3  no capability leads to such a container
  *   D5  a thread that has anything in limbo or in its ring of graves is in the ring of
  *       owners, exists, or is being emptied itself
- *   D6  if the idle thread runs, it is about to finish what others have left
+ *   D6  if the idle thread runs, it is about to finish the work that others left
  *   E1  a badged abort: the endpoint sends, both threads it records are in its
  *       queue, the first not behind the last; its worker knows the endpoint
  *   E2  a thread that cannot run, or whose call is over, is worker of none, was told of
@@ -148,7 +148,7 @@ static bool is_in_a_cnode(const struct slot *slot)
     return false;
 }
 
-/* What is closed for good. */
+/* An object that is closed for good. */
 static void check_unused(const void *object, word_t type)
 {
     for (word_t i = 0; i < universe->slot_count; i++) {

@@ -4,9 +4,9 @@
  *
  *   P1  a region and a frame are aligned to their size, and are no memory of the kernel's
  *   P2  two that overlap are capabilities to one frame, or one is a region that contains the other
- *   P3  what lies in a region lies below its free mark, but for a region of the same extent
- *   P4  what lies in a region stands in the derivation list after it, with nothing between that
- *       does not: it was derived from it
+ *   P3  an object in a region lies below its free mark, but for a region of the same extent
+ *   P4  an object in a region stands in the derivation list after it, with nothing between that is
+ *       not: it was derived from it
  */
 #include "invariants.h"
 

@@ -3,8 +3,8 @@
  * Executable invariants of the kernel's data, checked between operations in
  * builds made for it: the host build, and BOARD-PRESET-check-N under QEMU.
  *
- * The kinds are those of "Improving interrupt response time in a verifiable
- * protected microkernel" (EuroSys 2012), section 2.2; docs: kernels/bilby/verification/check.
+ * The kinds are from "Improving interrupt response time in a verifiable protected microkernel"
+ * (EuroSys 2012), section 2.2; docs: kernels/bilby/verification/check.
  */
 #ifndef CHECK_INVARIANTS_H
 #define CHECK_INVARIANTS_H
@@ -30,7 +30,7 @@ struct universe {
 extern struct universe *const universe;
 
 void universe_find(void);
-void universe_know(void);   /* what was found last exists from now on while it is not empty */
+void universe_know(void);   /* the objects found last exist from now on while not empty */
 void universe_forget(void); /* nothing is known */
 /* The host build's: a page of zeros that nobody ever wrote to. */
 bool memory_is_blank(word_t page) __attribute__((weak));
@@ -38,14 +38,14 @@ bool memory_is_blank(word_t page) __attribute__((weak));
 bool universe_has_slot(const void *slot);
 bool universe_has_object(const void *object);
 
-/* What was found, for spaces_*.c to follow. */
+/* The found objects, for spaces_*.c to follow. */
 void universe_add_slot(struct slot *slot);
 void universe_add_table(struct page_table *table);
 void universe_add_directory(struct page_directory *directory);
 void universe_add_thread(struct tcb *thread);
 bool universe_add_context(const void *context); /* true the first time */
 
-/* One of spaces_*.c: what else is reached, and objects that only it has. */
+/* One of spaces_*.c: further reachable objects, and objects that only it has. */
 void spaces_reach(void);
 void spaces_reach_from_table(const struct page_table *table);
 void spaces_reach_from_directory(const struct page_directory *directory);
@@ -63,14 +63,14 @@ word_t spaces_object_bytes(const struct cap *cap);
 #endif
 #define READY_QUEUE_WORDS (READY_QUEUES / PRIORITIES) /* words of bits for words of bits */
 
-/* One of time_*.c: contexts, and what the scheduler does about them. */
+/* One of time_*.c: contexts, and the scheduler's use of them. */
 void time_reach(void);
 void time_reach_from_thread(const struct tcb *thread);
 void time_reach_from_cap(const struct cap *cap);
 void time_check_notification(const struct notification *notification);
 word_t time_object_bytes(const struct cap *cap);
 word_t time_queue_of(const struct tcb *thread);       /* the index of its ready queue */
-word_t time_urgency(const struct tcb *thread);        /* what the scheduler compares */
+word_t time_urgency(const struct tcb *thread);        /* the scheduler's order */
 bool time_is_waited_for(const struct tcb *thread);    /* runnable, but it has no time now */
 bool time_may_be_queued(const struct tcb *thread);
 bool time_can_take_signal(const struct notification *notification, const struct tcb *thread);
@@ -83,15 +83,15 @@ void check_invariants(void);
 void check_lists(void);      /* well-formed data structures */
 void check_memory(void);     /* alignment and disjointness of objects */
 void check_devices(void);    /* regions of devices, and frames of them */
-void check_scheduler(void);  /* what the scheduler relies on */
+void check_scheduler(void);  /* the scheduler's assumptions */
 void check_waiting(void);    /* endpoints, notifications, replies */
 void check_spaces(void);     /* address spaces (one of spaces_*.c) */
-void check_caps(void);       /* what exists and who has access to it */
+void check_caps(void);       /* objects and the capabilities to them */
 void check_time(void);       /* contexts (one of time_*.c) */
-void check_deletion(void);   /* what is deleted, cleared or aborted step by step */
+void check_deletion(void);   /* step-by-step deletion, clearing and aborts */
 void check_call_is_over(const struct tcb *thread);
 
-/* One of lookups_*.c: what threads keep of the addresses they looked up. */
+/* One of lookups_*.c: the lookups that threads keep. */
 void check_lookups(void);
 void check_no_lookups(const struct tcb *thread);
 bool is_kept_lookup(const struct list *threads, word_t address);

@@ -6,9 +6,9 @@
  *   W2  a->next == b  <=>  b->prev == a
  *   W3  an empty slot is in no list and has no flags
  *   W4  lists end: following "next" from slots without "prev" meets each slot once
- *   W5  each capability is the first of a family (both flags) or a copy (none); what
- *       has no copies is never one; so a list begins with what boot, a thread's
- *       creation or a retype made, or with a copy that outlived it
+ *   W5  each capability is the first of a family (both flags) or a copy (none); one that has no
+ *       copies is never one; so a list begins with a capability from boot, a thread's creation or a
+ *       retype, or with a copy that outlived it
  *
  * The queues are in scheduler.c and waiting.c.
  */

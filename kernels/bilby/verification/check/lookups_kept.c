@@ -2,10 +2,10 @@
 /*
  * Lookups that threads have kept (lookup_kept.c):
  *   L1  there are no more than there is room for
- *   L2  one that is valid is what would be found now
+ *   L2  a valid one is the current result of a lookup
  *       (or found nothing, when it was made)
- *   L3  only a thread that was preempted has any: one that can run, and not behind its call
- *   L4  on the way of one that is valid, slots are marked with its thread's class or a lower one
+ *   L3  only a thread that was preempted has any: a runnable one, and not behind its call
+ *   L4  on the way of a valid one, slots are marked with its thread's class or a lower one
  *   L5  a thread is of the class of its priority
  */
 #include <lookup.h>
@@ -60,7 +60,7 @@ void check_lookups(void)
         check_kept((const struct tcb *)universe->threads.at[i]);
 }
 
-/* What is kept is no part of an outcome: a call that is not made again keeps the same or less. */
+/* Lookups are no part of an outcome: a call that is not made again keeps the same or less. */
 bool is_kept_lookup(const struct list *threads, word_t address)
 {
     if (address - (word_t)lookups_lost < sizeof(lookups_lost))

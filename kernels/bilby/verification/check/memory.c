@@ -4,7 +4,7 @@
  *
  *   A1  an object lies in memory, aligned to its size
  *   A2  two objects do not overlap (untyped regions are compared as parents, A3)
- *   A3  what was derived from an untyped region lies below its free mark
+ *   A3  an object derived from an untyped region lies below its free mark
  *   A4  no object overlaps the kernel
  */
 #include <layout_sizes.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the scheduler relies on (section 2.2, third kind; sections 3.1, 3.2).
+ * The scheduler's assumptions (section 2.2, third kind; sections 3.1, 3.2).
  *
  *   S1  ready queues are doubly linked and hold threads of their priority and criticality
  *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, with a context, neither current nor idle
  *   S3  a runnable thread is current or queued, or has no time
- *   S4  a bit of the bitmaps is set  <=>  what it stands for is not empty
+ *   S4  a bit of the bitmaps is set  <=>  its queues are not empty
  *   S5  between operations nothing waits to be queued, and no runnable thread is more
  *       urgent than the current one, but one that the idle thread is about to stop
  *   S6  registers of a thread are a user's: mode, masked FIQ and aborts
@@ -61,7 +61,7 @@ static void check_bits(word_t index)
             "S4 a bit <=> a word that is not zero", &ready_bits[index / 32]);
 }
 
-/* Of those that can run it is the most urgent, if the idle thread is not about to stop another. */
+/* Whether it is the most urgent runnable thread, unless the idle thread is to stop another. */
 static bool is_most_urgent(const struct tcb *current)
 {
     for (word_t i = 0; i < universe->threads.count; i++) {

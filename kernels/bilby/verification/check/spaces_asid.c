@@ -12,7 +12,7 @@
  *   V5  owner[n] == d  <=>  d->asid == n, n not zero; a directory with a hardware number
  *       is live, or the kernel's
  *   V6  user descriptors are for users, local, and never reach the kernel window
- *   V7  the table of pools names what the pools' capabilities name, at their index
+ *   V7  the table of pools has the pools of the pools' capabilities, at their index
  */
 #include <descriptors.h>
 #include <layout_sizes.h>
@@ -23,7 +23,7 @@
 extern struct page_directory *owner[HARDWARE_ASIDS] __attribute__((weak));
 extern struct asid_pool *asid_pools[ASID_POOLS];
 
-/* What capabilities remember: descriptors, one bit each. */
+/* The records of capabilities: descriptors, one bit each. */
 static void remember(const word_t *entry, word_t count, bool value)
 {
     for (word_t i = 0; i < count; i++) {
@@ -89,7 +89,7 @@ static bool maps(word_t descriptor, const struct cap *frame)
     return kind && user && (descriptor & mask) == (frame_cap_base(frame) << 12 & mask);
 }
 
-/* What a frame's capability remembers, if the tables agree. */
+/* The record of a frame's capability, if the tables agree. */
 static void note_frame(const struct cap *frame, bool value)
 {
     struct page_directory *directory = asid_lookup(frame_asid(frame));

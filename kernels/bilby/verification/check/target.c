@@ -56,7 +56,7 @@ _Noreturn void check_failed(const char *invariant, word_t address)
         continue;
 }
 
-/* Boot clears only what the linker placed. */
+/* Boot clears only linker-placed memory. */
 static void clear_universe(void)
 {
     word_t *word = (word_t *)universe;

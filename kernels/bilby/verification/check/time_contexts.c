@@ -9,7 +9,7 @@
  *   T3  left + used + due == budget; of a full context nothing is used or due, and no more is
  *       left than its budget
  *   T4  the release queue is a heap of fours: each entry is due when its context says, no earlier
- *       than the one above; its context names its place; what is behind the last is clear
+ *       than the one above; its context names its place; entries behind the last are clear
  *   T5  in the release queue  =>  lacking and not full; its thread is runnable, neither queued
  *       nor current
  *   T6  the current thread is on the running context, which had time enough when it was

@@ -5,10 +5,10 @@
  * derivation links, queues and shadows, with a list of work instead of recursion.
  *
  * A CNode can come to hold the whole family that it belongs to, its region too: then
- * nothing leads there, and nobody can delete it, so it exists for ever, and what is
- * mapped from it stays mapped.  It is found because it was there before the operation:
- * a slot is emptied when it is deleted, in an operation before the one that uses its
- * memory again.
+ * nothing leads there, and nobody can delete it, so it exists for ever, and its mapped
+ * frames stay mapped.  It is found because it was there before the operation: a slot is
+ * emptied when it is deleted, in an operation before the one that uses its memory
+ * again.
  */
 #include "invariants.h"
 
@@ -256,8 +256,8 @@ static void forget_all(void)
 }
 
 /*
- * What is known, the kernel's variables, and the first thread's CNode: its memory is never used for
- * anything else, and when nobody runs only it may lead to what still exists.
+ * The known objects, the kernel's variables, and the first thread's CNode: its memory is never used
+ * for anything else, and when nobody runs only it may lead to the remaining objects.
  */
 static void add_roots(void)
 {

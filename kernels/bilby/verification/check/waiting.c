@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that wait, and what they wait for (section 2.2, first and fourth kind).
+ * Threads that wait, and their objects (section 2.2, first and fourth kind).
  *
  *   Q1  queues of endpoints and notifications are doubly linked and end
  *   Q2  an endpoint is idle <=> its queue is empty; each thread in it waits to

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The selected fault; that of boot is selected before it runs. */
+/* The selected fault; a fault of boot is selected before it runs. */
 #include <stdlib.h>
 
 #include "selection.h"

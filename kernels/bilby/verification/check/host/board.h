@@ -15,12 +15,12 @@
 #define ROOT_FRAME_16M_BASE 0x8b000000
 /*
  * Small, so that clearing one is not most of a test.  RAM_BASE is chosen so that two capabilities
- * have the same first word, but for the type: that of a frame at 0x8ab00000, and that of an object
+ * have the same first word, but for the type: one for a frame at 0x8ab00000, and one for an object
  * at 0xb0ab0000.
  */
 #define UNTYPED_REGIONS { { 0x8a400000, 16 }, { 0x8a800000, 21 }, { 0x8aa00000, 21 } }
 
-#define DIRT_BYTES   0x4000 /* of the first region: what a program may have left */
+#define DIRT_BYTES   0x4000 /* of the first region: possible leftovers of a program */
 
 #define WINDOW_BASE  0xb0000000
 

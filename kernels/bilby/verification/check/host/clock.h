@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's clock and its alarm: whoever drives the host build says what time it is (model.c). */
+/* The kernel's clock and its alarm: the driver of the host build sets the time (model.c). */
 #ifndef BILBY_CLOCK_H
 #define BILBY_CLOCK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mapping, write protection, and what it finds: see memory.h. */
+/* Mapping, write protection, and the found writes: see memory.h. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

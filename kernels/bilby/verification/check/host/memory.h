@@ -2,10 +2,10 @@
 /*
  * The memory of the host build, with every write found.
  *
- * Three regions: the kernel window, what has reached memory of it (the data cache
- * may hold back the rest), and the state of the model.  Pages are write-protected;
- * the first write to one keeps its old contents, so that an operation's changes
- * can be listed and undone, and everything can go back to the state after boot.
+ * Three regions: the kernel window, the contents of its memory (the data cache may hold back the
+ * rest), and the state of the model.  Pages are write-protected; the first write to one keeps its
+ * old contents, so that an operation's changes can be listed and undone, and everything can go back
+ * to the state after boot.
  */
 #ifndef CHECK_MEMORY_H
 #define CHECK_MEMORY_H

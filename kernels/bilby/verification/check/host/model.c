@@ -2,22 +2,22 @@
 /*
  * Caches, TLB, interrupt controller: see model.h.  Invariants:
  *
- *   M1  no operation is left unfinished: what was cleaned was drained, and so was the
- *       invalidation of instructions (prefetched ones are gone after each return to a
- *       user, which is an exception return)
+ *   M1  no operation is left unfinished: cleaned lines were drained, and so was the invalidation of
+ *       instructions (prefetched ones are gone after each return to a user, which is an exception
+ *       return)
  *   M2  no descriptor that can be walked is dirty in the data cache
- *   M3  the TLB has no translation for a live space number that its tables lack; what is
- *       flushed stays in it until drained
+ *   M3  the TLB has no translation for a live space number that its tables lack; a flushed one stays
+ *       in it until drained
  *   M4  the table base and the space number belong to the current thread's space; to
  *       the kernel's if it has none; a thread whose space was taken from it while it
  *       runs stays where it was, in a space that exists, until the next switch
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
- *   M7  a thread finds in its thread register what it left there; 0 when it runs first
+ *   M7  a thread finds in its thread register the value it left; 0 when it runs first
  *   M8  of the mapping with which boot came into the window, nothing is left
- *   M9  where time is a capability: the alarm comes when the running context has used up what it
- *       has, or the first of the release queue is due; at least once in half a turn of the clock,
- *       and never at once
+ *   M9  where time is a capability: the alarm comes when the running context has used up its budget,
+ *       or the first of the release queue is due; at least once in half a turn of the clock, and
+ *       never at once
  *   M10 the interrupt of the alarm is taken back when it is handled
  */
 #include <string.h>
@@ -185,7 +185,7 @@ void machine_clean_line(const volatile void *address)
     memcpy(model->cleaned[model->cleaned_count++].content, (void *)line, LINE_BYTES);
 }
 
-/* What the cache has of it is dirty, and goes to memory, or old, and goes. */
+/* Dirty data of the line goes to memory; old data is dropped. */
 void machine_clean_and_forget_line(const volatile void *address)
 {
     word_t line = (word_t)address & ~(LINE_BYTES - 1);
@@ -283,7 +283,7 @@ void machine_tlb_flush_asid(word_t asid)
     }
 }
 
-/* All of it; what it is to forget can be walked until it is drained. */
+/* All of it; a translation to forget can be walked until it is drained. */
 void machine_tlb_flush(void)
 {
     if (model->cleaned_count != 0)
@@ -291,7 +291,7 @@ void machine_tlb_flush(void)
     model->tlb_count = 0;
 }
 
-/* One call stands for the sequence; a space number of 0 between is what M5 asks for. */
+/* One call stands for the sequence; M5 requires a space number of 0 in between. */
 void machine_switch_space(word_t table_base, word_t asid)
 {
     machine_drain();
@@ -333,7 +333,7 @@ void model_set_fault(word_t address, word_t status)
     model->fault_status = status;
 }
 
-/* ---- what the hardware does while a user runs --------------------------------- */
+/* ---- the hardware while a user runs ------------------------------------------ */
 
 /* The descriptor that a walk of memory finds for a page; 0 if none. */
 static word_t walk(word_t directory, word_t page)

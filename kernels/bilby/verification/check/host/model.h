@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A model of what QEMU does not have: a data cache that holds writes back, an
- * instruction cache that holds old instructions, a TLB that holds old
- * translations, and the order of operations on them (KERNEL.md 9).
+ * A model of parts that QEMU does not have: a data cache that holds writes back, an instruction
+ * cache that holds old instructions, a TLB that holds old translations, and the order of operations
+ * on them (KERNEL.md 9).
  *
- * Each is as bad as the architecture allows: nothing leaves the data cache
- * unless cleaned and drained, a line of instructions stays until invalidated, and
- * all that a walk could have found in the current space is in the TLB.
+ * Each is as bad as the architecture allows: nothing leaves the data cache unless cleaned and
+ * drained, a line of instructions stays until invalidated, and the TLB has all translations that a
+ * walk could have found in the current space.
  */
 #ifndef CHECK_MODEL_H
 #define CHECK_MODEL_H
@@ -28,7 +28,7 @@ void model_device_writes(word_t address, word_t value); /* to memory, past the c
 void model_raise(word_t irq);
 bool model_is_pending(void);
 bool model_is_masked(word_t irq);
-void model_set_time(count_t ticks); /* what the clock has counted, now */
+void model_set_time(count_t ticks); /* the clock's count, now */
 void model_set_fault(word_t address, word_t status);
 void model_force(word_t test);      /* preempt at this test of pending; 0: never */
 void model_force_by(word_t irq);    /* the line that does it */

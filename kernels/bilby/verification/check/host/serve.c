@@ -83,7 +83,7 @@ static void check(void)
     model_check();
 }
 
-/* The next operation begins; what exists is what the last check has found. */
+/* The next operation begins; the objects are the last check's. */
 static void begin(void)
 {
     memory_commit();
@@ -219,7 +219,7 @@ static void set_registers(struct tcb *caller, const word_t *argument)
     execute_svc(caller);
 }
 
-/* The call cannot be read: it deleted what it was made through. */
+/* The call cannot be read: it deleted its own capability. */
 static bool lost_its_way(const struct tcb *caller)
 {
     word_t error = caller->regs[0] & SYSCALL_FAILED
@@ -230,8 +230,8 @@ static bool lost_its_way(const struct tcb *caller)
 }
 
 /*
- * Made once more after it is done, the call cannot be read: only then may a preempted
- * run lose its way.  What this changes is undone by the caller.
+ * Made once more after it is done, the call cannot be read: only then may a preempted run lose its
+ * way.  The caller undoes the changes of this.
  */
 static bool deletes_its_way(struct tcb *caller, const word_t *argument)
 {
@@ -244,7 +244,7 @@ static bool deletes_its_way(struct tcb *caller, const word_t *argument)
 
 static struct list threads_before; /* the operation, which may delete some of them */
 
-/* The outcome of an operation: what it changed, without what threads have kept.  To be undone. */
+/* The outcome of an operation: its changes, without the lookups of threads.  To be undone. */
 static word_t outcome(struct change *list)
 {
     word_t count, kept = 0;
@@ -306,8 +306,8 @@ static word_t next_force(word_t force, word_t tests)
 }
 
 /*
- * What reply-and-receive does if it is preempted between its phases: a reply, an
- * interrupt, a receive.  False if another thread runs before the receive.
+ * The steps of reply-and-receive if it is preempted between its phases: a reply, an interrupt, a
+ * receive.  False if another thread runs before the receive.
  */
 static bool run_phases(struct tcb *server, const word_t *argument)
 {
@@ -450,8 +450,8 @@ static void do_writes(const struct change *list, word_t count)
 /* ---- boot and the loop ------------------------------------------------------ */
 
 /*
- * The head of a program of one page of text and a piece of one of data.  BILBY_IMAGE names what is
- * wrong with it, for those who want to see the kernel refuse it.
+ * The head of a program of one page of text and a piece of one of data.  BILBY_IMAGE names a defect
+ * of it, to see the kernel refuse it.
  */
 static void load_program(void)
 {
@@ -473,8 +473,8 @@ static void load_program(void)
 }
 
 /*
- * What boot.S does: the kernel's descriptors, which every directory gets, and that of RAM where
- * it is, for the way into the window.  The last but one stays invalid, as on the boards.
+ * The work of boot.S: the kernel's descriptors, which every directory gets, and a descriptor of RAM
+ * at its place, for the way into the window.  The last but one stays invalid, as on the boards.
  */
 static void make_kernel_directory(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes over the two pipes between the host build and whoever drives it.
+ * The protocol on the two pipes between the host build and its driver.
  * All numbers are 32-bit words, little-endian.
  *
  *   request: operation, ARGUMENTS words, number of writes, (address, value) of each:
