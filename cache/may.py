@@ -33,7 +33,7 @@ ORDERED = (
 
 
 class MayState(NamedTuple):
-    """The least age of every line: of those in ``ages``; else by set; else ``elsewhere``."""
+    """The least age of every line: by line in ``ages``; else by set; else ``elsewhere``."""
 
     elsewhere: int
     sets: Mapping[int, int]
@@ -54,7 +54,7 @@ NOTHING = MayState(GONE, {}, {})
 
 
 class MayAnalysis(EventFlow[MayState, bool]):
-    """The fixed point for one cache; of an event it is told whether it surely misses.
+    """The fixed point for one cache; the verdict on an event is whether it surely misses.
 
     At the start only the lines ``held`` are there; None: any line may be.
     """
@@ -178,7 +178,7 @@ class MayAnalysis(EventFlow[MayState, bool]):
         return self._physical[line]
 
     def _sets(self, target: AccessedLines) -> frozenset[int] | None:
-        """The sets that a target may stand in, where the place in a page says so."""
+        """The sets that may hold a target, if the page offset determines them; else None."""
         geometry = self._geometry
         if target.lines is None or geometry.sets * geometry.line_bytes > PAGE:
             return None

@@ -111,4 +111,4 @@ class TimingModel:
     branches: BranchModel
     entry: EntryState
     tlb: TlbModel | None = None  # None: translations are assumed to be there
-    own_rows: str | None = None  # text of the user's own description, in the format of those files
+    own_rows: str | None = None  # text of the user's own description, in the same format

@@ -200,7 +200,7 @@ def _program(
 
 
 def _check_relocations(image: Image, functions: Iterable[GrowingFunction]) -> None:
-    """Raise ControlFlowError where the instructions that run are not those in the file."""
+    """Raise ControlFlowError where relocations change instructions of the file."""
     for function in functions:
         for addr, insn in function.insns.items():
             if image.is_relocated(addr, insn.size):

@@ -403,7 +403,7 @@ class _Reader:
     def _debug(
         self, headers: list[_SectionHeader], names: bytes, *, entries: bool
     ) -> DebugSections:
-        """Debug sections; those outside the file or not decompressible count as absent.
+        """Debug sections; one outside the file, or not decompressible, counts as absent.
 
         ``entries``: also the sections that identify functions at address 0.
         """

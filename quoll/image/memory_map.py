@@ -115,7 +115,7 @@ class MemoryMap:
 
     regions: tuple[MemoryRegion, ...]
     mirrors: tuple[PhysicalMirror, ...] = ()
-    # Virtual ranges (first, last) that name the same bytes as those from a third address on.
+    # Virtual ranges (first, last) that alias the bytes from a third address on.
     _aliased: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -104,7 +104,7 @@ class Trace:
         return Trace(self.low, self.high, self.vectors, executions)
 
     def distinct(self) -> tuple[Execution, ...]:
-        """The executions without those that the file has as repeats, in order."""
+        """The distinct executions, in the order of their first occurrence."""
         return tuple(dict.fromkeys(self.executions))
 
     @staticmethod

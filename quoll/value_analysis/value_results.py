@@ -344,7 +344,7 @@ class ValueResults:
 
     @property
     def dead_edges(self) -> frozenset[int]:
-        """Edges that cannot be taken in their context, those out of unreached nodes included."""
+        """Edges that no execution takes in their context, edges from unreached nodes included."""
         return self._dead
 
     @property
