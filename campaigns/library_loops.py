@@ -45,8 +45,8 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts import parse
+from quoll.facts.located import NO_FACTS, LocatedFacts, locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion
@@ -135,7 +135,7 @@ def ranges(entry: int) -> str:
     return "".join(f"register r{n} at {entry & ~1:#x} is at most {MOST}\n" for n in range(4))
 
 
-def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[LoopBound]:
+def bounds_of(image: Image, program: Program, entry: int, facts: LocatedFacts) -> list[LoopBound]:
     """The bounds of the function's own loops."""
     graph, values, own = graph_of(image, program, entry, facts)
     options = BoundOptions(Budget(seconds=SECONDS), workers=0)
@@ -144,9 +144,9 @@ def bounds_of(image: Image, program: Program, entry: int, facts: Facts) -> list[
     return [bounds[index] for index in own]
 
 
-def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoops:
+def graph_of(image: Image, program: Program, entry: int, facts: LocatedFacts) -> OwnLoops:
     """A function with its callees inlined, without edges that values exclude."""
-    regions = MemoryRegions.of(facts, image)
+    regions = facts.regions
     plain = expand(program, entry, image)
     dead = analyse(plain, image, regions=regions).dead_edges
     graph = without_edges(plain, dead, image)
@@ -158,7 +158,7 @@ def graph_of(image: Image, program: Program, entry: int, facts: Facts) -> OwnLoo
 
 def waiting(elf: Path, chosen: Chosen, sample: Sample) -> list[tuple[float, str]]:
     """Wall seconds per loop, for each function, with the function's name."""
-    image, facts = Image.load(elf), parse("", "none")
+    image, facts = Image.load(elf), NO_FACTS
     entries = [entry for entry in entries_of(image) if chosen.has(image, entry)]
     random.Random(sample.seed).shuffle(entries)
     found = []
@@ -175,7 +175,9 @@ def waiting(elf: Path, chosen: Chosen, sample: Sample) -> list[tuple[float, str]
     return found
 
 
-def with_loops(image: Image, entries: list[int], facts: Facts) -> Iterator[tuple[int, Program]]:
+def with_loops(
+    image: Image, entries: list[int], facts: LocatedFacts
+) -> Iterator[tuple[int, Program]]:
     """The entries that have loops of their own, each with its callees."""
     for entry in entries:
         program = extract(image, [entry], facts)
@@ -188,7 +190,7 @@ def measure(elf: Path, chosen: Chosen, sample: Sample, counts: Counts, details: 
     image = Image.load(elf)
     silent = [name for name in chosen.silent if image.symbol(name)]
     known = "".join(f"function {n} takes at most 1 cycles and preserves memory\n" for n in silent)
-    facts = parse(known, "silent")
+    facts = locate(parse(known, "silent"), image)
     entries = [entry for entry in entries_of(image) if chosen.has(image, entry)]
     random.Random(sample.seed).shuffle(entries)
     some = islice(with_loops(image, entries, facts), sample.size)
@@ -202,7 +204,8 @@ def measure(elf: Path, chosen: Chosen, sample: Sample, counts: Counts, details: 
         start = processor_seconds()
         try:
             plain = bounds_of(image, program, entry, facts)
-            ranged = bounds_of(image, program, entry, parse(known + ranges(entry), "ranges"))
+            with_ranges = locate(parse(known + ranges(entry), "ranges"), image)
+            ranged = bounds_of(image, program, entry, with_ranges)
         except WcetError as error:
             counts.classes[f"function not analysed: {type(error).__name__}"] += 1
             print(f"{where}: {error}", file=details, flush=True)

@@ -40,7 +40,7 @@ from loopbounds.recursion import find_depths, with_depths
 from quoll.cfg.call_graph import call_graph
 from quoll.errors import WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
@@ -63,7 +63,6 @@ REFUSED = (
     "exit status",
     "cannot be said",
 )
-NO_FACTS = Facts()
 TOLD = 120  # seconds between two reports of progress
 AGAIN = 2  # seconds until an exception that was swallowed (in a destructor, say) is raised again
 

@@ -29,6 +29,7 @@ from campaigns.vmlinux import dumped, kernel
 from quoll.cfg.cfg import Program
 from quoll.extraction.extract import extract
 from quoll.facts import load
+from quoll.facts.located import locate
 from quoll.image.image import Image, RawMemory
 from tests.testing.harness import build
 
@@ -105,7 +106,7 @@ def by_size(image: Image, facts: Path) -> list[SystemCall]:
         named = image.symbols.named(name)
         if len(named) == 1 and named[0].kind == "func":
             entries.setdefault(named[0].addr, name)
-    program = extract(image, list(entries), load((facts,)))
+    program = extract(image, list(entries), locate(load((facts,)), image))
     found = [_reached(program, entry, name) for entry, name in entries.items()]
     found.sort(key=lambda call: (call.instructions, call.name))
     return [call for call in found if call.instructions <= MOST]

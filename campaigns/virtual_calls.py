@@ -23,6 +23,7 @@ from quoll.cfg.cfg import Program
 from quoll.errors import MissingStatement
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.quoll.virtual_programs import BUILDS, build_virtual, virtual_program
 from wcet.reports.missing_facts import MissingFact, missing_facts
@@ -47,7 +48,9 @@ def program_of(elf: Path, facts: str) -> Program:
     assert start is not None
     assert stop is not None
     entry = start.addr | start.thumb
-    return extract(image, [entry], parse(facts, "test.facts"), frozenset({stop.addr}))
+    return extract(
+        image, [entry], locate(parse(facts, "test.facts"), image), frozenset({stop.addr})
+    )
 
 
 def follow(elf: Path, program: Program) -> Walk:

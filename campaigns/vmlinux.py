@@ -27,6 +27,7 @@ from quoll.cfg.cfg import EdgeKind, Program
 from quoll.cfg.transfers import links
 from quoll.extraction.extract import extract
 from quoll.facts import load
+from quoll.facts.located import locate
 from quoll.image.image import Image, RawMemory
 from quoll.listing.program_text import function_loops
 
@@ -173,7 +174,7 @@ def main() -> int:
     start = time.perf_counter()
     image = Image.load(path, raw)
     loaded = time.perf_counter()
-    program = extract(image, entries_of(image), load(tuple(options.facts)))
+    program = extract(image, entries_of(image), locate(load(tuple(options.facts)), image))
     done = time.perf_counter()
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     memory = usage[0].ru_maxrss << 10

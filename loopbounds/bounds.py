@@ -45,7 +45,8 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
-from quoll.facts import Facts, ListAtMostFact, LoopFact
+from quoll.facts import ListAtMostFact, LoopFact
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
@@ -66,7 +67,7 @@ def bound_loops(
     graph: Supergraph,
     image: Image,
     values: KnownValues | None,
-    facts: Facts,
+    facts: LocatedFacts,
     options: BoundOptions | None = None,
     progress: Progress | None = None,
     only: frozenset[int] | None = None,
@@ -106,7 +107,7 @@ def bound_loops(
 
 
 def bounds_by_counting(
-    graph: Supergraph, image: Image, facts: Facts, execution: ExecutionCounts
+    graph: Supergraph, image: Image, facts: LocatedFacts, execution: ExecutionCounts
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of a graph with one execution.
 
@@ -133,7 +134,7 @@ def _bound_graph(
     image: Image,
     values: KnownValues,
     stacks: StackSpans,
-    facts: Facts,
+    facts: LocatedFacts,
     options: BoundOptions,
     progress: Progress | None,
     only: frozenset[int] | None,

@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from loopbounds.written_loops import headers_of
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import Facts, FactSource, ListAtMostFact, LoopFact
-from quoll.facts.fact_places import FactPlace, find_place
+from quoll.facts import ListAtMostFact, LoopFact
+from quoll.facts.fact import PlacedFact
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph, SuperNode
+from quoll.source.loop_statement import SingleLoop
 
-__all__ = ["facts_of_loops", "lists_of_loops"]
+__all__ = ["facts_of_loops", "lists_of_loops", "loops_meant"]
+
+F = TypeVar("F", bound=PlacedFact)
 
 
 def facts_of_loops(
-    graph: Supergraph, image: Image, facts: Facts, *, in_part: bool = False
-) -> list[tuple[LoopFact, ...]]:
-    """The facts of each loop, by loop index, the tightest first.
+    graph: Supergraph, image: Image, facts: LocatedFacts, *, in_part: bool = False
+) -> list[list[LoopFact]]:
+    """The facts of each loop, by loop index, the tightest first; as ``loops_meant``."""
+    found = loops_meant(graph, image, facts, facts.of(LoopFact), in_part=in_part)
+    return [sorted(stated, key=lambda fact: fact.bound) for stated in found]
+
+
+def lists_of_loops(
+    graph: Supergraph, image: Image, facts: LocatedFacts
+) -> dict[int, ListAtMostFact]:
+    """The tightest fact about the list that each loop walks, by loop index."""
+    found = loops_meant(graph, image, facts, facts.of(ListAtMostFact))
+    return {
+        loop: min(stated, key=lambda fact: fact.most) for loop, stated in enumerate(found) if stated
+    }
+
+
+def loops_meant(
+    graph: Supergraph,
+    image: Image,
+    facts: LocatedFacts,
+    about: Iterable[F],
+    *,
+    in_part: bool = False,
+) -> list[list[F]]:
+    """Those ``about`` each loop, by loop index: ``facts`` has their places.
 
     A place denotes, in each context of its function, the innermost loop with code at the place; for
     a line with code in several nested loops the deepest one (a ``for`` line also holds code before
@@ -29,10 +57,9 @@ def facts_of_loops(
     neither number bounds the merged one. A fact in a comment counts the loop written there
     (``loopbounds.written_loops``), if the binary has it.
     """
-    found: list[list[LoopFact]] = [[] for _ in graph.loops]
-    for fact in facts.of(LoopFact):
-        place = find_place(image, fact.place, fact.source)
-        headers = _headers_at(graph, image, place, fact.source)
+    found: list[list[F]] = [[] for _ in graph.loops]
+    for fact in about:
+        headers = _headers_at(graph, image, facts, fact)
         told = in_part or fact.source.statement is not None
         if headers and not any(headers.values()) and not told:
             raise FactsError(
@@ -46,21 +73,12 @@ def facts_of_loops(
                 found[loop.index].append(fact)
     for stated in found:
         _refuse_merged(stated)
-    return [tuple(sorted(fs, key=lambda f: f.bound)) for fs in found]
+    return found
 
 
-def lists_of_loops(graph: Supergraph, image: Image, facts: Facts) -> dict[int, ListAtMostFact]:
-    """The tightest fact about the list that each loop walks, by loop index."""
-    about = facts.of(ListAtMostFact)
-    places = Facts(tuple(LoopFact(fact.source, fact.place, fact.most) for fact in about))
-    stated = facts_of_loops(graph, image, places) if about else []
-    by_source = {fact.source: fact for fact in about}
-    return {loop: by_source[found[0].source] for loop, found in enumerate(stated) if found}
-
-
-def _refuse_merged(stated: Sequence[LoopFact]) -> None:
+def _refuse_merged(stated: Sequence[PlacedFact]) -> None:
     """Raise FactsError if facts about one loop name different lines of one file."""
-    lines: dict[str, LoopFact] = {}
+    lines: dict[str, PlacedFact] = {}
     for fact in stated:
         if fact.source.statement is not None:
             continue
@@ -76,24 +94,30 @@ def _refuse_merged(stated: Sequence[LoopFact]) -> None:
 
 
 def _headers_at(
-    graph: Supergraph, image: Image, place: FactPlace, source: FactSource
+    graph: Supergraph, image: Image, facts: LocatedFacts, fact: PlacedFact
 ) -> dict[int, set[int]]:
     """The headers of the loops that a place denotes, by context that reaches its code."""
-    covered: dict[tuple[int, int], bool] = {}  # by first and end address of a block
+    place, source = facts.at(fact, fact.place), fact.source
+    covered: dict[tuple[int, int], bool] = {}  # by first address and end of a block
 
     def covers(block: Block) -> bool:
         here = covered.get((block.addr, block.end))
         if here is None:
-            here = any(place.covers(image, insn.addr) for insn in block.insns)
+            here = any(place.covers(insn.addr) for insn in block.insns)
             covered[block.addr, block.end] = here
         return here
+
+    def reaches(node: SuperNode) -> bool:
+        if isinstance(source.statement, SingleLoop):
+            return graph.contexts[node.context].function in place.addresses
+        return covers(node.block)
 
     of_nest: dict[int, set[int]] = {}  # by identity
     found: dict[int, set[int]] = {}
     for node in graph.nodes:
-        if node.context not in found and covers(node.block):
+        if node.context not in found and reaches(node):
             nest = graph.contexts[node.context].nest
-            if id(nest) not in of_nest and place.statement is not None:
+            if id(nest) not in of_nest and source.statement is not None:
                 of_nest[id(nest)] = headers_of(nest, image, source)
             elif id(nest) not in of_nest:
                 around = [headers for block, headers in nest if covers(block)]

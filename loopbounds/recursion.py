@@ -25,10 +25,9 @@ from quoll.assumptions import Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, FactsError
-from quoll.facts import Facts, LoopFact, RecursionFact
+from quoll.facts import LoopFact, RecursionFact
 from quoll.facts.applied import RecursionDepth
-from quoll.facts.fact_places import resolve
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.expand import reached_from, without_edges
 from quoll.inlining.recursive_loops import RecursiveActivations, activations
@@ -66,7 +65,7 @@ def find_depths(
     program: Program,
     entry: int,
     image: Image,
-    facts: Facts,
+    facts: LocatedFacts,
     options: BoundOptions | None = None,
     *,
     called: bool = False,
@@ -82,14 +81,14 @@ def find_depths(
             return RecursionDepths({}, {})
         executed = None if called else activated(program, entry, image)
         if executed is not None:
-            return _counted(program, image, facts, found, executed)
-        regions = MemoryRegions.of(facts, image)
+            return _counted(program, facts, found, executed)
+        regions = facts.regions
         infeasible = analyse(found.graph, image, regions=regions, returning=False).dead_edges
         found = replace(found, graph=without_edges(found.graph, infeasible, image))
         values = analyse(found.graph, image, regions=regions, returning=False)
     except ControlFlowError:  # reported when contexts are built
         return RecursionDepths({}, {})
-    stated = Facts(tuple(_as_loops(facts, image, found)))
+    stated = facts.stating(_as_loops(facts, found))
     entries = set(found.entries().values())
     only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
     image = image.changing(values.changed)
@@ -109,14 +108,13 @@ def find_depths(
 
 def _counted(
     program: Program,
-    image: Image,
-    facts: Facts,
+    facts: LocatedFacts,
     found: RecursiveActivations,
     executed: ActivationCounts,
 ) -> RecursionDepths:
     """Depths of an entry with one execution. Raises FactsError if it exceeds a stated depth."""
-    for fact in facts.of(RecursionFact):
-        most = executed.most.get(resolve(image, fact.function, fact.source)[0], 0)
+    for address, fact in facts.addressed(RecursionFact):
+        most = executed.most.get(address, 0)
         if most > fact.activations:
             raise FactsError(
                 f"{fact.function} has {most} activations at a time in the concrete execution of "
@@ -149,11 +147,10 @@ def _replay(
     return RecursionReplay(program, entry, image, functions)
 
 
-def _as_loops(facts: Facts, image: Image, found: RecursiveActivations) -> Iterator[LoopFact]:
+def _as_loops(facts: LocatedFacts, found: RecursiveActivations) -> Iterator[LoopFact]:
     """Stated depths, as bounds of the loops whose headers are the entries of the functions."""
     headers = {found.graph.nodes[x.header].block.addr for x in found.graph.loops}
-    for fact in facts.of(RecursionFact):
-        address = resolve(image, fact.function, fact.source)[0]
+    for address, fact in facts.addressed(RecursionFact):
         if address in found.components and address in headers:
             yield LoopFact(fact.source, fact.function, fact.activations)
 

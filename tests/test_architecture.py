@@ -125,3 +125,25 @@ def test_class_names_are_distinct() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module)
     assert not {name: where for name, where in found.items() if len(where) > 1}
+
+
+def test_places_of_facts_are_found_once() -> None:
+    """Later stages take them from ``LocatedFacts``; commands name entries, which are no facts."""
+    found = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "quoll.facts.fact_places"
+        if {alias.name for alias in node.names} - {"FactPlace"}
+    }
+    entries = {"wcet.analysis.entries", "wcet.commands.listing"}
+    assert found == {"quoll.facts.located", *entries}
+    located = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "quoll.facts.located"
+        if "locate" in {alias.name for alias in node.names}
+    }
+    asking = {"wcet.advice.count_suggestions", "wcet.commands.path"}  # facts of their own
+    assert located == {"wcet.analysis.run", "wcet.commands.listing", *asking}

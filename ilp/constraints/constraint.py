@@ -10,7 +10,7 @@ reason: the compiler may have moved some of its code under different control.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
@@ -19,49 +19,15 @@ from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMostFact, ConflictFact, Fact, Facts, FactSource, LinearFact
+from quoll.facts import AtMostFact, ConflictFact, Fact, Facts, LinearFact
 from quoll.facts.fact import CountedFact
-from quoll.facts.fact_places import find_place
-from quoll.image.image import Image
+from quoll.facts.fact_places import FactPlace
+from quoll.facts.located import LocatedFacts
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = [
-    "Constraint",
-    "Locate",
-    "LocatedPlace",
-    "is_implied",
-    "locate_in",
-    "resolve_constraints",
-    "unused_constraints",
-]
+__all__ = ["Constraint", "is_implied", "resolve_constraints", "unused_constraints"]
 
 UNLIMITED = 1 << 62  # iterations of a loop without a proved bound
-
-
-@dataclass(frozen=True, slots=True)
-class LocatedPlace:
-    """A place: its address, or the start of each address range of a line, with the ranges."""
-
-    addresses: tuple[int, ...]
-    covers: Callable[[int], bool]  # whether an instruction's address is in the place
-    line: bool  # written as file.c:LINE
-
-
-Locate = Callable[
-    [str, FactSource], LocatedPlace
-]  # raises FactsError for a place that does not exist
-
-
-def locate_in(image: Image) -> Locate:
-    """The locator of places in a binary."""
-
-    def locate(text: str, source: FactSource) -> LocatedPlace:
-        place = find_place(image, text, source)
-        return LocatedPlace(
-            place.addresses, lambda addr: place.covers(image, addr), line=place.line is not None
-        )
-
-    return locate
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +53,18 @@ class Constraint:
         return f"{self.fact.source}: {self.fact}"
 
 
-def resolve_constraints(graph: Supergraph, facts: Facts, locate: Locate) -> tuple[Constraint, ...]:
+def resolve_constraints(graph: Supergraph, facts: LocatedFacts) -> tuple[Constraint, ...]:
     """The constraints that have an effect on this graph.
 
     A constraint whose places or function do not occur in this graph is left out; see
-    ``unused_constraints``. Raises FactsError where a place does not exist or cannot be counted,
-    or a fact relates a block to itself.
+    ``unused_constraints``. Raises FactsError where a place cannot be counted, or a fact relates a
+    block to itself.
     """
     counted = [fact for fact in facts.facts if isinstance(fact, CountedFact)]
     if not counted:
         return ()
     blocks = BlockCopies(graph)
-    resolved = (resolve_one(graph, fact, locate, blocks) for fact in counted)
+    resolved = (resolve_one(graph, fact, facts, blocks) for fact in counted)
     return tuple(filter(effective, resolved))
 
 
@@ -134,28 +100,24 @@ class BlockCopies:
             self._nodes.setdefault(extent, []).extend(nodes)
             self._blocks.setdefault(extent, block)
 
-    def covering(self, place: LocatedPlace) -> list[tuple[Block, list[int]]]:
+    def covering(self, place: FactPlace) -> list[tuple[Block, list[int]]]:
         """Each block with an instruction of ``place``, and its nodes."""
-
-        def covered(block: Block) -> bool:
-            if place.line:
-                return any(place.covers(insn.addr) for insn in block.insns)
-            inside = [a for a in place.addresses if block.addr <= a < block.end]
-            return any(insn.addr in inside for insn in block.insns) if inside else False
-
-        blocks = self._blocks.items()
-        return [(block, self._nodes[extent]) for extent, block in blocks if covered(block)]
+        return [
+            (block, self._nodes[extent])
+            for extent, block in self._blocks.items()
+            if place.meets(*extent) and any(place.covers(insn.addr) for insn in block.insns)
+        ]
 
 
 def resolve_one(
-    graph: Supergraph, fact: CountedFact, locate: Locate, blocks: BlockCopies
+    graph: Supergraph, fact: CountedFact, facts: LocatedFacts, blocks: BlockCopies
 ) -> Constraint:
     """The constraint of one fact, without nodes outside the invocations that it concerns."""
-    function, caller, *_ = (*(entry_of(fact, f, locate) for f in fact.functions()), None, None)
-    inside = contexts_inside(graph, function, caller)
+    function, caller = facts.limits(fact)
+    inside = graph.invocations(function, caller)
     sets = []
     for text in fact.places():
-        place = locate(text, fact.source)
+        place = facts.at(fact, text)
         found = blocks.covering(place)
         check_countable(fact, text, place, [block for block, _ in found])
         nodes = (n for _, copies in found for n in copies)
@@ -191,12 +153,7 @@ def effective(constraint: Constraint) -> bool:
     return bool(constraint.a or constraint.b)
 
 
-def entry_of(fact: CountedFact, name: str, locate: Locate) -> int:
-    """The entry address of a function named in a fact."""
-    return locate(name, fact.source).addresses[0]
-
-
-def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: list[Block]) -> None:
+def check_countable(fact: CountedFact, text: str, place: FactPlace, blocks: list[Block]) -> None:
     """Raise FactsError for a place that does not execute exactly when its blocks do (rule 29)."""
     mixed = False
     for block in blocks:
@@ -210,7 +167,7 @@ def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: l
                     where=str(fact.source),
                     hint="choose a place that a branch leads to",
                 )
-    if place.line and len(blocks) > 1 and mixed:
+    if not place.exact and len(blocks) > 1 and mixed:
         raise FactsError(
             f"line '{text}' is in several blocks that also carry other lines, "
             "perhaps under different control",
@@ -222,20 +179,6 @@ def check_countable(fact: CountedFact, text: str, place: LocatedPlace, blocks: l
 def runs_with_block(block: Block, insn: Insn) -> bool:
     """Whether an instruction always executes with its block: unconditional, or the last branch."""
     return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
-
-
-def contexts_inside(graph: Supergraph, function: int | None, caller: int | None) -> list[bool]:
-    """Per context: whether it belongs to an invocation that the fact concerns."""
-    if function is None:
-        return [True] * len(graph.contexts)
-    inside: list[bool] = []
-    for context in graph.contexts:
-        if context.function == function:
-            parent = None if context.parent is None else graph.contexts[context.parent].function
-            inside.append(caller is None or parent == caller)
-        else:
-            inside.append(context.parent is not None and inside[context.parent])
-    return inside
 
 
 def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopBound]) -> bool:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ilp.constraints.constraint import Locate, locate_in, resolve_constraints
-from loopbounds.places import facts_of_loops
+from ilp.constraints.constraint import resolve_constraints
+from loopbounds.places import loops_meant
 from loopbounds.proof.bound import LoopBound, NamedCount
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.errors import UsageError
 from quoll.facts import AtMostFact, Facts, FactSource, LoopFact, LoopParameter
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
@@ -66,21 +67,22 @@ class VisitLimit:
     assumption: Assumption
 
 
-def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, LoopBoundParameter]:
+def loop_parameters(
+    graph: Supergraph, image: Image, facts: LocatedFacts
+) -> dict[int, LoopBoundParameter]:
     """The parameters that facts give to loops, by loop index."""
-    if not facts.of(LoopParameter):
+    stated = facts.of(LoopParameter)
+    if not stated:
         return {}
-    named = {fact.source: fact for fact in facts.of(LoopParameter) if not fact.total}
-    places = tuple(LoopFact(f.source, f.place, 1) for f in named.values())
+    about = (*(fact for fact in stated if not fact.total), *facts.of(LoopFact))
     found = {}
-    stated = facts_of_loops(graph, image, Facts((*places, *facts.of(LoopFact))), in_part=True)
-    for loop, about in enumerate(stated):
-        for fact in about:
-            if (parameter := named.get(fact.source)) is not None:
-                found[loop] = LoopBoundParameter(parameter.name, parameter.plus, fact.source)
-    for total in facts.of(LoopParameter):
+    for loop, meant in enumerate(loops_meant(graph, image, facts, about, in_part=True)):
+        for fact in meant:
+            if isinstance(fact, LoopParameter):
+                found[loop] = LoopBoundParameter(fact.name, fact.plus, fact.source)
+    for total in stated:
         if total.total:
-            nodes = counted_nodes(graph, total, locate_in(image))
+            nodes = counted_nodes(graph, total, facts)
             for loop in bounded_by(graph, nodes):
                 found.setdefault(
                     loop, LoopBoundParameter(total.name, total.plus, total.source, nodes)
@@ -88,10 +90,10 @@ def loop_parameters(graph: Supergraph, image: Image, facts: Facts) -> dict[int, 
     return found
 
 
-def counted_nodes(graph: Supergraph, fact: LoopParameter, locate: Locate) -> frozenset[int]:
+def counted_nodes(graph: Supergraph, fact: LoopParameter, facts: LocatedFacts) -> frozenset[int]:
     """The nodes whose executions a fact limits. Raises FactsError where they cannot be counted."""
     limit = AtMostFact(fact.source, fact.place, 1, None)
-    return frozenset(n for c in resolve_constraints(graph, Facts((limit,)), locate) for n in c.a)
+    return frozenset(n for c in resolve_constraints(graph, facts.stating((limit,))) for n in c.a)
 
 
 def bounded_by(graph: Supergraph, nodes: frozenset[int]) -> list[int]:

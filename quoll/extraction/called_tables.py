@@ -11,7 +11,7 @@ from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.growing_function import CalleeEntry
 from quoll.errors import FactsError
 from quoll.facts import CallsThroughFact
-from quoll.facts.fact_places import resolve, resolve_code
+from quoll.facts.located import LocatedFacts
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
@@ -31,7 +31,12 @@ class CalledTables:
     """
 
     def __init__(
-        self, image: Image, vtables: Vtables, taken: AddressTaken, fact: CallsThroughFact
+        self,
+        image: Image,
+        vtables: Vtables,
+        taken: AddressTaken,
+        facts: LocatedFacts,
+        fact: CallsThroughFact,
     ) -> None:
         self._vtables, self._fact = vtables, fact
         self._kinds: set[int] | None = set()
@@ -41,7 +46,7 @@ class CalledTables:
             if name == ANY or name.startswith(OF_CLASS):
                 self._add_class(name, where)
                 continue
-            (addr,) = resolve(image, name, fact.source)
+            (addr,) = facts.at(fact, name).addresses
             symbol = image.symbol_at(addr)
             end = max(symbol[0].addr + symbol[0].size, addr + 4) if symbol else addr + 4
             found = functions_in(image, addr, end)
@@ -52,7 +57,7 @@ class CalledTables:
             if text == ANY_TAKEN:
                 words |= dict.fromkeys(taken.functions)
                 continue
-            words |= dict.fromkeys(resolve_code(image, text, fact.source))
+            words |= dict.fromkeys(facts.at(fact, text).words)
         self._others = tuple(words)
         self._by_slot: dict[int | None, tuple[CalleeEntry, ...]] = {}
 

@@ -6,7 +6,7 @@ Each fact that removes something is an assumption of the result, and the removed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import ControlFlow, Insn
@@ -15,9 +15,10 @@ from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
 from quoll.extraction.stated_registers import decided
-from quoll.facts import BranchFact, Facts, IgnoreEdgeFact, IgnoreFact, RequireFact
+from quoll.facts import BranchFact, IgnoreEdgeFact, IgnoreFact, RequireFact
 from quoll.facts.applied import RemovedEdge, RequiredPlace
-from quoll.facts.fact_places import FactPlace, find_place
+from quoll.facts.fact_places import FactPlace
+from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 
@@ -28,11 +29,11 @@ Removal = BranchFact | IgnoreFact | IgnoreEdgeFact
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A fact with its places: ``source`` selects its blocks, ``target`` their successors."""
+    """A fact with its place; ``target`` is where an edge leads, else the same place."""
 
     fact: Removal
-    source: Callable[[int], bool]  # by an instruction's address
-    target: Callable[[int], bool]
+    source: FactPlace
+    target: FactPlace
 
     @property
     def stated(self) -> Assumption:
@@ -40,16 +41,16 @@ class Cut:
         return stated(self.fact)
 
 
-def guided(program: Program, image: Image, facts: Facts) -> Program:
+def guided(program: Program, image: Image, facts: LocatedFacts) -> Program:
     """``program`` without the parts that facts exclude everywhere, with required places noted.
 
     Facts about one function's invocations are applied later (``quoll.inlining.context_cuts``).
-    Raises FactsError for a place that does not exist or has no such branch. An ignored entry is
-    ignored only where it is called.
+    Raises FactsError where there is no such branch. An ignored entry is ignored only where it is
+    called.
     """
-    cuts = [cut_of(image, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
+    cuts = [cut_of(facts, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
-        RequiredPlace(_covered(program, find_place(image, f.place, f.source), image), stated(f))
+        RequiredPlace(_covered(program, facts.at(f, f.place)), stated(f))
         for f in facts.of(RequireFact)
     )
     branches = decided(program, image, facts)
@@ -103,21 +104,15 @@ def _scoped(fact: Removal) -> bool:
     return isinstance(fact, BranchFact) and fact.function is not None
 
 
-def cut_of(image: Image, fact: Removal) -> Cut:
-    """``fact`` with its place; raises FactsError if the place does not exist."""
-
-    def covers(text: str) -> Callable[[int], bool]:
-        place = find_place(image, text, fact.source)
-        return lambda addr: place.covers(image, addr)
-
-    if isinstance(fact, IgnoreEdgeFact):
-        return Cut(fact, covers(fact.start), covers(fact.end))
-    return Cut(fact, covers(fact.place), lambda _: True)
+def cut_of(facts: LocatedFacts, fact: Removal) -> Cut:
+    """``fact`` with its place."""
+    places = [facts.at(fact, text) for text in fact.places()]
+    return Cut(fact, places[0], places[-1])
 
 
-def _covered(program: Program, place: FactPlace, image: Image) -> frozenset[int]:
+def _covered(program: Program, place: FactPlace) -> frozenset[int]:
     insns = (i for cfg in program.functions.values() for b in cfg.blocks for i in b.insns)
-    return frozenset(i.addr for i in insns if place.covers(image, i.addr))
+    return frozenset(i.addr for i in insns if place.covers(i.addr))
 
 
 def _is_branch(insn: Insn) -> bool:
@@ -129,8 +124,8 @@ def _is_branch(insn: Insn) -> bool:
 def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: BranchFact, image: Image) -> None:
     """Raise FactsError where the place is reached but has no conditional branch, or several."""
     blocks = [b for cfg in cfgs for b in cfg.blocks]
-    here = [b for b in blocks if any(cut.source(i.addr) for i in b.insns)]
-    branches = {b.last.addr for b in here if cut.source(b.last.addr) and _is_branch(b.last)}
+    here = [b for b in blocks if any(cut.source.covers(i.addr) for i in b.insns)]
+    branches = {b.last.addr for b in here if cut.source.covers(b.last.addr) and _is_branch(b.last)}
     if here and not branches:
         require_branch(here[0], cut, image)
     if len(branches) > 1:
@@ -143,8 +138,8 @@ def _require_one_branch(cfgs: Iterable[Cfg], cut: Cut, fact: BranchFact, image: 
 
 def require_branch(block: Block, cut: Cut, image: Image) -> None:
     """Raise FactsError if ``block`` does not end with a conditional branch at the place."""
-    if not _is_branch(block.last) or not cut.source(block.last.addr):
-        insn = next(i for i in block.insns if cut.source(i.addr))
+    if not _is_branch(block.last) or not cut.source.covers(block.last.addr):
+        insn = next(i for i in block.insns if cut.source.covers(i.addr))
         raise FactsError(
             f"there is no conditional branch, but {insn.text}, at {image.place(insn.addr)}",
             where=str(cut.fact.source),
@@ -168,23 +163,22 @@ def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_BlockExclusion, RemovedEdge]
     for block in cfg.blocks:
         last = block.last.addr
         if isinstance(fact, BranchFact):
-            if cut.source(last) and _is_branch(block.last):
+            if cut.source.covers(last) and _is_branch(block.last):
                 yield from _branch(cfg, block, fact.taken, cut.stated)
             continue
         source = last if isinstance(fact, IgnoreEdgeFact) else None
-        if source is not None and not any(cut.source(i.addr) for i in block.insns):
+        if source is not None and not any(cut.source.covers(i.addr) for i in block.insns):
             continue
-        where = cut.target if isinstance(fact, IgnoreEdgeFact) else cut.source
         for edge in cfg.successors(block.index):
             target = cfg.blocks[edge.dst]
             named = [target.insns[0]] if isinstance(fact, IgnoreEdgeFact) else target.insns
-            if any(where(insn.addr) for insn in named):
+            if any(cut.target.covers(insn.addr) for insn in named):
                 yield (
                     _BlockExclusion(block.index, edge=edge),
                     RemovedEdge(source, target.addr, cut.stated),
                 )
         for callee in (*block.calls, *block.passes):
-            if where(callee):
+            if cut.target.covers(callee):
                 yield (
                     _BlockExclusion(block.index, callee=callee),
                     RemovedEdge(source, callee, cut.stated),

@@ -25,7 +25,8 @@ from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.work_list import CallGraphFixpoint
-from quoll.facts import Facts, RegionFact
+from quoll.facts import RegionFact
+from quoll.facts.located import NO_FACTS, LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
@@ -33,13 +34,11 @@ from quoll.indirect.call_candidates import Candidates
 
 __all__ = ["extract"]
 
-NO_FACTS = Facts()
-
 
 def extract(
     image: Image,
     entries: Iterable[int],
-    facts: Facts = NO_FACTS,
+    facts: LocatedFacts = NO_FACTS,
     exits: frozenset[int] | None = None,
 ) -> Program:
     """All code reachable from ``entries``, as functions.
@@ -49,8 +48,7 @@ def extract(
     exception return is assumed to end a path, and the assumption is listed. If they are known, an
     exception return that a call leads to is unresolved, because the restored context may continue
     behind that call. Memory that facts call read-only holds its loaded contents. Raises UsageError
-    when an entry is not code, FactsError when a fact names a place that does not exist.
-    is not code, FactsError when a fact names a place that does not exist.
+    when an entry is not code, FactsError when the code at a place cannot be as a fact says.
     """
     roots = tuple(entries)
     program = _extracted(image, roots, facts, exits)
@@ -61,7 +59,7 @@ def extract(
 
 
 def _extracted(
-    image: Image, entries: Iterable[int], facts: Facts, exits: frozenset[int] | None
+    image: Image, entries: Iterable[int], facts: LocatedFacts, exits: frozenset[int] | None
 ) -> Program:
     """The program if all translations stay unchanged."""
     fixed = [fact for fact in facts.of(RegionFact) if fact.kind == "read-only"]

@@ -5,10 +5,10 @@ Every statement that is used is an assumption of the result.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from quoll.arm.insn import SP, ControlFlow, Insn
 from quoll.arm.supervisor import SUPERVISOR_VECTOR, is_supervisor_call
@@ -23,7 +23,6 @@ from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
     CallsThroughFact,
     Fact,
-    Facts,
     NeverReturnsFact,
     PathEndFact,
     PointsIntoFact,
@@ -38,66 +37,44 @@ from quoll.facts import (
     TargetsFact,
 )
 from quoll.facts.applied import AppliedGuidance, FunctionReplacement, RecursionDepth
-from quoll.facts.fact_places import AtPlaces, FactPlace, find_place, resolve, resolve_code
+from quoll.facts.fact_places import FactPlace
 from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
 
 __all__ = ["ExtractionFacts"]
 
-ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
+T = TypeVar("T")
 
 
 class ExtractionFacts:
-    """The facts that extraction uses, with resolved places.
+    """The facts that extraction uses, by address.
 
-    Raises FactsError when a place does not exist.
+    Raises FactsError where two contradict each other, or a table holds no function.
     """
 
-    def __init__(self, image: Image, facts: Facts) -> None:
+    def __init__(self, image: Image, facts: LocatedFacts) -> None:
         self._image = image
-        self.replaced: Mapping[int, ReplacedFact] = {
-            _function_address(image, fact): fact for fact in facts.of(ReplacedFact)
-        }
-        self.never: Mapping[int, NeverReturnsFact] = {
-            addr: fact
-            for fact in facts.of(NeverReturnsFact)
-            for addr in resolve(image, fact.function, fact.source)
-        }
-        self._places: list[tuple[FactPlace, str, Fact]] = []  # places of stated indirect transfers
-        self._targets = AtPlaces(
-            image,
-            (
-                (self._place(fact.place, fact), (stated(fact), TransferEffect(self._callees(fact))))
-                for fact in facts.of(TargetsFact)
-            ),
+        self._facts = facts
+        self.replaced: Mapping[int, ReplacedFact] = dict(facts.addressed(ReplacedFact))
+        self.never: Mapping[int, NeverReturnsFact] = dict(facts.addressed(NeverReturnsFact))
+        self._targets = [
+            (facts.at(fact, fact.place), (stated(fact), TransferEffect(self._callees(fact))))
+            for fact in facts.of(TargetsFact)
+        ]
+        self._calls = [
+            (facts.at(fact, site), (stated(fact), tables))
+            for fact in facts.of(CallsThroughFact)
+            for tables in [CalledTables(image, self.vtables, self.address_taken, facts, fact)]
+            for site in fact.sites
+        ]
+        self._returns = dict(facts.addressed(ReturnsFact))
+        self.switching: Mapping[int, SwitchesContextFact] = dict(
+            facts.addressed(SwitchesContextFact)
         )
-        self._calls = AtPlaces(
-            image,
-            (
-                (self._place(site, fact), effect)
-                for fact in facts.of(CallsThroughFact)
-                for effect in [
-                    (
-                        stated(fact),
-                        CalledTables(image, self.vtables, self.address_taken, fact),
-                    )
-                ]
-                for site in fact.sites
-            ),
-        )
-        self._returns = {
-            addr: fact
-            for fact in facts.of(ReturnsFact)
-            for addr in self._place(fact.place, fact).addresses
-        }
-        self.switching: Mapping[int, SwitchesContextFact] = {
-            addr: fact
-            for fact in facts.of(SwitchesContextFact)
-            for addr in resolve(image, fact.function, fact.source)
-        }
         for addr, fact in self.replaced.items():
             if addr in self.never:
                 raise FactsError(
@@ -106,19 +83,12 @@ class ExtractionFacts:
                     hint="end the path before its calls: path must end at PLACE",
                 )
         self.restricted_to = next(iter(facts.of(RestrictedInlining)), None)
-        self.exits: Mapping[int, PathEndFact] = {
-            addr: fact
-            for fact in facts.of(PathEndFact)
-            for addr in resolve(image, fact.place, fact.source)
-        }
+        self.exits: Mapping[int, PathEndFact] = dict(facts.addressed(PathEndFact))
         self.returns_end = next(iter(facts.of(ReturnsEndFact)), None)
         self.self_jumps_end = next(iter(facts.of(SelfJumpsEndFact)), None)
         said = (*facts.of(SupervisorCallsFact), *facts.of(SupervisorEntersFact))
         self.supervisor = next(iter(said), None)
-        self._handler = self._supervisor_handler(facts)
-        self._depths = {
-            resolve(image, fact.function, fact.source)[0]: fact for fact in facts.of(RecursionFact)
-        }
+        self._handler = self._supervisor_handler()
         self.used: dict[Assumption, None] = {}
 
     @cached_property
@@ -136,20 +106,9 @@ class ExtractionFacts:
         """The path ends behind which control may continue."""
         return frozenset(addr for addr, fact in self.exits.items() if not fact.must)
 
-    def _place(self, text: str, fact: Fact) -> FactPlace:
-        """The place of a fact about an indirect transfer."""
-        place = find_place(self._image, text, fact.source)
-        self._places.append((place, text, fact))
-        return place
-
     def _callees(self, fact: TargetsFact) -> tuple[CalleeEntry, ...]:
-        addrs = [a for text in fact.targets for a in self._target(text, fact)]
-        return tuple(CalleeEntry(a & ~1, bool(a & 1)) for a in addrs)
-
-    def _target(self, text: str, fact: TargetsFact) -> tuple[int, ...]:
-        """The addresses of a target: possibly in ROM, if a bound replaces the function there."""
-        outside = ADDRESS.fullmatch(text) is not None and int(text, 16) & ~1 in self.replaced
-        return (int(text, 16),) if outside else resolve_code(self._image, text, fact.source)
+        words = [word for text in fact.targets for word in self._facts.at(fact, text).words]
+        return tuple(CalleeEntry(word & ~1, bool(word & 1)) for word in words)
 
     def passed(self, entry: int) -> Container[int]:
         """The functions whose calls are not followed in the function at ``entry``."""
@@ -169,15 +128,14 @@ class ExtractionFacts:
         exits = isinstance(self.supervisor, SupervisorCallsFact) and self.supervisor.cycles is None
         return SupervisorCallEffect.EXITS if exits else SupervisorCallEffect.CALLS
 
-    def _supervisor_handler(self, facts: Facts) -> int | None:
+    def _supervisor_handler(self) -> int | None:
         """The handler that every svc enters, if a fact states it."""
-        said = self.supervisor
+        said, facts = self.supervisor, self._facts
         if not isinstance(said, SupervisorEntersFact):
             return None
-        (handler,) = resolve(self._image, said.function, said.source)
+        (handler,) = facts.at(said, said.function).addresses
         for fact in facts.of(PointsIntoFact):
-            at = find_place(self._image, fact.place, fact.source)
-            if fact.register == SP and at.covers(self._image, handler & ~1):
+            if fact.register == SP and facts.at(fact, fact.place).covers(handler & ~1):
                 raise FactsError(
                     f"{fact} speaks of a path that starts there, but {said}: sp is then the "
                     "interrupted code's",
@@ -191,7 +149,7 @@ class ExtractionFacts:
         """The stated effect of the indirect transfer ``insn``."""
         if self.restricted_to is not None and insn.addr in self.restricted_to.sites:
             return TransferEffect((CalleeEntry(ELSEWHERE, thumb=False),))
-        found = self._targets.at(insn.addr)
+        found = _first_at(insn.addr, self._targets)
         if found is None:
             return None
         self.used.setdefault(found[0])
@@ -199,7 +157,7 @@ class ExtractionFacts:
 
     def through(self, insn: Insn) -> CalledTables | None:
         """The tables that the call ``insn`` is stated to go through."""
-        found = self._calls.at(insn.addr)
+        found = _first_at(insn.addr, self._calls)
         if found is None:
             return None
         self.used.setdefault(found[0])
@@ -272,7 +230,7 @@ class ExtractionFacts:
             ),
             depths={
                 addr: RecursionDepth(fact.activations, (stated(fact),))
-                for addr, fact in self._depths.items()
+                for addr, fact in self._facts.addressed(RecursionFact)
             },
             never=frozenset(self.never),
         )
@@ -294,15 +252,17 @@ class ExtractionFacts:
 
     def check(self, insns: Mapping[int, Insn]) -> None:
         """Check that each stated place in reached code is an indirect transfer."""
-        for place, text, fact in self._places:
-            covered = [insns[addr] for addr in place.among(self._image, insns)]
-            if covered and not any(insn.flow in INDIRECT for insn in covered):
-                first = covered[0]
-                raise FactsError(
-                    f"{text} is no indirect jump or call",
-                    where=str(fact.source),
-                    hint=f"there is {first.text} at {self._image.place(first.addr)}",
-                )
+        kinds = TargetsFact, CallsThroughFact, ReturnsFact
+        for fact in (fact for kind in kinds for fact in self._facts.of(kind)):
+            for text in fact.places():
+                covered = [insns[addr] for addr in self._facts.at(fact, text).among(insns)]
+                if covered and not any(insn.flow in INDIRECT for insn in covered):
+                    first = covered[0]
+                    raise FactsError(
+                        f"{text} is no indirect jump or call",
+                        where=str(fact.source),
+                        hint=f"there is {first.text} at {self._image.place(first.addr)}",
+                    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +280,7 @@ class _OtherFunctions(Container[int]):
         return entry not in self.followed and any(s.kind == "func" for s in symbols)
 
 
-def _function_address(image: Image, fact: ReplacedFact) -> int:
-    """The address of a replaced function, which may be outside of the image (in ROM)."""
-    if ADDRESS.fullmatch(fact.function):
-        return int(fact.function, 16) & ~1  # possibly outside of the image
-    return resolve(image, fact.function, fact.source)[0]
+def _first_at(addr: int, stated: Sequence[tuple[FactPlace, T]]) -> T | None:
+    """The statement about the instruction at ``addr``; about it alone, if there is one."""
+    here = [(place, effect) for place, effect in stated if place.covers(addr)]
+    return min(here, key=lambda found: not found[0].exact)[1] if here else None

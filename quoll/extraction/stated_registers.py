@@ -13,9 +13,8 @@ from quoll.abstract_domain.function_values import BlockCode, LocalValues
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import WcetError
-from quoll.facts import Facts
 from quoll.facts.contract import STANDARD, UNKNOWN, CallContract
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet
 
@@ -24,13 +23,13 @@ __all__ = ["Decided", "decided"]
 Decided = tuple[int, bool, tuple[Assumption, ...]]  # block, always taken, deciding assumptions
 
 
-def decided(program: Program, image: Image, facts: Facts) -> dict[int, list[Decided]]:
-    """By function, the branches that go one way only under facts about its registers.
+def decided(program: Program, image: Image, facts: LocatedFacts) -> dict[int, list[Decided]]:
+    """By function, the branches that go one way only under facts about registers in it.
 
     Branches that go one way without facts are omitted: no execution of them refutes a fact. A fact
     is listed where it decides together with the facts before it.
     """
-    pointers = MemoryRegions.of(facts, image).pointers
+    pointers = facts.regions.pointers
     found: dict[int, list[Decided]] = {}
     for entry, cfg in program.functions.items() if pointers else ():
         here = {i.addr for b in cfg.blocks for i in b.insns} & pointers.keys()

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quoll import assumptions
-from quoll.facts.fact import FUNCTION, PLACE, Fact, FactForm, FactStage, FactSubject, PlacedFact
+from quoll.facts.fact import (
+    FUNCTION,
+    PLACE,
+    Fact,
+    FactForm,
+    FactStage,
+    FactSubject,
+    FunctionFact,
+    PlacedFact,
+)
 
 __all__ = [
     "FORMS",
@@ -33,6 +42,9 @@ class TargetsFact(PlacedFact):
 
     def subject(self) -> FactSubject:
         return ("targets", self.place), frozenset(self.targets)
+
+    def names(self) -> tuple[str, ...]:
+        return (self.place, *self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +75,17 @@ class CallsThroughFact(Fact):
     def places(self) -> tuple[str, ...]:
         return self.sites
 
+    def names(self) -> tuple[str, ...]:
+        named = (*self.sites, *self.tables, *self.targets)
+        return tuple(name for name in named if " " not in name)  # not of any, or of a class
+
 
 @dataclass(frozen=True, slots=True)
-class NeverReturnsFact(Fact):
+class NeverReturnsFact(FunctionFact):
     """``function never returns``."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.NEVER_RETURNS
-
-    function: str
 
     def fields(self) -> Mapping[str, str | int]:
         return {"function": self.function}
@@ -95,13 +109,11 @@ class ReturnsFact(PlacedFact):
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchesContextFact(Fact):
+class SwitchesContextFact(FunctionFact):
     """``function switches context``: it continues in another thread, and returns later."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.SWITCHES
-
-    function: str
 
     def fields(self) -> Mapping[str, str | int]:
         return {"function": self.function}

@@ -30,6 +30,7 @@ __all__ = [
     "FactSource",
     "FactStage",
     "FactSubject",
+    "FunctionFact",
     "LimitedFact",
     "PlacedFact",
     "invocations",
@@ -108,6 +109,10 @@ class Fact:
         """The functions to whose invocations the fact is limited; none: it holds everywhere."""
         return ()
 
+    def names(self) -> tuple[str, ...]:
+        """Every text that names a place of the ELF, first the place that the fact is about."""
+        return (*self.places(), *self.functions())
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedFact(Fact):
@@ -117,6 +122,16 @@ class PlacedFact(Fact):
 
     def places(self) -> tuple[str, ...]:
         return (self.place,)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionFact(Fact):
+    """A fact about one function as a whole."""
+
+    function: str
+
+    def names(self) -> tuple[str, ...]:
+        return (self.function,)
 
 
 class LimitedFact(Fact):

@@ -9,138 +9,94 @@ A place that is missing from the binary is an error that offers similar ones, ne
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, replace
 
 from quoll.errors import FactsError, InputError
-from quoll.facts import FactSource
-from quoll.image.dwarf_lines import SourceLine
+from quoll.facts.fact import FactSource
 from quoll.image.image import Image
+from quoll.image.memory_map import Span
 from quoll.source.loop_statement import LoopStatement, SingleLoop
 from quoll.spelling import did_you_mean
 
-__all__ = ["AtPlaces", "FactPlace", "find_place", "resolve", "resolve_code"]
+__all__ = ["ADDRESS", "FactPlace", "find_place"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
 OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
 OFFERED = 3  # alternatives named in an error
-T = TypeVar("T")
+WORD = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
 class FactPlace:
-    """``addresses``: start addresses of the place, ascending; ``line`` is set for a source line.
+    """The code, or the byte of data, that a place denotes.
 
-    A line usually has several ranges of code, and each range holds several instructions.
-    ``statement`` is set for a loop statement: all of its lines are the place.
+    ``addresses``: its starts, ascending; ``words``: the same with bit 0 set for Thumb code.
+    ``exact``: one instruction. Else ``spans`` are the ranges of source lines, of which each holds
+    several; of a loop as it is written these are all its lines, and only the first one starts it.
     """
 
     addresses: tuple[int, ...]
-    line: SourceLine | None
-    statement: LoopStatement | SingleLoop | None = None
+    words: tuple[int, ...]
+    spans: tuple[Span, ...]
+    exact: bool
 
-    def covers(self, image: Image, addr: int) -> bool:
-        """Whether the instruction at ``addr`` is at this place, or belongs to its line."""
-        if isinstance(self.statement, SingleLoop):
-            symbol = image.symbol_at(addr)
-            return symbol is not None and symbol[0].addr in self.addresses
-        if self.statement is not None:
-            line = image.line(addr)
-            at = self.statement
-            return line is not None and line.path == at.path and at.first <= line.line <= at.last
-        if self.line is not None:
-            return image.line(addr) == self.line
-        return addr in self.addresses
+    def covers(self, addr: int) -> bool:
+        """Whether the instruction at ``addr`` is at this place, or belongs to its lines."""
+        at = bisect_right(self.spans, (addr, WORD)) - 1
+        return at >= 0 and addr <= self.spans[at][1]
 
-    @property
-    def exact(self) -> bool:
-        """Whether the place is single instructions, at ``addresses``."""
-        return self.line is None and self.statement is None
+    def meets(self, low: int, end: int) -> bool:
+        """Whether a span has a byte from ``low`` to before ``end``."""
+        at = bisect_left(self.spans, (end, 0)) - 1
+        return at >= 0 and low <= self.spans[at][1]
 
-    def among(self, image: Image, addresses: Collection[int]) -> list[int]:
+    def among(self, addresses: Collection[int]) -> list[int]:
         """The members of ``addresses`` that it covers."""
         if self.exact:
             return [addr for addr in self.addresses if addr in addresses]
-        return [addr for addr in addresses if self.covers(image, addr)]
-
-
-class AtPlaces(Generic[T]):
-    """Facts about places, by instruction address; facts about single instructions take priority."""
-
-    def __init__(self, image: Image, stated: Iterable[tuple[FactPlace, T]]) -> None:
-        self._image = image
-        self._exact: dict[int, T] = {}
-        self._others: list[tuple[FactPlace, T]] = []
-        for place, what in stated:
-            if not place.exact:
-                self._others.append((place, what))
-            for addr in place.addresses if place.exact else ():
-                self._exact.setdefault(addr, what)
-
-    def at(self, addr: int) -> T | None:
-        """The fact about the instruction at ``addr``, or None."""
-        if addr in self._exact:
-            return self._exact[addr]
-        others = (what for place, what in self._others if place.covers(self._image, addr))
-        return next(others, None)
-
-
-def resolve(
-    image: Image, text: str, source: FactSource | None = None, names: Iterable[str] = ()
-) -> tuple[int, ...]:
-    """The addresses that ``text`` denotes: one, or the start of each range of a line.
-
-    ``source`` is the fact that names the place. Raises FactsError with similar names, some of them
-    from ``names``.
-    """
-    return find_place(image, text, source, names).addresses
-
-
-def resolve_code(
-    image: Image, text: str, source: FactSource | None = None, names: Iterable[str] = ()
-) -> tuple[int, ...]:
-    """As ``resolve``, with bit 0 set for Thumb code: for an odd address, or by symbols."""
-    odd = ADDRESS.fullmatch(text.strip()) is not None and int(text, 16) & 1 == 1
-    found = resolve(image, text, source, names)
-    return tuple(addr | (odd or image.thumb_at(addr) is True) for addr in found)
+        return [addr for addr in addresses if self.covers(addr)]
 
 
 def find_place(
     image: Image, text: str, source: FactSource | None = None, names: Iterable[str] = ()
 ) -> FactPlace:
-    """As ``resolve``, but a ``FactPlace``, which distinguishes a line from an address.
+    """The place that ``text`` denotes, or that the statement of ``source`` does.
 
-    An odd address in the text means the Thumb instruction at the even address.
+    ``source`` is the fact that names the place. An odd address in the text is the Thumb instruction
+    at the even one. Raises FactsError with near alternatives, of which ``names`` may be some.
     """
     where = str(source) if source else None
+    statement = source.statement if source else None
     text = text.strip()
-    if source is not None and isinstance(source.statement, LoopStatement):
-        return _statement(image, source.statement)
-    if source is not None and isinstance(source.statement, SingleLoop):
-        return FactPlace(
-            (_symbol(image, source.statement.function, where),), None, source.statement
-        )
+    if isinstance(statement, LoopStatement):
+        path, first, last = statement.path, statement.first, statement.last
+        of_first = image.lines.spans(path, first, first)
+        return replace(_of_lines(image, of_first), spans=image.lines.spans(path, first, last))
+    if isinstance(statement, SingleLoop):
+        return _instruction(image, _symbol(image, statement.function, where))
     if ADDRESS.fullmatch(text):
-        return FactPlace((_loaded(image, int(text, 16), text, where),), None)
+        addr = int(text, 16)
+        return _instruction(image, _loaded(image, addr, text, where), thumb=bool(addr & 1))
     if match := LINE.fullmatch(text):
-        return _line(image, match["file"], int(match["line"]), where)
-    if image.symbols.named(text):
-        return FactPlace((_symbol(image, text, where),), None)
-    if match := OFFSET.fullmatch(text):
+        return _of_lines(image, _line(image, match["file"], int(match["line"]), where))
+    if not image.symbols.named(text) and (match := OFFSET.fullmatch(text)):
         addr = _symbol(image, match["symbol"], where) + int(match["offset"], 0)
-        return FactPlace((_within(image, match["symbol"], addr, text, where),), None)
-    return FactPlace((_symbol(image, text, where, names),), None)
+        return _instruction(image, _within(image, match["symbol"], addr, text, where))
+    return _instruction(image, _symbol(image, text, where, names))
 
 
-def _statement(image: Image, statement: LoopStatement) -> FactPlace:
-    """All code of the lines of a loop; possibly none after compilation."""
-    lines = image.lines.lines_with_code(statement.path)
-    own = (line for line in lines if statement.first <= line <= statement.last)
-    starts = (a for line in own for a in image.lines.addresses(statement.path, line))
-    return FactPlace(tuple(sorted(starts)), None, statement)
+def _instruction(image: Image, addr: int, *, thumb: bool = False) -> FactPlace:
+    thumb = thumb or image.thumb_at(addr) is True
+    return FactPlace((addr,), (addr | thumb,), ((addr, addr),), exact=True)
+
+
+def _of_lines(image: Image, spans: tuple[Span, ...]) -> FactPlace:
+    starts = tuple(low for low, _ in spans)
+    words = tuple(addr | (image.thumb_at(addr) is True) for addr in starts)
+    return FactPlace(starts, words, spans, exact=False)
 
 
 def _loaded(image: Image, addr: int, text: str, where: str | None) -> int:
@@ -182,7 +138,7 @@ def _symbol(image: Image, name: str, where: str | None, names: Iterable[str] = (
     return symbol.addr
 
 
-def _line(image: Image, file: str, number: int, where: str | None) -> FactPlace:
+def _line(image: Image, file: str, number: int, where: str | None) -> tuple[Span, ...]:
     table = image.lines
     if table.problem:
         raise FactsError(f"the line table is damaged: {table.problem}", where=where)
@@ -198,14 +154,14 @@ def _line(image: Image, file: str, number: int, where: str | None) -> FactPlace:
         near = did_you_mean(file.rpartition("/")[2], names, OFFERED)
         hint = near or "was the kernel compiled with -g?"
         raise FactsError(f"there is no code from {file}", where=where, hint=hint)
-    addresses = table.addresses(paths[0], number)
-    if not addresses:
+    spans = table.spans(paths[0], number, number)
+    if not spans:
         raise FactsError(
             f"line {number} of {file} has no code",
             where=where,
             hint=_near_lines(image, file, number, table.lines_with_code(paths[0])),
         )
-    return FactPlace(addresses, SourceLine(paths[0], number))
+    return spans
 
 
 def _near_lines(image: Image, file: str, number: int, lines: tuple[int, ...]) -> str:

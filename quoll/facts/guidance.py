@@ -17,6 +17,7 @@ from quoll.facts.fact import (
     FactForm,
     FactStage,
     FactSubject,
+    FunctionFact,
     LimitedFact,
     PlacedFact,
     positive,
@@ -187,13 +188,11 @@ class SupervisorCallsFact(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class SupervisorEntersFact(Fact):
+class SupervisorEntersFact(FunctionFact):
     """``every supervisor call enters function``: the kernel's handler, which returns."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.SUPERVISOR_ENTERS
-
-    function: str
 
     def fields(self) -> Mapping[str, str | int]:
         return {"function": self.function}
@@ -217,7 +216,7 @@ class PathStartFact(PlacedFact):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedFact(Fact):
+class ReplacedFact(FunctionFact):
     """``function f takes at most n cycles``: from its first instruction to its return.
 
     The body is not examined. ``preserves``: its callers see none of its stores.
@@ -226,7 +225,6 @@ class ReplacedFact(Fact):
     stage = FactStage.EXTRACTION
     assumption = assumptions.REPLACED
 
-    function: str
     cycles: int
     preserves: bool
 
@@ -260,13 +258,12 @@ class RestrictedInlining(Fact):
 
 
 @dataclass(frozen=True, slots=True)
-class RecursionFact(Fact):
+class RecursionFact(FunctionFact):
     """``recursion of f at most n``: the most simultaneous activations of the function."""
 
     stage = FactStage.INLINING
     assumption = assumptions.RECURSION
 
-    function: str
     activations: int
 
     def fields(self) -> Mapping[str, str | int]:

@@ -2,8 +2,8 @@
 
 One fact per line; ``#`` starts a comment. docs/facts.md lists the forms.
 
-``parse`` only reads; ``quoll.facts.fact_places`` resolves places to addresses, and each stage
-selects its own facts. Every fact that is used is an assumption of the result.
+``parse`` only reads; ``quoll.facts.located`` finds the places in a binary, and each stage takes the
+facts that are its own. Every fact that is used is an assumption of the result.
 
 A fact may be repeated word for word. Two facts contradict each other if they give different numbers
 or targets for one place, or make two places both conflict and be consistent in one function: one of

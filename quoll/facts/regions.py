@@ -1,12 +1,12 @@
 """Facts about memory: named regions, and registers that point into them at places.
 
-regions = MemoryRegions.of(facts, image)
+regions = locate(facts, image).regions
 regions.pointers[0xf0010d44]     bounds of registers when that instruction executes
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from quoll.assumptions import Assumption, stated
@@ -19,7 +19,7 @@ from quoll.facts import (
     RegisterAtMostFact,
     UnknownPointsIntoFact,
 )
-from quoll.facts.fact_places import resolve
+from quoll.facts.fact import PlacedFact
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.intervals.strided_interval import ValueSet, progression
@@ -50,8 +50,13 @@ class MemoryRegions:
     initial: Mapping[int, tuple[InitialContentsFact, ...]] = field(default_factory=dict)
 
     @staticmethod
-    def of(facts: Facts, image: Image) -> MemoryRegions:
-        """The regions; raises FactsError for an undescribed region, or a missing place."""
+    def of(
+        facts: Facts, image: Image, addresses: Callable[[PlacedFact], tuple[int, ...]]
+    ) -> MemoryRegions:
+        """The regions of ``facts``, whose places have ``addresses``.
+
+        Raises FactsError for a region that no fact describes, or that cannot be as they say.
+        """
         regions = {fact.name: fact for fact in facts.of(RegionFact)}
         pointers: dict[int, tuple[PointerBounds, ...]] = {}
         for fact in facts.of(PointsIntoFact):
@@ -65,11 +70,11 @@ class MemoryRegions:
             pointer = PointerBounds(
                 fact.register, progression(first, region.high, fact.aligned), fact
             )
-            for address in resolve(image, fact.place, fact.source):
+            for address in addresses(fact):
                 pointers[address] = (*pointers.get(address, ()), pointer)
         for limit in facts.of(RegisterAtMostFact):
             most = PointerBounds(limit.register, progression(0, limit.most, 1), limit)
-            for address in resolve(image, limit.place, limit.source):
+            for address in addresses(limit):
                 pointers[address] = (*pointers.get(address, ()), most)
         unknown = next(iter(facts.of(UnknownPointsIntoFact)), None)
         if unknown is not None:
@@ -77,7 +82,7 @@ class MemoryRegions:
         initial: dict[int, tuple[InitialContentsFact, ...]] = {}
         for said in facts.of(InitialContentsFact):
             _refuse_without_contents(image, said, _described(said, regions))
-            for address in resolve(image, said.place, said.source):
+            for address in addresses(said):
                 initial[address] = (*initial.get(address, ()), said)
         return MemoryRegions(regions, pointers, unknown, initial)
 

@@ -18,6 +18,7 @@ from posixpath import basename, normpath
 from quoll.image.byte_stream import ByteStream, EndOfBytes
 from quoll.image.dead_code import HIGHEST_TOMBSTONE, LineSequence, live_sequences
 from quoll.image.debug_sections import DebugSections
+from quoll.image.memory_map import Span
 from quoll.image.symbols import SymbolTable
 
 __all__ = ["LineTable", "SourceLine", "decode_lines"]
@@ -81,13 +82,18 @@ class LineTable:
 
     def addresses(self, path: str, line: int) -> tuple[int, ...]:
         """Start of every range of ``line`` in the file recorded as ``path``, ascending."""
+        return tuple(low for low, _ in self.spans(path, line, line))
+
+    def spans(self, path: str, first: int, last: int) -> tuple[Span, ...]:
+        """Every range of the lines from ``first`` to ``last`` of a file, ascending."""
         if path not in self.paths:
             return ()
-        file = self.paths.index(path)
+        file, first = self.paths.index(path), max(first, 1)
+        rows = zip(self.starts, self.starts[1:], self.lines, self.files, strict=False)
         return tuple(
-            self.starts[i]
-            for i, number in enumerate(self.lines)
-            if number == line and self.files[i] == file
+            (start, end - 1)
+            for start, end, line, at in rows
+            if first <= line <= last and at == file
         )
 
     def lines_with_code(self, path: str) -> tuple[int, ...]:

@@ -22,11 +22,10 @@ from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
-from quoll.facts import Facts, PathStartFact, RecursionFact
+from quoll.facts import PathStartFact, RecursionFact
 from quoll.facts.applied import FunctionReplacement, RecursionDepth
 from quoll.facts.fact import FactStage
-from quoll.facts.fact_places import find_place
-from quoll.image.image import Image
+from quoll.facts.located import LocatedFacts
 
 __all__ = ["NEVER", "SummaryCandidates", "SummarySettings", "exceeds", "expansion"]
 
@@ -81,8 +80,7 @@ class SummaryCandidates:
 
     program: Program
     entry: int
-    image: Image
-    facts: Facts
+    facts: LocatedFacts
     settings: SummarySettings
     sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, summaries left out
     inside: dict[int, frozenset[int]] = field(default_factory=dict)  # all callees, itself included
@@ -183,15 +181,11 @@ class SummaryCandidates:
             places = {
                 owner[address]
                 for text in fact.places()
-                for address in find_place(self.image, text, fact.source).addresses
+                for address in self.facts.at(fact, text).addresses
                 if address in owner
             }
-            scope = {
-                address
-                for text in fact.functions()
-                for address in find_place(self.image, text, fact.source).addresses
-            }
-            yield _Coupling(frozenset(scope), frozenset(places))
+            scope = frozenset(f for f in self.facts.limits(fact) if f is not None)
+            yield _Coupling(scope, frozenset(places))
 
 
 def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, RecursionDepth], most: int) -> bool:

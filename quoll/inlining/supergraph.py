@@ -153,6 +153,21 @@ class Supergraph:
             return ()
         return tuple(self.guidance.replaced[callee] for callee in block.passes)
 
+    def invocations(self, function: int | None, caller: int | None) -> list[bool]:
+        """Per context: whether it belongs to an invocation of a function, perhaps by a caller.
+
+        Without a function, all do.
+        """
+        inside: list[bool] = []
+        for context in self.contexts:  # callers come first
+            if context.function == function:
+                parent = None if context.parent is None else self.contexts[context.parent].function
+                inside.append(caller is None or parent == caller)
+            else:
+                around = function is None if context.parent is None else inside[context.parent]
+                inside.append(around)
+        return inside
+
     def call_string(self, context: int) -> tuple[Context, ...]:
         """The chain of contexts from the root to ``context``, both included."""
         chain: list[Context] = []

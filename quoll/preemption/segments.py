@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
-from quoll.facts import Facts, PathStartFact
-from quoll.facts.fact_places import find_place
+from quoll.facts import PathStartFact
+from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
@@ -85,12 +85,12 @@ def undivided(graph: Supergraph) -> PendingSegment:
     return PendingSegment(None, graph, tuple(nodes), tuple(loops))
 
 
-def from_place(graph: Supergraph, facts: Facts, image: Image) -> tuple[PendingSegment, ...]:
+def from_place(graph: Supergraph, facts: LocatedFacts, image: Image) -> tuple[PendingSegment, ...]:
     """The suffixes of the paths from each place where facts start them, in every context."""
-    places = [find_place(image, f.place, f.source) for f in facts.of(PathStartFact)]
+    places = [facts.at(fact, fact.place) for fact in facts.of(PathStartFact)]
     found = []
     for number, node in enumerate(graph.nodes):
-        if any(place.covers(image, i.addr) for place in places for i in node.block.insns):
+        if any(place.covers(i.addr) for place in places for i in node.block.insns):
             builder = _SegmentBuilder(graph, graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)

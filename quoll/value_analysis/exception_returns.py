@@ -21,8 +21,8 @@ from quoll.abstract_domain.resumption import (
 )
 from quoll.arm.insn import ControlFlow
 from quoll.errors import ControlFlowError
-from quoll.facts import Facts, PathEndFact, ReturnsEndFact
-from quoll.facts.fact_places import resolve
+from quoll.facts import PathEndFact, ReturnsEndFact
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ValueSet
@@ -32,7 +32,7 @@ __all__ = ["refuse_returns_to_code"]
 
 
 def refuse_returns_to_code(
-    graph: Supergraph, image: Image, values: ValueResults, facts: Facts, exits: Set[int]
+    graph: Supergraph, image: Image, values: ValueResults, facts: LocatedFacts, exits: Set[int]
 ) -> None:
     """Raise ControlFlowError for an exception return to known code that may run in the kernel.
 
@@ -41,7 +41,7 @@ def refuse_returns_to_code(
     known and may mask interrupts.
     """
     everywhere = any(facts.of(ReturnsEndFact))
-    stated = {a for f in facts.of(PathEndFact) for a in resolve(image, f.place, f.source)}
+    stated = dict(facts.addressed(PathEndFact))
     for index, node in enumerate(graph.nodes):
         last = node.block.last
         if last.flow is not ControlFlow.EXCEPTION_RETURN or last.addr in stated:

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
-from quoll.facts import Facts
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.inlining.context_cuts import guided_in_contexts
@@ -53,8 +52,7 @@ def inlined(
     program: Program,
     address: int,
     image: Image,
-    facts: Facts,
-    regions: MemoryRegions,
+    facts: LocatedFacts,
     *,
     vivu: VivuSettings = FULL,
     accept: Callable[[Supergraph], None] = lambda graph: None,
@@ -69,6 +67,7 @@ def inlined(
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
     InfeasibleError if no path is left.
     """
+    regions = facts.regions
     with stage("expand"):
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):

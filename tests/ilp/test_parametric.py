@@ -17,7 +17,8 @@ from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, parse
+from quoll.facts import parse
+from quoll.facts.located import NO_FACTS, locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
@@ -238,11 +239,14 @@ def test_parameters_of_a_real_binary() -> None:
     image = Image.load(build(PROGRAM))
     main = image.symbol("main")
     assert main is not None
-    graph = expand(extract(image, [main.addr], Facts(), frozenset()), main.addr, image)
+    graph = expand(extract(image, [main.addr], NO_FACTS, frozenset()), main.addr, image)
     (loop,) = graph.loops
-    found = loop_parameters(graph, image, parse("loop prog.c:5 at most waiting + 1", "k"))
+    found = loop_parameters(
+        graph, image, locate(parse("loop prog.c:5 at most waiting + 1", "k"), image)
+    )
     assert {i: (p.name, p.plus) for i, p in found.items()} == {loop.index: ("waiting", 1)}
-    assert loop_parameters(graph, image, parse("loop prog.c:5 at most 4", "k")) == {}
+    numbered = locate(parse("loop prog.c:5 at most 4", "k"), image)
+    assert loop_parameters(graph, image, numbered) == {}
 
 
 def test_the_largest_of_several_functions_is_never_below_any() -> None:

@@ -7,7 +7,7 @@ import pytest
 from loopbounds.bounds import bound_loops
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
-from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -46,7 +46,7 @@ def test_a_loop_behind_one_at_the_entry(body: str, limit: str, bound: int | None
     code = load(build(text, language="asm"))
     options = BoundOptions(Budget(seconds=3), workers=1)
     only = frozenset({1})
-    _, found = bound_loops(code.graph, code.image, None, Facts(), options, only=only)
+    _, found = bound_loops(code.graph, code.image, None, NO_FACTS, options, only=only)
     most = max(code.counts(a)[code.header(found)] for a in ARGUMENTS)
     assert found.bound == bound
     assert bound is None or most <= bound

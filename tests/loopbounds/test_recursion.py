@@ -16,7 +16,8 @@ from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.errors import ControlFlowError, FactsError
 from quoll.extraction.extract import extract
 from quoll.extraction.functions import function_name
-from quoll.facts import Facts, parse
+from quoll.facts import parse
+from quoll.facts.located import NO_FACTS, locate
 from quoll.image.image import Image
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import address, build
@@ -168,7 +169,7 @@ class Code:
             image = image.starting_with(image.loaded_in_place())
         entry = address(image, "main")
         program = extract(image, [entry])
-        return Code(image, find_depths(program, entry, image, Facts(), OPTIONS))
+        return Code(image, find_depths(program, entry, image, NO_FACTS, OPTIONS))
 
     def depths(self) -> dict[str, int]:
         """Proved, by name."""
@@ -275,10 +276,10 @@ def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:
     code = Code.of(FACTORIAL, "return f(a);", "-O1", loaded="volatile unsigned a = 13;\n")
     entry = address(code.image, "main")
     for stated in (13, 20):
-        facts = parse(f"recursion of f at most {stated}", "x")
+        facts = locate(parse(f"recursion of f at most {stated}", "x"), code.image)
         program = extract(code.image, [entry], facts)
         assert find_depths(program, entry, code.image, facts).depths == code.found.depths
-    facts = parse("recursion of f at most 12", "x")
+    facts = locate(parse("recursion of f at most 12", "x"), code.image)
     program = extract(code.image, [entry], facts)
     with pytest.raises(FactsError, match="f has 13 activations at a time"):
         find_depths(program, entry, code.image, facts)
@@ -308,6 +309,6 @@ def test_recursion_without_a_depth_is_an_error_with_its_reason() -> None:
     image = Code.of(*NOT_BOUNDED["list"], "-O1").image
     entry = address(image, "main")
     program = extract(image, [entry])
-    depths = find_depths(program, entry, image, Facts(), OPTIONS)
+    depths = find_depths(program, entry, image, NO_FACTS, OPTIONS)
     with pytest.raises(ControlFlowError, match=r"f -> f \(.*nothing bounds the word that 'ldr"):
         with_depths(program, entry, image, depths)

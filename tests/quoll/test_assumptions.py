@@ -23,6 +23,7 @@ from quoll.assumptions import (
 )
 from quoll.extraction.extract import extract
 from quoll.facts import Fact, parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.results.cache_key import key_of
 from quoll.results.serialization import from_text, to_text
@@ -139,6 +140,6 @@ def test_a_read_only_region_is_listed_with_its_place() -> None:
     """The listed text lacked the file and the line."""
     image = Image.load(build(".text\n.global main\nmain: bx lr\n", language="asm"))
     stated_facts = parse("region code from 0x8000 to 0x8fff is read-only\n", "my.facts")
-    program = extract(image, [0x8000], stated_facts)
+    program = extract(image, [0x8000], locate(stated_facts, image))
     assert program.assumptions == (stated(stated_facts.facts[0]),)
     assert str(program.assumptions[0]).startswith("fact: my.facts:1: region code")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quoll.facts import parse
-from quoll.facts.fact_places import resolve, resolve_code
+from quoll.facts.fact_places import find_place
+from quoll.facts.located import NO_FACTS
 from quoll.image.image import Image
 from quoll.recordings.trace import End
 from tests.testing.quoll.building import build
@@ -85,13 +85,13 @@ def test_documents_name_the_first_instruction(elf: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("bit", [0, 1])
 def test_the_interrupt_path_is_known_by_either_address(elf: Path, bit: int) -> None:
     image, board = Image.load(elf), load("cubieboard")
-    assert serves_interrupts(image, board, parse("", "x"), frozenset(), CODE | bit)
-    assert serves_interrupts(image, board, parse("", "x"), frozenset(), ROUND[0] | bit)
+    assert serves_interrupts(image, board, NO_FACTS, frozenset(), CODE | bit)
+    assert serves_interrupts(image, board, NO_FACTS, frozenset(), ROUND[0] | bit)
 
 
 def test_the_bit_is_kept_for_what_is_called(elf: Path) -> None:
     image = Image.load(elf)
     for text in (f"{CODE:#x}", f"{CODE | 1:#x}", "vector_irq"):
-        assert resolve(image, text) == (CODE,)
-        assert resolve_code(image, text) == (CODE | 1,)
-    assert resolve(image, "vector_irq+3") == (CODE + 2,)
+        place = find_place(image, text)
+        assert (place.addresses, place.words) == ((CODE,), (CODE | 1,))
+    assert find_place(image, "vector_irq+3").addresses == (CODE + 2,)

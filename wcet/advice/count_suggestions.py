@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ilp.constraints.constraint import locate_in, resolve_constraints
+from ilp.constraints.constraint import resolve_constraints
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.ipet import build_ipet
 from ilp.longest_path import proved_maximum
 from ilp.solvers.solve import solver_named
 from quoll.errors import FactsError, InfeasibleError, SolverError
 from quoll.facts import AtMostFact, Facts, FactSource
+from quoll.facts.located import locate
 from wcet.advice.recorded import RecordedCounts
 from wcet.advice.suggestion import Suggestion
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -51,7 +52,7 @@ class CountProgram:
         fact = AtMostFact(HERE, place, most, self.within)
         numbers, inside = checked_bounds(graph, entry.bounds), totals(graph, entry.bounds)
         try:
-            more = resolve_constraints(graph, Facts((fact,)), locate_in(self.result.image))
+            more = resolve_constraints(graph, locate(Facts((fact,)), self.result.image))
             ipet = build_ipet(graph, entry.costs, numbers, (*entry.constraints, *more), inside)
             solver = solver_named(self.options.solver)
             found = proved_maximum(ipet, solver, self.options.time_limit).bound

@@ -87,12 +87,12 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
         *loops_not_found(graphs, run.image, run.facts),
     ):
         stages.warn(text)
-    proved = proved_depths(run.image, run.facts, graphs)
+    proved = proved_depths(run.facts, graphs)
     for unused in unused_guidance(run.facts, used):
         if str(unused.source) not in proved:
             stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     proved |= proved_loops(run.image, run.facts, bounds)
-    proved |= proved_counts(run.image, run.facts, entries)
+    proved |= proved_counts(run.facts, entries)
     known = labels(run.facts, FactEvidence(options.store, run.image), proved)
     for label in known:
         if label.status is FactStatus.VIOLATED:
@@ -108,6 +108,7 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
         stages=stages.done(),
         unbounded=unbounded,
         facts=known,
+        located=run.facts,
         configuration=configuration(options, run.platform),
     )
 

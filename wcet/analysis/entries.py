@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
 from quoll.facts import FactSource, PathEndFact
-from quoll.facts.fact_places import resolve_code
+from quoll.facts.fact_places import find_place
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.spelling import nearest, suggestion
@@ -35,7 +35,7 @@ def find_entry(image: Image, platform: Platform, name: str) -> int:
             raise _no_such_entry(image, name, point)
         return address
     try:
-        (address,) = resolve_code(image, name, names=(*platform.entries, ALL))
+        (address,) = find_place(image, name, names=(*platform.entries, ALL)).words
     except (FactsError, ValueError) as fault:
         raise UsageError(
             f"no entry {name!r}: {fault}",

@@ -189,7 +189,6 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
         code.address,
         run.image,
         run.facts,
-        run.regions,
         vivu=run.options.vivu,
         accept=partial(
             refuse_unmodelled,

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ilp.constraints.constraint import is_implied, locate_in, resolve_constraints
+from ilp.constraints.constraint import is_implied, resolve_constraints
 from loopbounds.places import facts_of_loops
 from loopbounds.proof.bound import LoopBound
-from quoll.facts import AtMostFact, Fact, Facts, LoopFact, RecursionFact
-from quoll.facts.fact_places import resolve
+from quoll.facts import AtMostFact, Fact, Facts, RecursionFact
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of
@@ -134,12 +134,12 @@ def labels(facts: Facts, evidence: FactEvidence, proved: frozenset[str]) -> tupl
 
 
 def proved_loops(
-    image: Image, facts: Facts, entries: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
+    image: Image, facts: LocatedFacts, entries: Sequence[tuple[Supergraph, Sequence[LoopBound]]]
 ) -> frozenset[str]:
     """Sources of the loop facts that are no tighter than the proved bound, in every context."""
     proved: dict[str, bool] = {}
     for graph, bounds in entries:
-        stated = facts_of_loops(graph, image, Facts(facts.of(LoopFact)), in_part=True)
+        stated = facts_of_loops(graph, image, facts, in_part=True)
         for loop, about in enumerate(stated):
             bound, apart = bounds[loop], graph.apart(graph.loops[loop])
             for fact in about:
@@ -150,11 +150,10 @@ def proved_loops(
     return frozenset(source for source, holds in proved.items() if holds)
 
 
-def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> frozenset[str]:
+def proved_depths(facts: LocatedFacts, entries: Sequence[Supergraph]) -> frozenset[str]:
     """Sources of the stated depths that are no less than the proved depth, from every entry."""
     found: dict[str, bool] = {}
-    for fact in facts.of(RecursionFact):
-        address = resolve(image, fact.function, fact.source)[0]
+    for address, fact in facts.addressed(RecursionFact):
         for graph in entries:
             depth = graph.guidance.depths.get(address)
             if depth is not None:
@@ -164,14 +163,14 @@ def proved_depths(image: Image, facts: Facts, entries: Sequence[Supergraph]) -> 
     return frozenset(source for source, holds in found.items() if holds)
 
 
-def proved_counts(image: Image, facts: Facts, entries: Iterable[Prepared]) -> frozenset[str]:
+def proved_counts(facts: LocatedFacts, entries: Iterable[Prepared]) -> frozenset[str]:
     """Sources of the counts that loop bounds imply on all paths of every entry concerned."""
-    counts = Facts(facts.of(AtMostFact))
+    counts = facts.stating(facts.of(AtMostFact))
     proved: dict[str, bool] = {}
     for entry in entries if counts.facts else ():
         whole = len(entry.paths) == 1 and entry.paths[0].start is None
         for paths in entry.paths:
-            for constraint in resolve_constraints(paths.graph, counts, locate_in(image)):
+            for constraint in resolve_constraints(paths.graph, counts):
                 source = str(constraint.fact.source)
                 holds = whole and is_implied(constraint, paths.graph, paths.bounds)
                 proved[source] = proved.get(source, True) and holds

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.constraints.parameters import loop_parameters
 from ilp.entry import EntryBound, bound_entry
 from ilp.parametric import largest
@@ -82,7 +82,7 @@ def paths_result(
 
 
 def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
-    return resolve_constraints(paths.graph, run.facts, locate_in(run.image))
+    return resolve_constraints(paths.graph, run.facts)
 
 
 def _inputs_of(

@@ -14,7 +14,7 @@ from dataclasses import replace
 from loopbounds.proof.bound import LoopBound
 from quoll.errors import ControlFlowError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts
+from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.entries import platform_entry
@@ -24,7 +24,7 @@ __all__ = ["not_by_tests", "serves_interrupts"]
 
 
 def serves_interrupts(
-    image: Image, platform: Platform, facts: Facts, exits: frozenset[int], address: int
+    image: Image, platform: Platform, facts: LocatedFacts, exits: frozenset[int], address: int
 ) -> bool:
     """Whether the code at ``address``, without bit 0, may run on the interrupt path.
 

@@ -90,7 +90,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         *without_f1(program.assumptions, found.plain),
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
-        *run.regions.assumptions,
+        *run.facts.regions.assumptions,
         *as_loaded,
         *dict.fromkeys(assumption for one in summaries for assumption in one.assumptions),
     )
@@ -115,7 +115,7 @@ def _started(code: AnalysisTarget) -> tuple[AnalysisTarget, tuple[Assumption, ..
         run.image,
         code.name,
         code.address,
-        run.regions,
+        run.facts.regions,
         from_reset=run.options.loaded_memory.from_reset,
     )
     if image.as_loaded == run.image.as_loaded:

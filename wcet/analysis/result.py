@@ -14,6 +14,7 @@ from loopbounds.proof.bound import LoopBound
 from pipeline.costs import CostCause, Costs
 from quoll.assumptions import Assumption
 from quoll.errors import UnboundedLoop
+from quoll.facts.located import NO_FACTS, LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.fact_evidence import FactLabel
@@ -158,7 +159,8 @@ class AnalysisResult:
     stages: Mapping[str, StageUse]
     unbounded: Mapping[str, UnboundedLoop] = field(default_factory=dict)
     facts: tuple[FactLabel, ...] = ()  # in file order
-    configuration: Mapping[str, str] = field(default_factory=dict)  # besides kernel and facts
+    located: LocatedFacts = NO_FACTS  # the same with their places
+    configuration: Mapping[str, str] = field(default_factory=dict)  # beside kernel and facts
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from ilp.constraints.parameters import refuse_unknown
 from quoll.facts import Facts, load
 from quoll.facts.annotations import Annotations, read_annotations
+from quoll.facts.located import LocatedFacts, locate
 from quoll.facts.read import uncontradicted
-from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import exit_facts, find_entries, path_exits
@@ -32,8 +32,7 @@ class AnalysisRun:
     platform: Platform
     reason: str  # why this platform
     files: tuple[Path, ...]  # of facts
-    facts: Facts
-    regions: MemoryRegions
+    facts: LocatedFacts
     entries: Mapping[str, int]  # addresses, bit 0 set for Thumb code
     exits: frozenset[int]
     options: AnalysisOptions
@@ -57,10 +56,9 @@ class AnalysisRun:
             for text in (*loaded.remarks, *written.warnings):
                 stages.warn(text)
             stated = uncontradicted((*loaded.facts, *written.facts))
-            facts = Facts((*stated.facts, *exit_facts(options.exits)))
-            refuse_unknown(facts, options.parameters)
-            regions = MemoryRegions.of(facts, image)
-            platform = platform.with_regions(regions)
+            refuse_unknown(stated, options.parameters)
+            facts = locate(Facts((*stated.facts, *exit_facts(options.exits))), image)
+            platform = platform.with_regions(facts.regions)
             image = image.mapped(platform.hierarchy.memory, platform.processor.version)
             entries = find_entries(image, platform, options.entries)
             if options.loaded_memory.from_reset:
@@ -68,7 +66,7 @@ class AnalysisRun:
             exits = path_exits(image, platform)
             store = PreparedStore(options, image, platform, facts, exits)
         return AnalysisRun(
-            image, platform, reason, files, facts, regions, entries, exits, options, stages, store
+            image, platform, reason, files, facts, entries, exits, options, stages, store
         )
 
 

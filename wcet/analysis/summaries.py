@@ -73,9 +73,7 @@ def shared_functions(
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
     """``program`` with summaries of functions, callees first, if its inlining grows too large."""
     run = code.run
-    modules = SummaryCandidates(
-        program, code.address & ~1, run.image, run.facts, run.options.summary_settings
-    )
+    modules = SummaryCandidates(program, code.address & ~1, run.facts, run.options.summary_settings)
     stacks: StackSpans | None = None
     found: list[FunctionSummary] = []
     for function, callees in modules.candidates():
@@ -148,7 +146,7 @@ def _fixes_callers(code: AnalysisTarget) -> bool:
     image = code.run.image
     memory = image.memory
     tops = {top for _, top in code.origin.stacks.spans}
-    for pointers in code.run.regions.pointers.values():
+    for pointers in code.run.facts.regions.pointers.values():
         exact = (p.known.exact for p in pointers if p.register == SP)
         tops.update(top for top in exact if top is not None)
     loaded = ((s.addr, s.addr + s.size - 1) for s in image.segments if s.size)

@@ -199,7 +199,7 @@ def page_text(
         change = replace(change, differences=differences(earlier, new))
     run = AnalysisRun.begin(options.kernel, wanted, SilentStageLog())
     memory = memory_uses(run, result)
-    return lambda: to_html(result, wanted.sources, memory, run.facts, change)
+    return lambda: to_html(result, wanted.sources, memory, change)
 
 
 def suggest(options: argparse.Namespace, found: FactSurvey) -> int:

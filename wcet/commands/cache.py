@@ -126,7 +126,7 @@ def report(analysis: AnalysisRun, entry: ClassifiedEntry, most: int) -> dict[str
             w.executions
         )
         if w.reference.kind in DATA:
-            kind = address_kind(w.reference, analysis.regions, hierarchy.l1d.line_bytes)
+            kind = address_kind(w.reference, analysis.facts.regions, hierarchy.l1d.line_bytes)
             shares[kind] += w.executions
     total = sum(shares.values()) or 1
     return {

@@ -108,7 +108,6 @@ def run(options: argparse.Namespace) -> int:
                 graphs,
                 path.name,
                 trace,
-                analysis.regions,
                 unknown,
                 walks,
             )

@@ -19,9 +19,10 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, load
+from quoll.facts import load
 from quoll.facts.applied import RecursionDepth
-from quoll.facts.fact_places import resolve_code
+from quoll.facts.fact_places import find_place
+from quoll.facts.located import LocatedFacts, locate
 from quoll.image.image import Image
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
 from quoll.listing.program_text import call_graph_text, disassembly, summary
@@ -98,7 +99,7 @@ def cfg_command(options: argparse.Namespace) -> int:
         raise UsageError("--cycles is of a drawing", hint="name its function with --function")
     image, program = listed_program(options, [options.function] if options.function else [])
     if options.entry:
-        program = _with_depths(program, image, load(tuple(options.facts)))
+        program = _with_depths(program, image, locate(load(tuple(options.facts)), image))
     if options.function:
         function = _function(image, program, options.function)
         graph, legend = control_flow(function, image), LEGEND if options.cycles else ()
@@ -153,13 +154,14 @@ def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Im
         for symbol in image.symbols.symbols
         if symbol.kind == "func" and image.is_executable(symbol.addr)
     ]
-    program = extract(image, entries or [image.entry], load(tuple(options.facts)))
+    facts = locate(load(tuple(options.facts)), image)
+    program = extract(image, entries or [image.entry], facts)
     gc.freeze()  # all objects live until the exit: collections need not visit them
     atexit.register(gc.unfreeze)  # libraries check for leaks
     return image, program
 
 
-def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
+def _with_depths(program: Program, image: Image, facts: LocatedFacts) -> Program:
     """``program`` with the proved or stated depths of recursion of all its entries."""
     depths: dict[int, RecursionDepth] = {}
     unknown: set[int] = set()
@@ -182,7 +184,7 @@ def _with_depths(program: Program, image: Image, facts: Facts) -> Program:
 
 def _address(image: Image, name: str) -> int:
     try:
-        return resolve_code(image, name)[0]
+        return find_place(image, name).words[0]
     except FactsError as fault:
         raise UsageError(f"no entry {name!r}: {fault}") from fault
 

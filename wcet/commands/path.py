@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.ipet import build_ipet
 from ilp.longest_path import proved_maximum
 from ilp.paths.outline import PathOutline, PathSection, outline
@@ -20,6 +20,7 @@ from ilp.worst_case import solution_of
 from pipeline.costs import CostCause
 from quoll.errors import InfeasibleError, SolverError, UsageError
 from quoll.facts import AtMostFact, Facts, FactSource, RequireFact
+from quoll.facts.located import locate
 from wcet import numbers
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -322,7 +323,7 @@ def explain(
     """
     source = FactSource("--why", 1, f"{place} never executes")
     fact = AtMostFact(source, place, 0, None)
-    found = resolve_constraints(entry.graph, Facts((fact,)), locate_in(result.image))
+    found = resolve_constraints(entry.graph, locate(Facts((fact,)), result.image))
     if not found:
         raise UsageError(f"--why {place}: entry {entry.name} does not reach it")
     nodes = found[0].a

@@ -12,17 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ilp.constraints.constraint import Constraint, locate_in, resolve_constraints
+from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.paths.path_check import violations
 from ilp.paths.solution import PathStep
-from loopbounds.places import facts_of_loops
+from loopbounds.places import loops_meant
 from quoll.assumptions import stated
 from quoll.extraction.called_tables import CalledTables
 from quoll.facts import (
     AtMostFact,
     CallsThroughFact,
     Fact,
-    Facts,
     InitialContentsFact,
     ListAtMostFact,
     LoopFact,
@@ -31,8 +30,8 @@ from quoll.facts import (
     ReturnsFact,
     TargetsFact,
 )
-from quoll.facts.fact_places import resolve
-from quoll.facts.regions import NO_REGIONS, MemoryRegions
+from quoll.facts.located import LocatedFacts
+from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
@@ -87,18 +86,17 @@ class _Judged:
 
 def check_facts(
     image: Image,
-    facts: Facts,
+    facts: LocatedFacts,
     graphs: Mapping[int, Supergraph],
     name: str,
     trace: Trace,
-    regions: MemoryRegions = NO_REGIONS,
     unknown: frozenset[int] = frozenset(),
     walks: Mapping[int, Walks] = NO_WALKS,
 ) -> tuple[list[FactRecord], int]:
     """One record per fact, and the number of checked executions.
 
     ``graphs``: by entry address; executions of other entries, and incomplete ones, are left out.
-    ``walks``: by entry address, too. ``name``: the recording. ``regions``: the facts about memory;
+    ``walks``: by entry address, too. ``name``: the recording.
     ``unknown``: the instructions whose addresses the analysis does not know. Raises MissingEdge for
     an execution that leaves the graph although no fact excludes it.
     """
@@ -107,7 +105,7 @@ def check_facts(
         address: entry_of(image, facts, graph, walks.get(address, {}))
         for address, graph in graphs.items()
     }
-    judged, stores = 0, _Stores(image, regions)
+    judged, stores = 0, _Stores(image, facts.regions)
     alone: dict[Execution, tuple[_Judged, tuple[Fact, ...], dict[Fact, str]]] = {}
     for number, execution in enumerate(trace.executions, 1):
         contents = stores.before(number, execution)
@@ -119,7 +117,7 @@ def check_facts(
             path = execution.pcs.tobytes()
             if path not in entry.known:
                 entry.known[path] = judge(image, facts, entry, execution)
-            memory = judge_memory(image, regions, unknown, execution)
+            memory = judge_memory(image, facts.regions, unknown, execution)
             alone[execution] = entry.known[path], *memory
         found, reached, broken = alone[execution]
         broken = broken | {fact: where for fact, where in contents.items() if where}
@@ -135,7 +133,7 @@ def check_facts(
     return list(records.values()), judged
 
 
-def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _Entry:
+def entry_of(image: Image, facts: LocatedFacts, graph: Supergraph, walks: Walks) -> _Entry:
     """The facts about one graph. Raises FactsError as the analysis does."""
     loops: list[list[Fact]] = [[] for _ in graph.loops]
     about = [
@@ -145,17 +143,16 @@ def entry_of(image: Image, facts: Facts, graph: Supergraph, walks: Walks) -> _En
         or (isinstance(f, LoopParameter) and not f.total)
     ]
     for fact in about:
-        one = Facts((LoopFact(fact.source, fact.place, UNLIMITED),))
-        for loop, found in enumerate(facts_of_loops(graph, image, one)):
+        for loop, found in enumerate(loops_meant(graph, image, facts, (fact,))):
             if found:
                 loops[loop].append(fact)
-    constraints = resolve_constraints(graph, facts, locate_in(image))
+    constraints = resolve_constraints(graph, facts)
     headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
     allowed = {loop: walks[address] for loop, address in headers.items() if address in walks}
     return _Entry(graph, constraints, tuple(map(tuple, loops)), allowed)
 
 
-def judge(image: Image, facts: Facts, entry: _Entry, execution: Execution) -> _Judged:
+def judge(image: Image, facts: LocatedFacts, entry: _Entry, execution: Execution) -> _Judged:
     """The evidence of one path."""
     try:
         visits = follow(entry.graph, image, execution.pcs)
@@ -289,20 +286,20 @@ def at(image: Image, execution: Execution, position: int) -> str:
 
 
 def refuted(
-    image: Image, facts: Facts, execution: Execution, error: MissingEdge
+    image: Image, facts: LocatedFacts, execution: Execution, error: MissingEdge
 ) -> tuple[Fact, str] | None:
     """The fact that an execution refutes, with the place; None if there is none."""
     for fact in facts.facts:
         if isinstance(error, RefutedFact) and stated(fact) == error.fact:
             return fact, str(error)
         if isinstance(fact, TargetsFact):
-            position = other_target(image, fact, execution.pcs)
+            position = other_target(facts, fact, execution.pcs)
         elif isinstance(fact, CallsThroughFact):
-            position = other_function(image, fact, execution.pcs)
+            position = other_function(image, facts, fact, execution.pcs)
         elif isinstance(fact, NeverReturnsFact):
-            position = returned(image, fact, execution.pcs)
+            position = returned(facts, fact, execution.pcs)
         elif isinstance(fact, ReturnsFact):
-            position = gone_elsewhere(image, fact, execution.pcs)
+            position = gone_elsewhere(facts, fact, execution.pcs)
         else:
             continue
         if position is not None:
@@ -310,29 +307,31 @@ def refuted(
     return None
 
 
-def other_target(image: Image, fact: TargetsFact, pcs: Sequence[int]) -> int | None:
+def other_target(facts: LocatedFacts, fact: TargetsFact, pcs: Sequence[int]) -> int | None:
     """The position after the first execution of the branch to none of the targets."""
-    branches = set(resolve(image, fact.place, fact.source))
-    targets = {a for text in fact.targets for a in resolve(image, text, fact.source)}
+    branches = set(facts.at(fact, fact.place).addresses)
+    targets = {a for text in fact.targets for a in facts.at(fact, text).addresses}
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in branches and then not in targets and then not in (here + 2, here + 4):
             return position
     return None
 
 
-def other_function(image: Image, fact: CallsThroughFact, pcs: Sequence[int]) -> int | None:
+def other_function(
+    image: Image, facts: LocatedFacts, fact: CallsThroughFact, pcs: Sequence[int]
+) -> int | None:
     """The position after the first of the calls to no function of the tables."""
-    sites = {a for text in fact.sites for a in resolve(image, text, fact.source)}
-    functions = CalledTables(image, Vtables(image), AddressTaken(image), fact).functions
+    sites = {a for text in fact.sites for a in facts.at(fact, text).addresses}
+    functions = CalledTables(image, Vtables(image), AddressTaken(image), facts, fact).functions
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in sites and then not in functions and then not in (here + 2, here + 4):
             return position
     return None
 
 
-def gone_elsewhere(image: Image, fact: ReturnsFact, pcs: Sequence[int]) -> int | None:
+def gone_elsewhere(facts: LocatedFacts, fact: ReturnsFact, pcs: Sequence[int]) -> int | None:
     """The position after the first return to a place behind no earlier transfer."""
-    places = set(resolve(image, fact.place, fact.source))
+    places = set(facts.at(fact, fact.place).addresses)
     after: set[int] = set()
     for position, (here, then) in enumerate(pairwise(pcs), 1):
         if here in places and then not in after:
@@ -341,9 +340,9 @@ def gone_elsewhere(image: Image, fact: ReturnsFact, pcs: Sequence[int]) -> int |
     return None
 
 
-def returned(image: Image, fact: NeverReturnsFact, pcs: Sequence[int]) -> int | None:
+def returned(facts: LocatedFacts, fact: NeverReturnsFact, pcs: Sequence[int]) -> int | None:
     """The position of the first return from a call of the function."""
-    (entry,) = resolve(image, fact.function, fact.source)
+    (entry,) = facts.at(fact, fact.function).addresses
     waiting: dict[int, None] = {}
     for position, (before, here) in enumerate(pairwise(pcs), 1):
         if here in waiting:

@@ -19,8 +19,8 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ilp.paths.outline import outline, spent_at
 from pipeline.costs import CostCause
-from quoll.errors import FactsError, InputError
-from quoll.facts.fact_places import resolve
+from quoll.errors import InputError
+from quoll.facts import Fact
 from quoll.input_files import Unreadable, read_input
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.reports.path_text import read_source
@@ -156,7 +156,7 @@ def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
         {name: str(error) for name, error in result.unbounded.items()},
         result.configuration,
         tuple(
-            StatedFact(_from_here(Path(fact.source)), fact.text, reader.about(fact.text))
+            StatedFact(_from_here(Path(fact.source)), fact.text, reader.about(fact.fact))
             for fact in result.facts
         ),
     )
@@ -181,16 +181,18 @@ class _Sources:
         known = 0 < found.line <= len(text)
         return path, found.line, text[found.line - 1].strip() if known else ""
 
-    def about(self, fact: str) -> str:
+    def about(self, fact: Fact) -> str:
         """A fact with the text of lines instead of their numbers, if sources exist."""
-        return LINE.sub(lambda found: self._text_of(found[0]), fact)
 
-    def _text_of(self, place: str) -> str:
+        def text_of(found: re.Match[str]) -> str:
+            place = self.result.located.places.get((found[0], fact.source.statement))
+            starts = place.addresses if place else ()
+            return self._text_of(found[0], starts[0]) if starts else found[0]
+
+        return LINE.sub(text_of, str(fact))
+
+    def _text_of(self, place: str, address: int) -> str:
         """The line ``place`` by its function, its text, and the number of equal lines before it."""
-        try:
-            address = resolve(self.result.image, place)[0]
-        except FactsError:
-            return place
         path, number, text = self.line(address)
         symbol = self.result.image.symbol_at(address)
         if not text or symbol is None:

@@ -25,8 +25,7 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.unresolved import STATE_TARGETS
 from quoll.errors import ControlFlowError, MissingKind, WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, FactSource, NeverReturnsFact
-from quoll.facts.fact_places import resolve
+from quoll.facts import FactSource, NeverReturnsFact
 from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
 from quoll.image.image import Image
 from quoll.inlining.sharing import exceeds
@@ -185,9 +184,7 @@ class _Function:
         self.locks, self.entry = locks, entry
         self.name = entry or name_of(run.image, function)
         self.thumb = run.image.thumb_at(function) is True
-        self.never = frozenset(
-            _place_of(run.image, f.function) for f in run.facts.of(NeverReturnsFact)
-        )
+        self.never = frozenset(dict(run.facts.addressed(NeverReturnsFact)))
 
     def found(self) -> MaskedFunction:
         """The regions of the function, with or without a bound."""
@@ -225,7 +222,7 @@ class _Function:
         included = inlined | self.never | self.run.exits | {self.function}
         only = RestrictedInlining(_source(self.function), included, frozenset())
         address = self.function | self.thumb
-        facts = Facts((*self.run.facts.facts, only))
+        facts = self.run.facts.stating((*self.run.facts.facts, only))
         program = extract(self.run.image, [address], facts, self.run.exits)
         graph = call_graph(program)
         if exceeds(graph, self.function, program.guidance.depths, self.budget):
@@ -236,8 +233,8 @@ class _Function:
             )
         asked = (u for u in program.unresolved if u.asks is MissingKind.TARGETS)
         open_calls = frozenset(u.addr for u in asked)
-        facts = Facts((*self.run.facts.facts, replace(only, sites=open_calls)))
-        run = replace(self.run, facts=facts)
+        only = replace(only, sites=open_calls)
+        run = replace(self.run, facts=facts.stating((*self.run.facts.facts, only)))
         origin = PathOrigin(Arrival.START) if self.entry is None else ENTRY
         return valued(AnalysisTarget(run, self.name, address, origin))
 
@@ -361,7 +358,3 @@ def name_of(image: Image, function: int) -> str:
 
 def _source(addr: int) -> FactSource:
     return FactSource(OURS, 1, f"{addr:#x}")
-
-
-def _place_of(image: Image, text: str) -> int:
-    return resolve(image, text)[0] & ~1

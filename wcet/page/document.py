@@ -14,14 +14,13 @@ from typing import Any
 from ilp.paths.outline import PathOutline
 from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import table
-from quoll.facts import Facts
+from quoll.facts import Fact
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.gate.compare import RecordChange
 from wcet.page.analysed_code import AnalysedCode, SourceLines
 from wcet.page.caches import MemoryUse
 from wcet.page.comparison_document import comparison_document
-from wcet.page.facts import fact_places
 from wcet.reports.loads import HEAT, CountedPath, counted_paths
 from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
@@ -38,7 +37,6 @@ def page_document(
     result: AnalysisResult,
     sources: Path,
     memory: Mapping[str, MemoryUse],
-    facts: Facts,
     comparison: RecordChange | None,
 ) -> dict[str, Any]:
     """The document. ``memory``: by name of the entry; ``sources``: the compiler's folder."""
@@ -80,11 +78,23 @@ def page_document(
         "loops": _loops(result),
         "assumptions": _listed(result),
         "facts": [
-            {"source": f.source, "text": f.text, "label": f.label, "places": places}
-            for f, places in zip(result.facts, fact_places(result, facts), strict=True)
+            {
+                "source": f.source,
+                "text": f.text,
+                "label": f.label,
+                "places": _code_named(result, f.fact),
+            }
+            for f in result.facts
         ],
         "comparison": comparison and comparison_document(comparison),
     }
+
+
+def _code_named(result: AnalysisResult, fact: Fact) -> list[int]:
+    """The addresses of code that a fact names; facts about memory name none."""
+    places = (result.located.at(fact, text) for text in (*fact.places(), *fact.functions()))
+    found = {address for place in places for address in place.addresses}
+    return sorted(address for address in found if result.image.is_executable(address))
 
 
 def _entry(result: AnalysisResult, entry: EntryResult, memory: MemoryUse) -> dict[str, Any]:

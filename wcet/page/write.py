@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from quoll.facts import Facts
 from wcet.analysis.result import AnalysisResult
 from wcet.gate.compare import RecordChange
 from wcet.page.caches import MemoryUse
@@ -34,11 +33,10 @@ def to_html(
     result: AnalysisResult,
     sources: Path,
     memory: Mapping[str, MemoryUse],
-    facts: Facts,
     comparison: RecordChange | None,
 ) -> str:
     """The page of a result."""
-    return page(page_document(result, sources, memory, facts, comparison))
+    return page(page_document(result, sources, memory, comparison))
 
 
 def page(document: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ import pytest
 from ilp.constraints.constraint import (
     Constraint,
     is_implied,
-    locate_in,
     resolve_constraints,
     unused_constraints,
 )
@@ -21,11 +20,12 @@ from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import AtMostFact, Facts, FactSource, LinearFact, RequireFact, parse
 from quoll.facts.applied import RemovedEdge
+from quoll.facts.located import NO_FACTS, locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from tests.testing.ilp.drawn import draw
-from tests.testing.ilp.programs import insn, locate_among
+from tests.testing.ilp.programs import insn, located_among
 from tests.testing.quoll.building import build
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
@@ -43,7 +43,7 @@ LINES = {"x.c:1": (0x2000,), "x.c:2": (0x2020, 0x2060), "x.c:3": (0x9000,)}
 
 
 def resolved(text: str, graph: Supergraph = GRAPH, lines: dict[str, tuple[int, ...]] = LINES):  # type: ignore[no-untyped-def]
-    return resolve_constraints(graph, parse(text, "k"), locate_among(lines))
+    return resolve_constraints(graph, located_among(parse(text, "k"), lines))
 
 
 def test_a_place_is_all_copies_of_its_block() -> None:
@@ -90,7 +90,7 @@ x.c:1 never executes in 0x9000
 loop 0x9000 at most 3
 """
     facts = parse(text, "k")
-    used = resolve_constraints(GRAPH, facts, locate_among(LINES))
+    used = resolve_constraints(GRAPH, located_among(facts, LINES))
     assert [c.fact.source.line for c in used] == [1, 4]
     assert [f.source.line for f in unused_constraints(facts, [used, ()], ())] == [2, 3, 5]
     assert [f.source.line for f in unused_constraints(facts, [], ())] == [1, 2, 3, 4, 5]
@@ -154,17 +154,17 @@ def test_places_of_a_real_binary() -> None:
     image = Image.load(build(PROGRAM))
     main = image.symbol("main")
     assert main is not None
-    program = extract(image, [main.addr], Facts(), frozenset())
+    program = extract(image, [main.addr], NO_FACTS, frozenset())
     graph = expand(program, main.addr, image)
     text = "first conflicts with prog.c:6 in main"
-    (constraint,) = resolve_constraints(graph, parse(text, "k"), locate_in(image))
+    (constraint,) = resolve_constraints(graph, locate(parse(text, "k"), image))
     functions = [
         {graph.contexts[graph.nodes[n].context].function for n in nodes}
         for nodes in (constraint.a, constraint.b)
     ]
     assert functions == [{image.symbol("first").addr}, {image.symbol("second").addr}]  # type: ignore[union-attr]
     with pytest.raises(FactsError, match=r"^k:1: .*secnd"):
-        resolve_constraints(graph, parse("secnd never executes", "k"), locate_in(image))
+        locate(parse("secnd never executes", "k"), image)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from loopbounds.recursion import find_depths
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import address, build
@@ -130,7 +131,7 @@ def test_a_claim_of_the_model_alone_is_not_enough() -> None:
             return None
 
     code = program(ENTERED["always"])
-    facts = parse("loop prog.c:5 at most 9", "x")
+    facts = locate(parse("loop prog.c:5 at most 9", "x"), code.image)
     [bound] = bound_loops(code.graph, code.image, code.values, facts, replay=Nothing())
     assert (bound.bound, bound.method) == (9, "fact")
 
@@ -146,7 +147,7 @@ def test_a_recursion_that_is_never_entered_refutes_nothing(entered: bool) -> Non
     condition = "" if entered else "if (mode == 7)"
     image = Image.load(build(RECURSION.replace("CONDITION", condition), *FLAGS, optimise="-O1"))
     entry = address(image, "main")
-    facts = parse("recursion of f at most 5", "x")
+    facts = locate(parse("recursion of f at most 5", "x"), image)
     read = extract(image, [entry], facts)
     if entered:
         with pytest.raises(FactsError, match="f is executed 13 times whenever"):

@@ -10,7 +10,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.facts import parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse
@@ -32,8 +32,8 @@ def only_loop(image: Image, facts: str = "") -> LoopBound:
     entry = address(image, "main")
     graph = expand(extract(image, [entry]), entry, image)
     options = BoundOptions(Budget(seconds=20), workers=1)
-    stated = parse(facts, "test.facts")
-    values = analyse(graph, image, regions=MemoryRegions.of(stated, image), starts=True)
+    stated = locate(parse(facts, "test.facts"), image)
+    values = analyse(graph, image, regions=stated.regions, starts=True)
     (bound,) = bound_loops(graph, image, values, stated, options)
     return bound
 

@@ -10,7 +10,7 @@ from loopbounds.bounds import bound_loops
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
-from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS
 from tests.testing.loopbounds.aliases import PRELUDE, aliasing_program
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
@@ -30,7 +30,7 @@ def executions(code: Program) -> dict[int, int]:
 def alone(code: Program) -> tuple[LoopBound, ...]:
     """The bounds without what value analysis says, which has assumption S1 of its own."""
     options = BoundOptions(Budget(seconds=3), workers=1)
-    return bound_loops(code.graph, code.image, None, Facts(), options)
+    return bound_loops(code.graph, code.image, None, NO_FACTS, options)
 
 
 def check(source: str, optimise: str) -> int:

@@ -13,7 +13,7 @@ from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
 from quoll.assumptions import S3
 from quoll.extraction.extract import extract
-from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS
 from quoll.image.image import Image
 from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand, without_edges
@@ -35,7 +35,7 @@ def bound_of(image: Image, name: str) -> LoopBound:
     entry = address(image, name)
     whole = expand(extract(image, [entry]), entry, image)
     graph = without_edges(whole, analyse(whole, image).dead_edges, image)
-    return bound_loops(graph, image, analyse(graph, image), Facts(), OPTIONS)[0]
+    return bound_loops(graph, image, analyse(graph, image), NO_FACTS, OPTIONS)[0]
 
 
 def executions(image: Image, name: str, arguments: list[int]) -> int | None:

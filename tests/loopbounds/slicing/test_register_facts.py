@@ -11,7 +11,7 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.facts import parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import NO_FACTS, locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse
@@ -30,14 +30,14 @@ def compiled() -> Path:
 def test_an_argument_that_is_bounded_at_the_entry_bounds_a_loop_that_ends_by_not_equal() -> None:
     image = Image.load(compiled())
     entry = address(image, "main")
-    facts = parse(f"register r2 at {entry:#x} is at most 1000", "x.facts")
+    facts = locate(parse(f"register r2 at {entry:#x} is at most 1000", "x.facts"), image)
     graph = expand(extract(image, [entry]), entry, image)
-    values = analyse(graph, image, regions=MemoryRegions.of(facts, image))
+    values = analyse(graph, image, regions=facts.regions)
     assert values.register(graph.entry, 2).high == 1000
     assert analyse(graph, image).register(graph.entry, 2).high == 0xFFFF_FFFF
     options = BoundOptions(Budget(seconds=10), workers=1)
     [bound] = bound_loops(graph, image, values, facts, options)
     assert bound.bound in (1000, 1001)
     assert bound.exact
-    [unknown] = bound_loops(graph, image, analyse(graph, image), parse("", "x"), options)
+    [unknown] = bound_loops(graph, image, analyse(graph, image), NO_FACTS, options)
     assert unknown.bound is None or unknown.bound > 1 << 31

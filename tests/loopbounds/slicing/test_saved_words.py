@@ -10,6 +10,7 @@ from loopbounds.proof.options import BoundOptions
 from quoll.assumptions import F1
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse
@@ -206,8 +207,8 @@ leaf: str r1, [r0]
 def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int | None) -> None:
     """Nobody looks at where it stores: under F1 not to what its caller saved."""
     path = build(HANDED, language="asm")
-    facts = parse("function leaf takes at most 90 cycles", "x")
     image = Image.load(path)
+    facts = locate(parse("function leaf takes at most 90 cycles", "x"), image)
     entry = address(image, "main")
     graph = expand(extract(image, [entry], facts), entry, image)
     assert any(graph.passed(e) for e in range(len(graph.edges)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.bounds import bound_loops
-from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.sketch import assemble, extracted
@@ -28,5 +28,5 @@ def test_a_loaded_stack_pointer_is_followed_no_further() -> None:
     symbol = image.symbol("main")
     assert symbol is not None
     graph = expand(extracted(image), symbol.addr, image)
-    (bound,) = bound_loops(graph, image, analyse(graph, image), Facts())
+    (bound,) = bound_loops(graph, image, analyse(graph, image), NO_FACTS)
     assert (bound.bound, bound.exact) == (5, True)

@@ -11,6 +11,7 @@ from quoll.cfg.cfg import Program
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.programs import needs
 from tests.testing.quoll.building import address, build
@@ -37,7 +38,7 @@ def cores_given_back() -> Iterator[None]:
 
 def found(image: Image, ends: frozenset[int] | None, *, stated: bool) -> Program:
     entry = address(image, "main")
-    return extract(image, [entry], FACT if stated else Facts(), ends)
+    return extract(image, [entry], locate(FACT if stated else Facts(), image), ends)
 
 
 @pytest.mark.parametrize("ends", [None, frozenset()], ids=["no ends", "ends stated"])
@@ -64,7 +65,7 @@ def test_one_fact_answers(shape: str, thumb: bool) -> None:
     assert address(image, "after") in program.functions
     assert program.functions[address(image, "main")].returns
     assert any("switch switches context" in text for text in map(str, program.assumptions))
-    alone = extract(image, [address(image, "switch")], FACT, frozenset())
+    alone = extract(image, [address(image, "switch")], locate(FACT, image), frozenset())
     (cfg,) = alone.functions.values()
     assert not alone.unresolved
     assert [block.exits for block in cfg.blocks] == [True]
@@ -85,7 +86,7 @@ def test_in_c_by_two_compilers(compiler: str, optimise: str, shape: str, thumb: 
     (question,) = program.unresolved
     assert question.addr in range(*extent(image, "switch_to"))
     fact = parse("switch_to switches context", "test.facts")
-    stated = extract(image, [address(image, "main")], fact, frozenset())
+    stated = extract(image, [address(image, "main")], locate(fact, image), frozenset())
     assert not stated.unresolved
     assert stated.functions[address(image, "main")].returns
 
@@ -125,7 +126,9 @@ def test_longjmp_of_a_library(optimise: str, thumb: bool) -> None:
     text = f"""setjmp switches context
         longjmp never returns
         path must end at {question.addr:#x}"""
-    found = extract(image, [address(image, "main")], parse(text, "test.facts"), frozenset())
+    found = extract(
+        image, [address(image, "main")], locate(parse(text, "test.facts"), image), frozenset()
+    )
     assert not found.unresolved
     assert address(image, "after") in found.functions
 

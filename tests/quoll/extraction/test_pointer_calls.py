@@ -12,6 +12,7 @@ from campaigns.virtual_calls import follow, proposed
 from quoll.arm.wide_constants import relative_addresses
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from tests.testing.programs import needs
@@ -116,7 +117,7 @@ def test_more_functions_than_can_be_named_have_a_name_together() -> None:
     text = asked.proposal.fact.replace("PLACE", f"{asked.addr:#x}")
     (fact,) = parse(text, "x").facts
     assert str(fact) == text
-    program = extract(image, [main.addr], parse(text, "x"))
+    program = extract(image, [main.addr], locate(parse(text, "x"), image))
     assert not program.unresolved
     called = {c for b in program.functions[main.addr].blocks for c in b.calls}
     assert len(called) == 300

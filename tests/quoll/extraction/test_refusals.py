@@ -10,6 +10,7 @@ import pytest
 from quoll.errors import FactsError, InputError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.quoll.building import TEXT_BASE, address, build
 from wcet.cli import main
@@ -48,7 +49,7 @@ def stripped(source: str, tmp_path: Path) -> Image:
 
 
 def hints(image: Image, entry: int, facts: str = "") -> list[str]:
-    program = extract(image, [entry], parse(facts, "k.facts"))
+    program = extract(image, [entry], locate(parse(facts, "k.facts"), image))
     return [f"{u.reason} ({u.hint})" for u in program.unresolved]
 
 

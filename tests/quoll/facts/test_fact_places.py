@@ -6,7 +6,7 @@ import pytest
 
 from quoll.errors import FactsError
 from quoll.facts import FactSource
-from quoll.facts.fact_places import find_place, resolve
+from quoll.facts.fact_places import find_place
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 
@@ -35,10 +35,10 @@ def image() -> Image:
 def test_addresses_symbols_and_offsets(image: Image) -> None:
     symbol = image.symbol("schedule")
     assert symbol
-    assert resolve(image, "schedule") == (symbol.addr,)
-    assert resolve(image, " schedule+0x8 ") == (symbol.addr + 8,)
-    assert resolve(image, "schedule+8") == (symbol.addr + 8,)
-    assert resolve(image, hex(symbol.addr + 4)) == (symbol.addr + 4,)
+    assert find_place(image, "schedule").addresses == (symbol.addr,)
+    assert find_place(image, " schedule+0x8 ").addresses == (symbol.addr + 8,)
+    assert find_place(image, "schedule+8").addresses == (symbol.addr + 8,)
+    assert find_place(image, hex(symbol.addr + 4)).addresses == (symbol.addr + 4,)
 
 
 def test_a_line_is_all_its_ranges(image: Image) -> None:
@@ -46,14 +46,14 @@ def test_a_line_is_all_its_ranges(image: Image) -> None:
     assert len(loop.addresses) >= 2
     assert list(loop.addresses) == sorted(loop.addresses)
     assert all(str(image.line(addr)) == "prog.c:5" for addr in loop.addresses)
-    assert loop.covers(image, loop.addresses[0] + 4)
-    assert not loop.covers(image, loop.addresses[0] - 4)
+    assert loop.covers(loop.addresses[0] + 4)
+    assert not loop.covers(loop.addresses[0] - 4)
 
 
 def test_an_address_covers_itself_only(image: Image) -> None:
     place = find_place(image, "main")
-    assert place.covers(image, place.addresses[0])
-    assert not place.covers(image, place.addresses[0] + 4)
+    assert place.covers(place.addresses[0])
+    assert not place.covers(place.addresses[0] + 4)
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_an_address_covers_itself_only(image: Image) -> None:
 )
 def test_places_that_do_not_exist(image: Image, text: str, message: str) -> None:
     with pytest.raises(FactsError, match=message) as caught:
-        resolve(image, text, SOURCE)
+        find_place(image, text, SOURCE)
     assert str(caught.value).startswith("kernel.facts:7: ")

@@ -9,6 +9,7 @@ from quoll.errors import FactsError, InfeasibleError
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, parse
 from quoll.facts.applied import unused_guidance
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
@@ -51,11 +52,11 @@ def graph_of(image: Image, text: str) -> tuple[Supergraph, tuple[str, ...]]:
     facts = facts_of(text)
     symbol = image.symbol("main")
     assert symbol
-    program = extract(image, [symbol.addr], facts)
+    program = extract(image, [symbol.addr], locate(facts, image))
     verify_program(program)
     graph = expand(program, symbol.addr, image)
     verify_supergraph(graph, program)
-    cut = guided_in_contexts(graph, image, facts)
+    cut = guided_in_contexts(graph, image, locate(facts, image))
     verify_supergraph(cut, program, complete=cut is graph)
     removed = (removed.fact for removed in cut.guidance.removed)
     return cut, tuple(map(str, (*program.assumptions, *removed)))

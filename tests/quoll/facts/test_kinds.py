@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quoll.facts.count_facts import RelatedFact
-from quoll.facts.fact import CountedFact, Fact, LimitedFact, PlacedFact
+from quoll.facts.fact import CountedFact, Fact, FunctionFact, LimitedFact, PlacedFact
 from quoll.facts.read import FORMS
 
-BASES = (Fact, PlacedFact, LimitedFact, CountedFact, RelatedFact)
+BASES = (Fact, PlacedFact, FunctionFact, LimitedFact, CountedFact, RelatedFact)
 
 
 def kinds(base: type[object]) -> Iterator[type[object]]:

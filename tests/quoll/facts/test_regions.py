@@ -8,7 +8,7 @@ from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
 from quoll.facts import FactSource, RegionFact, parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, RegionKind
 from quoll.inlining.expand import expand
@@ -51,7 +51,7 @@ def values(facts: str) -> tuple[ValueResults, int]:
     main = loaded.symbol("main")
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
-    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(facts, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=locate(parse(facts, "a.facts"), loaded).regions)
     return found, graph.entry
 
 
@@ -85,7 +85,7 @@ def test_sp_at_the_entry_is_a_stack_of_known_place(place: str) -> None:
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
     text = f"region top from 0x9000 to 0x9000 is cached\nregister r13 at {place} points into top\n"
-    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(text, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=locate(parse(text, "a.facts"), loaded).regions)
     nodes = [n for n, node in enumerate(graph.nodes) if node.block.addr == main.addr]
     assert nodes == [graph.entry]
     seen = [found.access(graph.entry, insn) for insn in (0, 2, 3)]
@@ -139,7 +139,7 @@ def test_all_of_an_access_is_in_the_region_but_stacks_and_arrays_are_not_unknown
     assert main is not None
     graph = expand(extract(loaded, [main.addr]), main.addr, loaded)
     facts = POOL + "accesses of unknown address point into pool\n"
-    found = analyse(graph, loaded, regions=MemoryRegions.of(parse(facts, "a.facts"), loaded))
+    found = analyse(graph, loaded, regions=locate(parse(facts, "a.facts"), loaded).regions)
     assert found.access(graph.entry, 0) == ValueSet(0x80000010, 0x8000FFF4, 1)
     below = found.access(graph.entry, 1)
     assert below is not None
@@ -192,7 +192,7 @@ def test_origins_tell_which_addresses_differ_by_a_constant() -> None:
 )
 def test_wrong_facts_are_refused(facts: str, said: str) -> None:
     with pytest.raises(FactsError) as error:
-        MemoryRegions.of(parse(facts, "a.facts"), image())
+        locate(parse(facts, "a.facts"), image())
     assert said in str(error.value)
 
 
@@ -260,7 +260,7 @@ def test_constants_beside_code_of_a_writable_section_are_what_a_fact_says() -> N
     assert unresolved.addr == main + 4
     assert said in unresolved.hint
     facts = parse(said.replace("NAME", "text"), "a.facts")
-    program = extract(loaded, [main], facts)
+    program = extract(loaded, [main], locate(facts, loaded))
     assert not program.unresolved
     assert [len(table.targets) for table in program.jump_tables if table.table] == [3]
     assert program.assumptions[:1] == (stated(facts.facts[0]),)

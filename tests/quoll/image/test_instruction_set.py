@@ -7,6 +7,7 @@ import pytest
 from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts import parse
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from wcet.cli import main
@@ -57,13 +58,13 @@ def test_a_fact_with_an_odd_address_of_arm_code_is_refused(image: Image) -> None
     main_ = address(image, "main")
     facts = parse(f"targets of {main_ + 8:#x} are {main_ | 1:#x}\n", "k.facts")
     with pytest.raises(FactsError, match="stands for Thumb code"):
-        extract(image, [main_], facts)
+        extract(image, [main_], locate(facts, image))
 
 
 def test_an_odd_address_of_thumb_code_is_that_place(image: Image) -> None:
     narrow = address(image, "narrow") & ~1
     facts = parse(f"path must end at {narrow + 3:#x}\n", "k.facts")
-    (function,) = extract(image, [narrow], facts).functions.values()
+    (function,) = extract(image, [narrow], locate(facts, image)).functions.values()
     assert [b.last.addr for b in function.blocks if b.exits] == [narrow + 2]
 
 

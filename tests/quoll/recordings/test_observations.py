@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quoll.facts import parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution
@@ -52,7 +52,7 @@ def test_executions_refute_facts() -> None:
         "register r4 at main+0x10 points into pool\n"
         "region fixed from 0x9000 to 0x9FFF is read-only\n"
     )
-    regions = MemoryRegions.of(parse(facts, "a.facts"), loaded)
+    regions = locate(parse(facts, "a.facts"), loaded).regions
     pcs = [main.addr, main.addr + 4, main.addr + 0x10, main.addr + 0x14]
 
     def refuted(*accesses: tuple[int, int, bool]) -> list[tuple[int, str]]:
@@ -67,9 +67,9 @@ def test_executions_refute_facts() -> None:
     assert refuted((1, 0x8000000C, False)) == [(1, "access at main+4 points into pool")]
     assert refuted((2, 0x8000000C, False)) == [(2, "register r4 at main+0x10 points into pool")]
     assert refuted((3, 0x9000, False)) == []
-    elsewhere = MemoryRegions.of(
+    elsewhere = locate(
         parse(POOL + "accesses of unknown address point into pool", "a.facts"), loaded
-    )
+    ).regions
     for at, refutes in ((0x80000010, 0), (0x8000FFFC, 0), (0x8000FFFD, 1), (0x8000000F, 1)):
         ran = execution(pcs, [(3, at, False)])
         (seen,) = observations(elsewhere, loaded, ran, frozenset([pcs[3]]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
-from ilp.constraints.constraint import Constraint, Locate, LocatedPlace, resolve_constraints
+from ilp.constraints.constraint import Constraint, resolve_constraints
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import CostCause, Costs
 from quoll.arm.insn import Condition, ControlFlow, Insn, ShiftKind
@@ -22,6 +22,8 @@ from quoll.facts import (
     LinearFact,
     RequireFact,
 )
+from quoll.facts.fact_places import FactPlace
+from quoll.facts.located import LocatedFacts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 
@@ -30,7 +32,7 @@ __all__ = [
     "FunctionDraft",
     "expanded",
     "insn",
-    "locate_among",
+    "located_among",
     "loop_bounds",
     "random_case",
 ]
@@ -302,7 +304,7 @@ def random_constraints(
             facts.append(AtMostFact(source, a, rng.randint(0, 4), None))
     pairs = (ConflictFact, ConsistentFact)
     kept = [f for f in facts if not isinstance(f, pairs) or not overlap(f, lines)]
-    return resolve_constraints(graph, Facts(tuple(kept)), locate_among(lines))
+    return resolve_constraints(graph, located_among(Facts(tuple(kept)), lines))
 
 
 def random_linear(
@@ -334,13 +336,13 @@ def overlap(fact: Fact, lines: Mapping[str, tuple[int, ...]]) -> bool:
     return bool(set(lines[fact.a]) & set(lines[fact.b]))
 
 
-def locate_among(lines: Mapping[str, tuple[int, ...]]) -> Locate:
-    """Places for ``resolve_constraints``: lines of the table, and addresses."""
+def located_among(facts: Facts, lines: Mapping[str, tuple[int, ...]]) -> LocatedFacts:
+    """``facts`` whose places are lines of the table, or addresses."""
 
-    def locate(text: str, source: FactSource) -> LocatedPlace:
-        if text in lines:
-            return LocatedPlace(lines[text], lambda addr: addr in lines[text], True)
-        addr = int(text, 16)
-        return LocatedPlace((addr,), lambda at: at == addr, False)
+    def place(text: str) -> FactPlace:
+        addresses = tuple(sorted(lines[text])) if text in lines else (int(text, 16),)
+        spans = tuple((addr, addr) for addr in addresses)
+        return FactPlace(addresses, addresses, spans, exact=text not in lines)
 
-    return locate
+    names = (text for fact in facts.facts for text in fact.names())
+    return LocatedFacts(facts.facts, places={(text, None): place(text) for text in names})

@@ -15,6 +15,7 @@ from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
+from quoll.facts.located import NO_FACTS, locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import ValueResults, analyse
@@ -26,7 +27,6 @@ __all__ = ["Program", "load"]
 RETURN = 0xFFFF_0000
 STACK = 0x0200_0000
 STEPS = 20_000
-NO_FACTS = Facts()
 
 
 class Program:
@@ -54,12 +54,13 @@ class Program:
         called: bool = False,
     ) -> tuple[LoopBound, ...]:
         """Of every loop, with value analysis."""
+        located = locate(facts, self.image)
         execution = None if called else self.execution()
         if execution is not None:
-            return bounds_by_counting(self.graph, self.image, facts, execution)
+            return bounds_by_counting(self.graph, self.image, located, execution)
         options = options or BoundOptions(Budget(seconds=60), workers=1)
         return bound_loops(
-            self.graph, self.image, self.values, facts, options, progress, called=called
+            self.graph, self.image, self.values, located, options, progress, called=called
         )
 
     def execution(self) -> ExecutionCounts | None:

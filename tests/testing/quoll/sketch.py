@@ -8,6 +8,7 @@ from textwrap import dedent
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.extraction.extract import extract
 from quoll.facts import Facts
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import verify_program
@@ -35,7 +36,7 @@ def extracted(
         symbol = image.symbol(name)
         assert symbol, name
         entries.append(symbol.addr | symbol.thumb)
-    program = extract(image, entries, facts or Facts(), ends)
+    program = extract(image, entries, locate(facts or Facts(), image), ends)
     verify_program(program)
     return program
 

@@ -16,6 +16,7 @@ from random import Random
 
 from quoll.extraction.extract import extract
 from quoll.facts import load
+from quoll.facts.located import locate
 from quoll.image.image import Image
 
 __all__ = ["BUILDS", "STYLES", "Kernel", "random_kernel"]
@@ -232,7 +233,7 @@ def _facts(elf: Path, file: Path) -> str:
                      and (s := image.symbol(n)) is not None)  # fmt: skip
     for _ in range(8):
         file.write_text("".join(lines))
-        asked = extract(image, entries, load((file,)), ends).unresolved
+        asked = extract(image, entries, locate(load((file,)), image), ends).unresolved
         new = []
         for one in asked:
             if "returns to its caller" in one.hint:

@@ -14,6 +14,7 @@ from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from loopbounds.proof.options import BoundOptions
 from quoll.facts import load
+from quoll.facts.located import locate
 from tests.testing.quoll.building import build
 from wcet.analysis.analysis import analyse as run
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -106,7 +107,7 @@ def plain_bounds(elf: Path, facts: Path, values: Sequence[int], name: str = "wak
     )
     result = run(elf, options, StageLog(verbose=False))
     entry = result.entries[name]
-    parameters = loop_parameters(entry.graph, result.image, load([facts]))
+    parameters = loop_parameters(entry.graph, result.image, locate(load([facts]), result.image))
     return [
         worst_case(
             entry.graph,

@@ -8,7 +8,7 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.facts import Facts, RegionFact, load
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
@@ -33,7 +33,7 @@ def facts() -> Facts:
 def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, ValueResults]]:
     """Each entry with its values under the facts, by vector address."""
     image, platform = Image.load(kernel), platforms.load("kzm")
-    regions = MemoryRegions.of(facts, image)
+    regions = locate(facts, image).regions
     found = {}
     for vector in (point.vector for point in platform.entries.values()):
         program = extract(image, [vector], exits=path_exits(image, platform))
@@ -48,7 +48,7 @@ def test_no_execution_refutes_the_pools(
     """Neither what each fact says, nor any address that values conclude from all of them."""
     image = Image.load(kernel)
     assert len([fact for fact in facts.facts if not isinstance(fact, RegionFact)]) <= 8
-    regions = MemoryRegions.of(facts, image)
+    regions = locate(facts, image).regions
     unknown = frozenset().union(*(values.unknown for _, values in valued.values()))
     seen: set[int] = set()
     different = {(e.pcs.tobytes(), e.access_words.tobytes()): e for e in trace.executions}

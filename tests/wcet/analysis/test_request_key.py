@@ -99,7 +99,7 @@ class Asked:
         self.folder, self.elf = folder, folder / "prog.elf"
         shutil.copy(build(PROGRAM), self.elf)
         (folder / "prog.facts").write_text("loop prog.c:3 at most 9\n")
-        (folder / "my.facts").write_text("prog.c:5 never executes\nloop prog.c:3 at most 9\n"
+        (folder / "my.facts").write_text("prog.c:4 never executes\nloop prog.c:3 at most 9\n"
                                          "branch at prog.c:3 is always taken\n")  # fmt: skip
         (folder / "n.facts").write_text("loop prog.c:4 at most n\n")
         (folder / "sources").mkdir()

@@ -11,7 +11,7 @@ import pytest
 
 from quoll.extraction.extract import extract
 from quoll.facts import ReturnsFact, parse
-from quoll.facts.regions import MemoryRegions
+from quoll.facts.located import locate
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
@@ -68,7 +68,7 @@ def trace(image: Image) -> Trace:
 
 
 def graph_of(image: Image, text: str) -> Supergraph:
-    facts = parse(text, "my.facts")
+    facts = locate(parse(text, "my.facts"), image)
     main = image.symbol("main")
     assert main is not None
     program = extract(image, [main.addr], facts)
@@ -76,7 +76,7 @@ def graph_of(image: Image, text: str) -> Supergraph:
 
 
 def checked(image: Image, trace: Trace, text: str) -> list[FactRecord]:
-    facts = parse(text, "my.facts")
+    facts = locate(parse(text, "my.facts"), image)
     graph = graph_of(image, text)
     entry = graph.contexts[0].function
     records, judged = check_facts(image, facts, {entry: graph}, "t.trace", trace)
@@ -111,15 +111,14 @@ def test_totals(image: Image, trace: Trace) -> None:
 @pytest.mark.parametrize("allowed", [0, 3, 8])
 def test_lists(image: Image, trace: Trace, allowed: int) -> None:
     """More rounds than the stated length allows refute it."""
-    facts = parse("list at prog.c:4 has at most 9 elements", "my.facts")
+    facts = locate(parse("list at prog.c:4 has at most 9 elements", "my.facts"), image)
+    loop = locate(parse(f"loop prog.c:4 at most {allowed or 1}", "x"), image)
     graph = graph_of(image, "")
     [header] = {graph.nodes[loop.header].block.addr for loop in graph.loops}
     address = graph.contexts[0].function
     walks = {address: {header: allowed}}
     [record], _ = check_facts(image, facts, {address: graph}, "t", trace, walks=walks)
-    [rounds], _ = check_facts(
-        image, parse(f"loop prog.c:4 at most {allowed or 1}", "x"), {address: graph}, "t", trace
-    )
+    [rounds], _ = check_facts(image, loop, {address: graph}, "t", trace)
     assert record.most == rounds.most
     assert record.reached == rounds.reached
     assert bool(record.broken) is ((record.most or 0) > allowed)
@@ -180,11 +179,12 @@ def test_a_return_to_somewhere_else() -> None:
     text = "main: bl f\n nop\n nop\n b main\nf: add lr, lr, #4\nback: bx lr\n"
     image = assemble(text)
     begin, f = address(image, "main"), address(image, "f")
-    (fact,) = parse("back returns to its caller", "my.facts").facts
+    facts = locate(parse("back returns to its caller", "my.facts"), image)
+    (fact,) = facts.facts
     assert isinstance(fact, ReturnsFact)
-    assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 4, begin + 8]) is None
-    assert gone_elsewhere(image, fact, [begin, f, f + 4, begin + 8]) == 3
-    assert gone_elsewhere(image, fact, [begin, f, f + 4]) is None
+    assert gone_elsewhere(facts, fact, [begin, f, f + 4, begin + 4, begin + 8]) is None
+    assert gone_elsewhere(facts, fact, [begin, f, f + 4, begin + 8]) == 3
+    assert gone_elsewhere(facts, fact, [begin, f, f + 4]) is None
 
 
 def test_the_kernel_and_its_record(
@@ -240,7 +240,7 @@ def test_facts_about_memory(image: Image, trace: Trace) -> None:
         "access at other points into data\n",
         "my.facts",
     )
-    regions, unknown = MemoryRegions.of(facts, image), frozenset([other.addr])
+    unknown = frozenset([other.addr])
     rows = ((main.addr, 0x80000000, 4), (other.addr, 0x90000000, 4 | 1 << 8))
     executions = []
     for ran in trace.executions:
@@ -249,8 +249,8 @@ def test_facts_about_memory(image: Image, trace: Trace) -> None:
         executions.append(Execution(ran.pcs, np.array(words, np.uint32), ran.end))
     graph = graph_of(image, "")
     records, _ = check_facts(
-        image, facts, {graph.contexts[0].function: graph}, "t.trace",
-        Trace(0, 0, 0, tuple(executions)), regions, unknown,
+        image, locate(facts, image), {graph.contexts[0].function: graph}, "t.trace",
+        Trace(0, 0, 0, tuple(executions)), unknown,
     )  # fmt: skip
     calls = sum(n > 0 for n in counts(image, trace, "other"))
     assert [r.reached for r in records] == [0, calls, calls, 60, calls]
@@ -268,7 +268,7 @@ def test_initial_contents_are_refuted_by_what_stored_there_before(
         "region code holds its initial contents at main\n",
         "my.facts",
     )
-    regions, graph = MemoryRegions.of(facts, image), graph_of(image, "")
+    graph = graph_of(image, "")
     reached = []
     for at in (main.addr + 64, main.addr + 65, main.addr - 4):
         words = np.array([(0, at, 4 | 1 << 8)], np.uint32)
@@ -278,8 +278,8 @@ def test_initial_contents_are_refuted_by_what_stored_there_before(
             for number, ran in enumerate(trace.executions)
         )
         records, judged = check_facts(
-            image, facts, {graph.contexts[0].function: graph}, "t.trace",
-            Trace(0, 0, 0, executions), regions,
+            image, locate(facts, image), {graph.contexts[0].function: graph}, "t.trace",
+            Trace(0, 0, 0, executions),
         )  # fmt: skip
         reached.append((records[1].reached == judged, records[1].broken, judged))
     count = reached[0][2]

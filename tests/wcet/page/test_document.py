@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from quoll.errors import WcetError
-from quoll.facts import Facts
 from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
@@ -201,7 +200,7 @@ def test_random_programs_add_up(seed: int, vivu: VivuSettings) -> None:
             result = bound(elf, platform, vivu)
         except WcetError:
             continue  # it has no bound without facts
-        assert_sums(json.loads(json.dumps(page_document(result, Path(), {}, Facts(), None))))
+        assert_sums(json.loads(json.dumps(page_document(result, Path(), {}, None))))
 
 
 class Markup(HTMLParser):

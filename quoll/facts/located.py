@@ -1,0 +1,84 @@
+"""Facts with the places that they name in one image: each is found once, before any stage.
+
+facts = locate(load(files), image)
+facts.at(fact, "sched.c:41").covers(0xf0010d44)    whether a place of the fact is there
+dict(facts.addressed(NeverReturnsFact))            the facts of a kind by address
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from quoll.facts import Fact, Facts, FactSource, ReplacedFact
+from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
+from quoll.facts.regions import NO_REGIONS, MemoryRegions
+from quoll.image.image import Image
+from quoll.source.loop_statement import LoopStatement, SingleLoop
+
+__all__ = ["NO_FACTS", "LocatedFacts", "locate"]
+
+F = TypeVar("F", bound=Fact)
+PlaceName = tuple[str, LoopStatement | SingleLoop | None]  # all that decides where a place is
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedFacts(Facts):
+    """``places`` are those that any of the facts names; ``regions`` are those of memory."""
+
+    places: Mapping[PlaceName, FactPlace] = field(default_factory=dict)
+    regions: MemoryRegions = NO_REGIONS
+
+    def at(self, fact: Fact, text: str) -> FactPlace:
+        """Where ``text`` is, which ``fact`` names."""
+        return self.places[text, fact.source.statement]
+
+    def addressed(self, kind: type[F]) -> Iterator[tuple[int, F]]:
+        """The facts of one kind, each with the addresses of the place that it is about."""
+        for fact in self.of(kind):
+            for address in self.at(fact, fact.names()[0]).addresses:
+                yield address, fact
+
+    def limits(self, fact: Fact) -> tuple[int | None, int | None]:
+        """The function to whose invocations ``fact`` is limited, if any, and their caller."""
+        named = (self.at(fact, name).addresses[0] for name in fact.functions())
+        function, caller, *_ = (*named, None, None)
+        return function, caller
+
+    def stating(self, facts: Iterable[Fact]) -> LocatedFacts:
+        """Other facts about places that these name."""
+        return replace(self, facts=tuple(facts))
+
+
+NO_FACTS = LocatedFacts()
+
+
+def locate(facts: Facts, image: Image) -> LocatedFacts:
+    """``facts`` with their places in ``image``.
+
+    Raises FactsError for the first place that does not exist, or that several symbols could be, and
+    as ``MemoryRegions.of``. An address of which a fact bounds the function may be outside of the
+    image: in ROM.
+    """
+    replaced = {fact.function for fact in facts.of(ReplacedFact)}
+    rom = {int(name, 16) & ~1 for name in replaced if ADDRESS.fullmatch(name)}
+    places: dict[PlaceName, FactPlace] = {}
+    for fact in facts.facts:
+        for text in fact.names():
+            key = text, fact.source.statement
+            if key not in places:
+                places[key] = _place(image, text, fact.source, rom)
+    regions = MemoryRegions.of(
+        facts, image, lambda fact: places[fact.place, fact.source.statement].addresses
+    )
+    return LocatedFacts(facts.facts, facts.remarks, places, regions)
+
+
+def _place(image: Image, text: str, source: FactSource, rom: set[int]) -> FactPlace:
+    if ADDRESS.fullmatch(text):
+        word = int(text, 16)
+        if word & ~1 in rom and image.segment_at(word) is None:
+            addr = word & ~1
+            return FactPlace((addr,), (word,), ((addr, addr),), exact=True)
+    return find_place(image, text, source)
