@@ -1,4 +1,4 @@
-"""Settings that every test shares, and what the shipped kernel executes, recorded once."""
+"""Settings of all tests, and recordings of the shipped kernel, made once."""
 
 import ctypes
 import fcntl
@@ -14,8 +14,8 @@ from hypothesis import settings
 from tests.testing.harness import qemu
 from tests.testing.harness.cases import cases
 
-# The same examples on every run: a failure is a fact, not luck. No deadline,
-# because two test processes share two cores with whatever else runs.
+# The same examples on every run: a failure is a fact, not luck. No deadline, because two test
+# processes share two cores with all other processes.
 settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(40))
 settings.load_profile("quoll")
 
@@ -111,7 +111,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, None, None]:
-    """The system gets back what a module has freed: each proof is a fork, slow from gigabytes."""
+    """Return freed memory to the system after each module: forks of gigabytes are slow."""
     yield
     if nextitem is None or nextitem.path != item.path:
         pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -1,7 +1,7 @@
 """The folders are the data flow: each sub-package imports only itself and earlier ones.
 
 ``ORDER`` is the table of contents of the project, first to last. Modules directly in a package are
-under its own name; where that name stands says what they may import.
+under its own name; the position of that name decides which packages they may import.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def folder(module: str) -> str:
 
 @cache
 def imported(module: str) -> frozenset[str]:
-    """The modules of this project that a module imports, those for type checkers included."""
+    """The modules of this project that a module imports, also for type checkers."""
     return frozenset(_imports(MODULES[module]))
 
 

@@ -1,4 +1,4 @@
-"""The times that users wait are those of an installation."""
+"""The waiting times of users are measured as in an installation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.stages import timed
 
 
 def test_compiled_modules_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is timed finds modules compiled, though the caller's environment keeps none."""
+    """Timed commands find compiled modules, though the caller's environment stores none."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
     (tmp_path / "imported.py").write_text("value = 1\n")

@@ -1,4 +1,4 @@
-"""The documents name what is there: paths, modules, the pages of the site."""
+"""The documents name existing paths, modules and pages of the site."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def named(path: Path) -> str:
 
 
 def quoted_paths(text: str, folders: tuple[str, ...] = FOLDERS) -> list[str]:
-    """What stands between backticks and begins with a folder of ours, and all module names."""
+    """Quoted paths that begin with a folder of ours, and all module names."""
     quoted = re.findall(rf"`((?:{'|'.join(folders)})/[^\s`<>()]*)`", text)
     return [*quoted, *(m for m in re.findall(r"(?<![\w/*-])\w+\.py\b", text))]
 
@@ -99,7 +99,7 @@ def dead(document: Path, text: str) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """Text without what is quoted: code, tables of campaigns, words of screens."""
+    """Text without quotations: code, tables of campaigns, words of screens."""
     text = re.sub(r"<!-- (.*?): begin -->.*?<!-- \1: end -->", "", text, flags=re.DOTALL)
     text = text.partition("\n## Words on screens\n")[0]
     text = re.sub(r"^(?: {4}|\t).*", "", text, flags=re.MULTILINE)
@@ -131,7 +131,7 @@ def test_every_path_exists() -> None:
 
 
 def test_every_class_exists() -> None:
-    """Names as `LoopNest.build` in our documents are those of classes, with their members."""
+    """Names such as `LoopNest.build` in our documents exist as classes with members."""
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     words = set(re.findall(r"\w+", " ".join(path.read_text() for path in sources)))
     for page in (*ROOT.glob("docs/*.md"), CONTRIBUTING):
@@ -218,7 +218,7 @@ def test_the_site_has_every_page() -> None:
 
 
 def test_the_changelog_is_by_versions() -> None:
-    """Entries of at most 25 words; the newest version is that of the package."""
+    """Entries of at most 25 words; the newest version is the package's."""
     sections = re.split(r"^## ", CHANGELOG.read_text(), flags=re.MULTILINE)[1:]
     titles = [section.partition("\n")[0] for section in sections]
     assert titles[0] == "Unreleased"

@@ -26,7 +26,7 @@ METHODS = frozenset(
 )  # fmt: skip
 PATTERNS = frozenset(("findall", "finditer", "fullmatch", "match", "search", "sub", "subn"))
 
-# Files that read a text which is no message of this program, and what it is.
+# Files that read a text which is no message of this program, with the kind of text.
 READ: dict[str, str] = {
     "quoll/arm/architecture.py": "an instruction, as the disassembler writes it",
     "quoll/arm/decode.py": "an instruction, as the disassembler writes it",

@@ -127,7 +127,7 @@ def test_a_board(tmp_path: Path) -> None:
 
 @pytest.mark.slow("several whole analyses")
 def test_a_core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of the ARM1136 under another name; then without those of loads."""
+    """The rows of the ARM1136 under another name; then without rows for loads."""
     cores = tmp_path / "cores"
     cores.mkdir()
     for suffix in ("csv", "toml"):
@@ -181,7 +181,7 @@ def test_the_example_of_a_fact_kind() -> None:
 
 @pytest.mark.parametrize("policy", ReplacementPolicy)
 def test_a_cache_policy(policy: ReplacementPolicy) -> None:
-    """What is younger than the capacity of a rule is in the cache, after any accesses."""
+    """A line younger than the capacity of a rule is in the cache, after any accesses."""
     geometry = CacheGeometry(4 * 32, 4, 32)  # one set
     for seed in range(40):
         random = Random(seed)

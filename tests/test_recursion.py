@@ -1,8 +1,8 @@
-"""Functions that call themselves: each is on a list, with why it cannot go too deep.
+"""Functions that call themselves: each is on a list, with the reason for a limited depth.
 
-Calls and loops of a program nest to any depth, and Python's frames do not. So walks over them keep
-their own stack. What is found is what a function or method calls by its name, in its own module,
-through ``self`` or through another object with a method of the same name.
+Calls and loops of a program nest to any depth, and Python's frames do not. So traversals use their
+own stack. The test finds calls of functions and methods by name, in their own module, through
+``self`` or through another object with a method of the same name.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def functions(tree: ast.AST) -> Iterator[tuple[Name, Name, ast.AST]]:
 
 
 def calls(tree: ast.AST) -> dict[Name, set[Name]]:
-    """The functions of a module, and those of them that each one names."""
+    """The functions of a module, each with the functions that it names."""
     found = {name: (around, code) for name, around, code in functions(tree)}
     imported = {
         alias.asname or alias.name

@@ -1,4 +1,4 @@
-"""The tour of README.md: every command runs in the shell of a user, and prints what is shown."""
+"""The tour of README.md: every command runs in a user's shell, and prints the shown output."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def plain(board: Board, *lines: str, handler: tuple[str, ...] = ()) -> Program:
 
 
 def executor(program: Program, folder: Path) -> Executor:
-    """What runs it."""
+    """The executor of one program."""
     return Executor(assemble([program], folder), program.board)
 
 
@@ -134,7 +134,7 @@ def test_two_windows_show_one_memory(tmp_path: Path) -> None:
 
 
 def judge(program: Program, folder: Path) -> set[str]:
-    """Kinds of what is found."""
+    """The kinds of findings."""
     elf = assemble([program], folder)
     return Judge(Product(elf, folder), Executor(elf, program.board)).judge(program, "0").kinds()
 

@@ -1,4 +1,4 @@
-"""What the executor models beside instructions: address spaces, a write-back cache, modes."""
+"""The executor's models besides instructions: address spaces, a write-back cache, modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classification against concrete caches: what is claimed to hit hits, what misses is charged."""
+"""Classification against concrete caches: claimed hits are hits, and misses are charged."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
         for kind in total.charged:
             total.charged[kind] += tally.charged[kind]
             total.happened[kind] += tally.happened[kind]
-    # The generator must reach what is claimed: hits, first misses, charges paid in advance,
-    # and charges that are met by real misses.
+    # The generator must reach all claims: hits, first misses, charges in advance, and charges that
+    # real misses use up.
     assert min(total.hits, total.first) > CASES
     assert total.paid > CASES // 10
     assert total.symbolic > CASES // 100
@@ -85,7 +85,7 @@ def test_what_is_resident_after(between: str, value: ValueSet | None, after: Hit
     values = [HERE, HERE, HERE] if between.startswith("mcr") else [HERE, value, HERE, HERE]
     found = data(f"ldr r0, [r1]\n{between}\nldr r0, [r1]\nstr r0, [r1]\n", *values)
     assert found[0] == (0, ReferenceKind.LOAD, HitClass.NC, 1)
-    # Whatever happened before, the load leaves the line resident for the store.
+    # In all cases the load leaves the line resident for the store.
     assert found[-2:] == [
         (2, ReferenceKind.LOAD, after, 1),
         (3, ReferenceKind.STORE, HitClass.AH, 1),

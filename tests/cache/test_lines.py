@@ -1,4 +1,4 @@
-"""Lines with and without numbers: what ages, what stays, what is found between."""
+"""Lines with and without numbers: aging, staying, and lines found between."""
 
 from __future__ import annotations
 

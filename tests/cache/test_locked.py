@@ -1,4 +1,4 @@
-"""Lines locked in L2: what is held, what fits, and what a hit there costs."""
+"""Lines locked in L2: held lines, capacity, and the cost of a hit."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_untranslated_lines_may_be_in_any_set_of_their_place_in_a_page() -> None
     ],
 )
 def test_lines_locked_in_l1_hit(text: str, value: ValueSet | None, hits: bool) -> None:
-    """And change nothing: what was resident in their set stays."""
+    """They do not change the state: resident lines of their set stay."""
     other = ValueSet.of(DATA + 4096)
     program = straight(f"ldr r2, [r3]\n{text}\nldr r2, [r3]\n", [other, value, other])
     locked = LockedLines.of([(DATA, DATA + 64)], 32)

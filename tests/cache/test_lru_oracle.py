@@ -47,7 +47,7 @@ def event(random: Random, lines: int) -> CacheEvent:
 
 
 def after(contents: Contents, event: CacheEvent, ways: int) -> set[Contents]:
-    """What an access may leave."""
+    """The possible contents after an access."""
     assert event.target is not None
     assert event.target.lines is not None
     (line,) = event.target.lines

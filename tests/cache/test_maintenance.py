@@ -1,4 +1,4 @@
-"""What instructions do to caches: coprocessor accesses without a row are unknown or nothing."""
+"""Effects of instructions on caches: coprocessor accesses without a row are unknown or none."""
 
 from __future__ import annotations
 

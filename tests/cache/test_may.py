@@ -41,7 +41,7 @@ def classes(
 def test_four_others_evict_a_line_under_lru() -> None:
     loads = [*ANOTHER[:5], ANOTHER[0]]
     assert classes(LOAD * 6, [*loads], ReplacementPolicy.LRU)[-1] is HitClass.AM
-    # Four others have been used since the start: whatever was there is gone.
+    # Four other lines have been used since the start, so all initial lines are evicted.
     assert classes(LOAD * 6, [*loads], ReplacementPolicy.LRU)[:5] == [HitClass.NC] * 4 + [
         HitClass.AM
     ]

@@ -1,4 +1,4 @@
-"""Loads that a loop advances: misses per line, and what spoils it."""
+"""Loads that a loop advances: misses per line, and code that prevents the claim."""
 
 from __future__ import annotations
 

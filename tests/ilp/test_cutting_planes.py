@@ -77,7 +77,7 @@ def test_a_function_that_no_invocation_may_finish_is_not_entered() -> None:
 @pytest.mark.parametrize("node", [4, 10])
 @pytest.mark.parametrize("form", ["require", "linear"])
 def test_what_one_invocation_takes_does_not_depend_on_the_whole_path(node: int, form: str) -> None:
-    """What the path must execute somewhere, no single invocation has to."""
+    """A minimum count on the path does not apply to a single invocation."""
     source = FactSource("my.facts", 2, "")
     place, alone = f"n{node}", frozenset({node})
     whole = Constraint(RequireFact(source, place), alone, frozenset(), None, None)

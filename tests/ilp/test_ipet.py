@@ -1,4 +1,4 @@
-"""The integer program on graphs drawn by hand: what is counted, and what is refused."""
+"""The integer program on graphs drawn by hand: counts and refusals."""
 
 from __future__ import annotations
 

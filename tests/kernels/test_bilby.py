@@ -87,7 +87,7 @@ def test_hello(build: Path) -> None:
 
 
 def test_runs_are_identical(logged: Run) -> None:
-    """Also without a log, so that what is recorded is what runs."""
+    """Also without a log, so that recordings show the usual execution."""
     assert run_program("tests").stdout == logged[0].stdout
 
 

@@ -22,7 +22,7 @@ def table() -> dict[str, int]:
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """One for each test: what a check noted before it failed is not taken back."""
+    """One for each test: a failed check leaves its notes behind."""
     with running(program("before")) as host:
         yield host
 
@@ -33,7 +33,7 @@ def window(word: int) -> int:
 
 
 def place(host: Host, table: dict[str, int], name: str) -> int:
-    """Addresses in the state after boot, by what they are."""
+    """Addresses in the state after boot, by meaning."""
     slots = host.word(table["root_slots"])
     directory = window(host.word(slots + SLOT * DIRECTORY))
     pool = window(host.word(slots + SLOT * POOL))
@@ -55,7 +55,7 @@ def place(host: Host, table: dict[str, int], name: str) -> int:
         ("V1", "directory", 4 * 2, 0x80500C1E | 0x20000),  # a section that nobody has
         ("V1", "slots", SLOT * TABLE + 4, 0),  # a table that is mapped, and says it is not
         ("V3", "pool", 0, 0xB0140000),  # number 0
-        ("V3", "pool", 4 * 7, 0xB0400000),  # a number leads to what is no directory
+        ("V3", "pool", 4 * 7, 0xB0400000),  # a number leads to no directory
         ("V3", "slots", SLOT * DIRECTORY + 4, 5),  # a capability with another number
         ("V4", "directory", 4 * 4000, 0),
         ("V4", "number", 0, 0x01000002),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Regions of devices: what boards give away, and what they keep."""
+"""Regions of devices: given away and retained by boards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = 4096
 NAMES = ("INTERRUPTS_PAGE", "TICK_PAGE", "UART_BASE", "TIMER_BASE")
 MEMORY = {"kzm": (0x80000000, 0x90000000), "cubieboard": (0x40000000, 0x60000000)}  # with aliases
 LARGEST, MOST = 26, 32  # include/limits.h
-BRIDGES = {  # of whose megabytes every page is given away, but for those that are used
+BRIDGES = {  # megabytes of which every unused page is given away
     "kzm": (0x43F00000, 0x53F00000),
     "cubieboard": (0x01C00000,),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What boot tells caches and control registers, as a core executes it."""
+"""Boot's writes to caches and control registers, as a core executes them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cores_given_back() -> Iterator[None]:
 def test_boot_leaves_nothing_out(
     name: str, wrong: Callable[[Path], str], words: list[int], tmp_path: Path
 ) -> None:
-    """And what it leaves out is seen: one instruction in the copies."""
+    """An omission is seen: one instruction is removed in the copies."""
     elf = KERNELS / name / "kernel.elf"
     assert not wrong(elf)
     for word in words:

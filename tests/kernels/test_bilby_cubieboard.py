@@ -49,7 +49,7 @@ def test_user_level_tests_pass_and_the_kernel_never_faults(elf: Path, tmp_path: 
     check_exceptions(log, idle="3")  # secure state
 
 
-# What the Cortex-A8 lacks, or the kernel must not touch: (mask, value, what).
+# Instructions that the Cortex-A8 lacks, or the kernel must not use: (mask, value, name).
 FORBIDDEN = [
     (0x0FF0F0F0, 0x0730F010, "udiv"),
     (0x0FF0F0F0, 0x0710F010, "sdiv"),

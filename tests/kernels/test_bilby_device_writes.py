@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What boot writes to interrupt controllers and timers is what is stated, on each board."""
+"""Boot's writes to interrupt controllers and timers equal the stated ones, on each board."""
 
 from __future__ import annotations
 

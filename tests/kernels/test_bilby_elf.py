@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel's ELF is what it claims to be: encodings, calls, exits, sections, sizes."""
+"""The kernel's ELF has its claimed encodings, calls, exits, sections and sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.testing.bilby.listing import Function, Insn, call_graph, disassemble,
 
 STACK_BYTES = 4096
 
-# Encodings that the r0p4 ARM1136 lacks: (mask, value, what).
+# Encodings that the r0p4 ARM1136 lacks: (mask, value, name).
 FORBIDDEN = [
     (0x0FF00000, 0x03000000, "movw"),
     (0x0FF00000, 0x03400000, "movt"),

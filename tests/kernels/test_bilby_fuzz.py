@@ -95,7 +95,7 @@ def begun(run: Run, operations: int) -> Run:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
-    """What is done to one of the two does not change the other, and both are as before."""
+    """Operations on one of the two do not change the other, and both start equal."""
     path = program(preset)
     with running(path) as host:
         run = begun(Run(host, symbols(path), SEED, preset), 40)
@@ -117,7 +117,7 @@ def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
 
 
 def without_effect(call: Invocation) -> None:
-    """What a specification would say that forgot something."""
+    """The effect in a specification that forgets one."""
 
 
 @pytest.mark.parametrize(

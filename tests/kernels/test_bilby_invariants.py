@@ -205,7 +205,7 @@ def test_each_list_ends(kernel: Kernel) -> None:
 
 
 def region(kernel: Kernel, slot: int) -> tuple[int, int] | None:
-    """First and last byte (exclusive) of the object, for those made from RAM."""
+    """First and last byte (exclusive) of an object made from RAM; None for others."""
     kind = kernel.kind(slot)
     if kind == "frame":
         if kernel.field(slot, "device"):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The kernel's mappings, copied step by step (`kernel_maps_preemptible.c`), in the host build.
 
-What another thread finds between two attempts is written into memory here.
+The test writes into memory the state that another thread finds between two attempts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_the_same_directory_goes_on(region: Region, steps: int) -> None:
 
 def test_what_was_copied_is_not_copied_again(region: Region) -> None:
     base = region.begin(7, really=False)
-    with pytest.raises(AssertionError, match="V4"):  # the check finds what is missing
+    with pytest.raises(AssertionError, match="V4"):  # the check finds the missing entry
         region.retype("PAGE_DIRECTORY", 0)
     assert base == REGION
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Faults made by rule: what is made of a statement, and that a sample of them is found."""
+"""Faults made by rule: the faults of statements, and a sample that tests find."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ static bool first(word_t a, word_t b)
 
 
 def made(text: str) -> set[tuple[str, str]]:
-    """The faults of one statement: operator, and what it becomes."""
+    """The faults of one statement: operator, and replacement."""
     following = families({"x.h": b"CAP_NULL CAP_TCB ERROR_NONE ERROR_RANGE"})
     found = [site for site in sites("x.c", SOURCE, following) if site.text == text]
     assert len(found) == 1, text
@@ -142,7 +142,7 @@ def test_a_choice_keeps_the_lines() -> None:
 
 
 def test_each_function_of_the_kernel_is_parsed() -> None:
-    """What the grammar does not know would be left out."""
+    """The grammar must know all code: unknown code would be left out."""
     for file, text in sources().items():
         if is_assembly(file):
             continue
@@ -221,7 +221,7 @@ def test_a_sample_of_faults_is_found(effort: Effort) -> None:
 
 
 def told(host: Host, operations: list[bytes]) -> list[object]:
-    """What is answered, up to the first failure, but for addresses of code."""
+    """The host's answers up to the first failure, without addresses of code."""
     answers: list[object] = []
     for operation in operations:
         if struct.unpack_from("<I", operation)[0] == READ:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an emulator without caches cannot show: each barrier and coprocessor access is there."""
+"""Each barrier and coprocessor access is there, which an emulator without caches cannot show."""
 
 from __future__ import annotations
 

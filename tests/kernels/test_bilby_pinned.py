@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lines locked in L1 (`PIN=l1`): the tables, the kernel that has them, and what it must not do."""
+"""Lines locked in L1 (`PIN=l1`): the tables, the kernel with them, and its forbidden operations."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_new_memory_has_no_old_instructions() -> None:
         assert (
             region.invoke(FREE, API["LABEL_FRAME_MAP"], words_, [API["ROOT_PAGE_DIRECTORY"]]) == OK
         )
-        host.syscall(API["SYS_YIELD"], [0] * 6)  # before it, the user executes what is there
+        host.syscall(API["SYS_YIELD"], [0] * 6)  # before it, the user executes the old content
         assert not host.is_published(REGION, 4096)
         assert region.delete(0) == OK
         assert region.retype("FRAME_4K", 0) == OK

@@ -19,7 +19,7 @@ from tests.testing.harness import build as products
 from tests.testing.harness import qemu
 from wcet.platforms.platform_model import load
 
-# What latency.elf interrupts, where a preset has it.
+# Code that latency.elf interrupts, where a preset has it.
 MET = {AT_USER, "1", "2", "3", "4", "6", "8", "9", "10", "12"}
 COMMENT = re.compile(r"^# .*\n", re.M)
 INTERRUPTS = re.compile(r"# interrupts (\d+)\n")
@@ -36,9 +36,9 @@ def test_program(build: str, program: str) -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_path: Path) -> None:
-    """The program compares what the timer raised with what was delivered, for each interrupt.
+    """The program compares raised and delivered interrupts of the timer.
 
-    That the kernel took as many is seen in the recording, and where.
+    The recording shows the interrupts that the kernel took, and their places.
     """
     done = qemu.run_bilby(build, "latency", tmp_path / "trace")
     text = done.stdout.replace("\r", "")
@@ -62,7 +62,7 @@ def test_interrupts_come_once_each_in_thumb_code(build: str) -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_equals_have_equal_shares(build: str) -> None:
-    """The program prints what each thread used, of a hundred slices of time."""
+    """The program prints each thread's share of a hundred slices of time."""
     products.kernel(build)
     text = output(RUN, build, "shares", env={**os.environ, "BILBY_TIMEOUT": "500"})
     assert check_tap(COMMENT.sub("", text.replace("\r", ""))).lines

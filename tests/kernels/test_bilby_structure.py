@@ -43,7 +43,7 @@ def circle(calls: Mapping[str, Set[str]]) -> list[str]:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_no_two_files_call_each_other(preset: str) -> None:
-    """Neither directly nor through others, so that each can be read after those it calls."""
+    """Neither directly nor through others, so that each file can be read after its callees."""
     kernel = products.kernel(f"kzm-{preset}")
     shown = output("make", "--silent", "-C", BILBY, f"PRESET={preset}", "sources")
     sources = [name for name in shown.split() if name.endswith(".c")]
@@ -78,7 +78,7 @@ UNUSUAL = re.compile(r"\b(?:__asm__|volatile|__builtin_unreachable)\b")
 
 
 def kernel_sources() -> dict[str, str]:
-    """The C text of the kernel without that of boards, machines and the idioms, by path."""
+    """The C text of the kernel without boards, machines and idioms, by path."""
     paths = [*(BILBY / "src").glob("*.c"), *(BILBY / "include").rglob("*.h")]
     return {str(path.relative_to(BILBY)): path.read_text() for path in paths if path != ANALYSIS}
 

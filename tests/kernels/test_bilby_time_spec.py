@@ -23,7 +23,7 @@ YIELD = API["SYS_YIELD"]
 
 @pytest.fixture(autouse=True)
 def _names() -> Iterator[None]:
-    """What they mean where time is a capability."""
+    """Use the names of the preset in which time is a capability."""
     layout.use("mcs")
     yield
     layout.use("after")
@@ -34,7 +34,7 @@ def _names() -> Iterator[None]:
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=120))
 def test_the_first_of_the_release_queue_is_due_first(steps: list[tuple[bool, int]]) -> None:
-    """Whatever is put in and taken out; nothing is lost, and each entry is before four others."""
+    """After any insertions and removals the heap has all entries, none due after its children."""
     heap: list[Context] = []
     inside: list[Context] = []
     for takes_out, number in steps:

@@ -67,7 +67,7 @@ def bounds(code: Program) -> list[tuple[int | None, int | None]]:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_data_that_the_elf_initialises_bound_loops(name: str) -> None:
-    """Within one of what is executed; without knowing the data there is no such bound."""
+    """At most one above the execution; without known data there is no such bound."""
     source, expected, totals = PROGRAMS[name]
     elf = build(source, WHOLE, optimise="-O1")
     code = load(elf, from_reset=True)
@@ -88,7 +88,7 @@ def test_data_that_the_elf_initialises_bound_loops(name: str) -> None:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("number", range(0, len(KINDS), 3))
 def test_random_programs_with_initialised_arguments(number: int) -> None:
-    """What is executed from the ELF's memory does not exceed the bounds, or reaches exact ones."""
+    """Executions from the ELF's memory do not exceed the bounds, and reach exact ones."""
     kind = KINDS[number]
     chance = random.Random(f"as loaded {kind}")
     a, b = chance.getrandbits(32), chance.randrange(100)

@@ -1,4 +1,4 @@
-"""Facts against proofs, and what is said when there is no bound."""
+"""Facts against proofs, and messages for loops without a bound."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_fact_below_the_only_execution_is_refuted() -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_a_fact_below_what_some_arguments_give_is_refuted() -> None:
-    """Registers at the entry may hold any word: the error says which ones, and what to state."""
+    """Registers at the entry may hold any word: the error names their values and a fact to add."""
     message = r"my\.facts:7: .*executed 63 times, not at most 9, where the path begins with r0 = 0x"
     with pytest.raises(FactsError, match=message) as e:
         function("masked").bounds(stated(8, 9))
@@ -122,7 +122,7 @@ def test_a_fact_about_no_loop_is_refused() -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_loops_that_wait_for_each_other() -> None:
-    """Neither has a bound: what one waits for was asked without an end."""
+    """Neither has a bound: before, their queries were repeated without end."""
     text = """volatile unsigned sink;
     int main(unsigned a, unsigned b) {
         while (a != b) {
@@ -139,7 +139,7 @@ def test_loops_that_wait_for_each_other() -> None:
 def test_contradictions_are_looked_for_in_few_contexts_and_once_if_that_is_costly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a fact states is refuted where that is cheap: contexts of one loop cost the same."""
+    """A fact is refuted where that is cheap: contexts of one loop cost the same."""
     source = """
     volatile unsigned sink;
     __attribute__((noinline)) void spin(unsigned n) { for (; n; n--) sink = n; }

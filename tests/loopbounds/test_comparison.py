@@ -1,4 +1,4 @@
-"""What is counted when the bounds of two versions are compared."""
+"""The counts of a comparison of two versions' bounds."""
 
 from __future__ import annotations
 

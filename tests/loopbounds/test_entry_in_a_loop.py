@@ -1,4 +1,4 @@
-"""A graph whose first block begins a loop: what comes later finds what the last iteration left."""
+"""A graph whose first block begins a loop: later code finds the last iteration's values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ARGUMENTS = [(r0, 0x0100_0000, n) for r0 in (0, 3, 7, 40) for n in (0, 1, 2, 9)]
     ],
 )
 def test_a_loop_behind_one_at_the_entry(body: str, limit: str, bound: int | None) -> None:
-    """No execution exceeds a bound, and what is called exact some execution reaches."""
+    """No execution exceeds a bound, and some execution reaches each exact bound."""
     text = AGAIN.replace("BODY", body).replace("LIMIT", limit)
     code = load(build(text, language="asm"))
     options = BoundOptions(Budget(seconds=3), workers=1)

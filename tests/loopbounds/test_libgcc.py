@@ -94,6 +94,6 @@ def test_what_an_inner_loop_shifts_bounds_the_loop_around_it() -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_a_context_that_is_too_large() -> None:
-    """What a conversion is handed to multiply takes many terms to say: one call is enough."""
+    """The operands of a conversion's multiplication need many terms: one call suffices."""
     code = load(build(SOURCE, cpu="arm7tdmi", link=("-lgcc",)), "__aeabi_f2ulz")
     assert [b.bound for b in code.bounds()] == [52] * 4

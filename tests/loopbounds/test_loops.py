@@ -136,7 +136,7 @@ def test_random_programs(number: int) -> None:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("seed", range(6))
 def test_vectorised_loops(seed: int) -> None:
-    """Loops over NEON registers: addresses are known, whatever becomes of the data."""
+    """Loops over NEON registers: addresses are known, although the data is not."""
     chance = random.Random(seed)
     source = random_program(chance, "vectorised")
     text = load(build(source, *FLAGS["vectorised"])).graph.nodes

@@ -71,7 +71,7 @@ PROVED: dict[str, tuple[str, str, dict[str, int]]] = {
         {"f": 9},
     ),
 }
-OPTIMISED = {  # where what lives across a call is in registers that callees give back
+OPTIMISED = {  # words that live across a call are in callee-saved registers
     "fibonacci": (FIBONACCI, "return f(a & 7);", {"f": 7}),
     "tree": (
         "unsigned f(unsigned n) { return n ? f(n >> 1) + f(n >> 2) : 1; }",
@@ -85,7 +85,7 @@ OPTIMISED = {  # where what lives across a call is in registers that callees giv
         {"f": 6},
     ),
 }
-NOT_BOUNDED = {  # what decides is in memory, or the recursion has no end
+NOT_BOUNDED = {  # memory decides, or the recursion is endless
     "list": (
         "struct item { struct item *next; unsigned v; } *items;"
         " unsigned f(struct item *p) { return p ? f(p->next) + p->v : 0; }",
@@ -154,7 +154,7 @@ def random_recursion(chance: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Code:
-    """A program, what is found of it, and its executions."""
+    """A program, its recursion depths, and its executions."""
 
     image: Image
     found: RecursionDepths
@@ -223,7 +223,7 @@ class Code:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", PROVED)
 def test_depths_are_proved_and_reached(name: str, level: str) -> None:
-    """At every level, and some execution reaches each but that of the search (one less)."""
+    """At every level; some execution reaches each depth, except for the search (one less)."""
     functions, body, expected = PROVED[name]
     code = Code.of(functions, body, level)
     assert code.depths() == expected
@@ -235,7 +235,7 @@ def test_depths_are_proved_and_reached(name: str, level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", OPTIMISED)
 def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
-    """What a call leaves is unknown but for the registers that it gives back."""
+    """After a call all registers are unknown, except for preserved ones."""
     functions, body, expected = OPTIMISED[name]
     code = Code.of(functions, body, level)
     assert code.depths() == ({} if level == "-O0" else expected)
@@ -246,7 +246,7 @@ def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NOT_BOUNDED)
 def test_recursion_without_a_depth(name: str, level: str) -> None:
-    """The reason names what is unknown."""
+    """The reason names the unknown word."""
     code = Code.of(*NOT_BOUNDED[name], level)
     assert not code.depths()
     assert code.found.reasons

@@ -3,7 +3,7 @@
 Cycles of three sequences whose accesses all hit, worked from the manuals by hand:
 
     unit    FORM; ldr r8, [r7]            when may the next access begin?
-    use     FORM; add r9, r10, RESULT     when is what was loaded there? (stores: overwrite it)
+    use     FORM; add r9, r10, RESULT     when is the loaded word ready? (stores: overwrite it)
     base    FORM; add r9, r10, r1, lsl    when is the base there that was written back?
 
 ARM1136: ARM1136 TRM (DDI 0211) and ARM1176 TRM (DDI 0301), 16.10 for single accesses, 16.11 for
@@ -42,7 +42,7 @@ from tests.testing.quoll.building import TEXT_BASE, build
 LATENCIES = MemoryLatencies(60, None, 3, True, True, 8, 13)
 ALIGNED8, ALIGNED4 = 0xF0020000, 0xF0020004
 
-# Text of the offset, cycles of the address, and what the offset is surely a multiple of.
+# Text of the offset, cycles of the address, and a known divisor of the offset.
 OFFSETS = [
     ("#0", 1, 4),
     ("#8", 1, 4),
@@ -140,8 +140,8 @@ ARM1136: dict[tuple[str, int, str], tuple[Cycles, Cycles | None]] = {
     ("pair store", 1, "not"): ((3, 3, 3), (3, 4, 3)),
     ("pair store", 2, "not"): ((4, 4, 4), (4, 5, 4)),
 }
-# The cycle of the last issue. An aligned sum costs the same however it is made; what overwrites
-# a stored register may issue beside the store. No credit for the data of a store in E3.
+# The cycle of the last issue. An aligned sum costs the same in every form; an instruction that
+# overwrites a stored register may issue beside the store. No credit for the data of a store in E3.
 CORTEX_A8: dict[tuple[str, int, str], tuple[Cycles, Cycles | None]] = {
     **{(kind, 1, alignment): ((2, 3, 3), None)
        for kind in ("word", "narrow") for alignment in ("aligned", "maybe")},
@@ -346,8 +346,11 @@ LISTS = [f"{name}{way} r1{back}, {{{{{{}}}}}}" for name in ("ldm", "stm")
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("count", range(1, 15))
 def test_lists(core: str, count: int) -> None:
-    """16.12: 64 bits a cycle. A8: as LLVM (aligned) and the TRM's example say, two cycles or more;
-    the bound is that of an unaligned list."""
+    """The cycles of a list of registers.
+
+    ARM1136 (16.12): 64 bits a cycle. A8: two cycles or more, as in LLVM (aligned) and the TRM's
+    example; the bound is for an unaligned list.
+    """
     registers = ", ".join(f"r{r}" for r in (0, *range(2, 15))[:count])
     aligned, other = (count + 1) // 2, count // 2 + 1
     if core == "cortex-a8":
@@ -393,8 +396,10 @@ def test_loads_of_the_pc(core: str) -> None:
 
 
 def test_table_branches() -> None:
-    """A table of halfwords has its index shifted by one, so its address takes two cycles; only one
-    that is not next to the instruction may be at an odd address."""
+    """The address in a table of halfwords takes two cycles, because its index is shifted by one.
+
+    Only a table that is not next to the instruction may be at an odd address.
+    """
     texts = ["tbb [pc, r0]", "tbb [r1, r0]", "tbh [pc, r0, lsl #1]", "tbh [r1, r0, lsl #1]"]
     rows = load_core("cortex-a8", CoreProfile.WCET)
     insns = [armv7(text, thumb=True)[0] for text in texts]
@@ -408,7 +413,7 @@ Form = tuple[object, ...]
 
 
 def form(insn: Insn) -> Form:
-    """What tells one addressing form from another."""
+    """The features that distinguish addressing forms."""
     memory = insn.memory
     assert memory is not None
     offset: tuple[object, ...] = ("list", memory.displacement >= 0)

@@ -1,4 +1,4 @@
-"""What is charged for a block, by cause, on figures that can be checked by hand."""
+"""The charges of a block, by cause, on figures that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_cold_copy_of_a_kibibyte_is_not_below_the_measured_time(constant: int 
 
 @pytest.mark.parametrize("board", [KZM, CUBIEBOARD], ids=["32", "64"])
 def test_cleaning_a_line_writes_one_line_back(board: Board) -> None:
-    """Whatever its length."""
+    """The cost of one write-back is charged on boards with lines of 32 and of 64 bytes."""
     program = two_blocks("mcr p15, 0, r0, c7, c10, 1\n", EdgeKind.FALLTHROUGH, 4)
     caches = board.hierarchy(0)
     classes = classify(program.graph, program, caches)

@@ -1,4 +1,4 @@
-"""Core descriptions: every row has a source and a bound; what is missing or malformed is named."""
+"""Core descriptions: every row has a source and a bound; errors name missing or malformed rows."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_a_delay_never_helps_and_never_grows(board: Board, warm: bool) -> None:
 
 
 def after_a_full_buffer(delay: int) -> int:
-    """Cycles of a store that finds the buffer full until ``10 + delay``, and of what follows."""
+    """Cycles of a store that finds the buffer full until ``10 + delay``, and of the next code."""
     machine = warm_machine(Random(1), CUBIEBOARD)
     machine.chip.dcache = SimulatedCache(
         CUBIEBOARD.geometries[0], ReplacementPolicy.RANDOM, Random(1)

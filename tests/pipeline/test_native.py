@@ -1,4 +1,4 @@
-"""The compiled machines do what the Python machines do, cycle for cycle, and fast."""
+"""The compiled machines agree with the Python machines, cycle for cycle, and are fast."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_planted_library_is_never_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    """Whatever lay in the cache folder under the right name was loaded, and ran."""
+    """A regression: any library in the cache folder under the right name was loaded, and ran."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder, mark = tmp_path / "quoll", tmp_path / "loaded"
     (tmp_path / "evil.c").write_text(

@@ -1,7 +1,7 @@
 """Callees that store into the frames of their callers, at known places (rules 35 and 36).
 
-Before, such stores were silently taken to spare saved registers and return addresses, under S1,
-which is about stores of unknown address only: the graph lacked what was executed.
+Before, such stores silently spared saved registers and return addresses, under S1, which is about
+stores of unknown address only: the graph lacked executed code.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def refusal(image: Image) -> set[str]:
 
 
 def test_a_saved_register_of_the_caller_is_stored() -> None:
-    """What the caller gives back is not what it was given; its own return is as it was."""
+    """The caller does not preserve the register; its own return stays valid."""
     image = assemble(CALLER.format(setup="mov r0, sp", cleanup="", stores="str r1, [r0]"))
     program = extracted(image)
     assert program.unresolved == ()

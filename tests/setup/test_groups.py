@@ -1,4 +1,4 @@
-"""Tests that share what takes long to make run in one process, so that it is made once."""
+"""Tests that share an expensive fixture run in one process, so that it is made once."""
 
 from __future__ import annotations
 

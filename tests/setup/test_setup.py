@@ -1,8 +1,8 @@
-"""When set-up does something, and what an interruption leaves behind.
+"""The steps of set-up, and its state after an interruption.
 
-The real ``scripts/setup``, run by the real ``make``, from a path with spaces. What it would
-install is played by small programs that note how they were called: the question here is which
-steps run, not whether Debian and the package index work.
+The real ``scripts/setup`` is run by the real ``make``, from a path with spaces. Small programs
+replace the installers and record their calls: the tests check which steps run, not whether Debian
+and the package index work.
 """
 
 from __future__ import annotations
@@ -245,5 +245,5 @@ def test_without_nusmv_and_elsewhere_than_x86_64_it_must_be_on_the_path(
 
 
 def paragraph(output: str) -> str:
-    """What set-up said when it stopped, on one line."""
+    """The message of set-up when it stopped, on one line."""
     return " ".join(output.partition("set-up stopped:")[2].split())

@@ -1,4 +1,4 @@
-"""The ranges of the wheel, the exact versions of a checkout, and what is installed agree."""
+"""The ranges of the wheel, the exact versions of a checkout, and the installed versions agree."""
 
 from __future__ import annotations
 

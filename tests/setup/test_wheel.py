@@ -58,7 +58,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow("builds and installs the wheel")
 def test_the_wheel_has_every_file(wheel: Path) -> None:
-    """What is beside the modules: figures of cores, boards, C sources, checksums."""
+    """The files beside the modules: figures of cores, boards, C sources, checksums."""
     held = set(zipfile.ZipFile(wheel).namelist())
     files = (p for name in PACKAGES for p in (ROOT / name).rglob("*") if p.is_file())
     wanted = {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}

@@ -1,1 +1,1 @@
-"""What tests share, by package: programs, oracles, comparisons. No test is in here."""
+"""Code that tests share, by package: programs, oracles, comparisons. No test is in here."""

@@ -1,4 +1,4 @@
-"""The shipped kernel, analysed once per test run, and what it executes in QEMU."""
+"""The shipped kernel, analysed once per test run, and its executions in QEMU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts in comments of the source: what they are about, and what they are never about."""
+"""Facts in comments of the source: the loop or function that each applies to."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_bound_never_gets_to_a_loop_inside(level: str) -> None:
 
 
 def test_a_loop_that_the_compiler_has_split_is_refused() -> None:
-    """Its two loops have the same lines: one might be what is left of another."""
+    """Its two loops have the same lines: one might be the remainder of another loop."""
     text = INLINED.replace("+ n;", "+ n, total += work(i->n + 3);")
     with pytest.raises(FactsError, match="one inside of the other") as refused:
         analysed(build(text, *FLAGS, optimise="-O2"))
@@ -280,7 +280,7 @@ def test_comments_that_say_nothing_are_warnings(capsys: pytest.CaptureFixture[st
 def test_a_fact_that_is_not_read_is_a_warning(
     comment: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What stands where no fact is read is not passed over in silence."""
+    """Text that looks like a fact, where none is read, causes a warning."""
     text = WALK.replace("// wcet: loop at most 33", f"// The walk. Not wcet: a word.  {comment}")
     with pytest.raises(UnboundedLoop):
         analysed(build(text, *FLAGS))

@@ -24,7 +24,7 @@ int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; ret
 int main(void) { return fixed() + masked(sink) + third(sink); }
 """
 FLAGS = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
-SOON = 30.0  # seconds in which the kernel ends what is left; what is not ended sleeps for 1000
+SOON = 30.0  # seconds in which the kernel ends the remaining processes; others sleep for 1000
 
 
 def alive(mark: str) -> list[int]:
@@ -159,7 +159,7 @@ run_all(work, 3, WorkerLimits(seconds=1000, memory=1 << 30))
 
 @pytest.mark.parametrize("script", [FORKED, ASKED])
 def test_forked_processes_end_with_their_parent(tmp_path: Path, script: str) -> None:
-    """Those that share out the work of values, caches and line tables, and of proofs."""
+    """The workers of value analysis, cache analysis, line tables and proofs end."""
     started = Started(tmp_path, ["-c", script])
     started.wait_for_solvers(1)
     deadline = time.monotonic() + 60

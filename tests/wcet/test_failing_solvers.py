@@ -1,4 +1,4 @@
-"""A solver that is missing or dies: what is said, once, by which status, and what still works."""
+"""A solver that is missing or dies: one message, the exit status, and the remaining functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def elf() -> Path:
 
 @pytest.fixture(params=["missing", "dead", "garbage"])
 def solver(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What is wrong with NuSMV."""
+    """The message for this defect of NuSMV."""
     if request.param == "missing":
         monkeypatch.setattr(nusmv, "LIBRARY", tmp_path / "absent.so")
         return "NuSMV is missing"

@@ -52,10 +52,10 @@ def pruned(
 
 @pytest.fixture(scope="module")
 def executions(trace: Trace) -> tuple[Execution, ...]:
-    """Every different execution that ran to its end; the first of those with the same path.
+    """The first completed execution of each path.
 
-    Two that clear millions of bytes without an interrupt are left out: each of their iterations is
-    in others, too.
+    Two that clear millions of bytes without an interrupt are left out: other executions have each
+    of their iterations, too.
     """
     ended = [e for e in reversed(trace.distinct()) if e.end is not End.STOPPED]
     different = {e.pcs.tobytes(): e for e in ended if len(e.pcs) < LONGEST}
@@ -120,7 +120,7 @@ def test_every_execution_is_a_path_of_the_graph(
         graph = graphs[execution.entry]
         length = sum(len(graph.nodes[v.node].block.insns) for v in visits)
         if execution.pcs[length - 1] in preempted:
-            continue  # what follows is the path of the interrupt
+            continue  # the rest is the path of the interrupt
         after = {image.symbol_at(pc) for pc in execution.pcs[length:]}
         assert {found[0].name for found in after if found} <= {"idle_loop"}
     assert {e.entry for e in executions} == set(graphs), "each of the five entries was executed"
@@ -143,7 +143,7 @@ def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow
     pruned: dict[int, tuple[Supergraph, ValueResults]],
     image: Image,
 ) -> None:
-    """Rules 1, 4 and 5 on what really ran: value analysis covers its concrete twin, QEMU."""
+    """Rules 1, 4 and 5: value analysis covers the executions in QEMU."""
     checked = 0
     for execution in executions:
         graph, values = pruned[execution.entry]
@@ -169,7 +169,7 @@ def test_no_execution_runs_a_loop_beyond_its_bound(
     graphs: dict[int, Supergraph],
     image: Image,
 ) -> None:
-    """Loop bounds hold on what really ran: by place, the largest bound of any context."""
+    """Loop bounds hold in executions; a place has the largest bound of its contexts."""
     bounds: dict[str, int] = {}
     for entry in report["entries"].values():
         for loop in entry["loops"]:

@@ -1,4 +1,4 @@
-"""Guidance through the whole analysis: what ran stays below bounds that rest on it."""
+"""Facts about paths through the whole analysis: executions take at most the bound."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ unsigned main(unsigned a) { return first(a) + second(a) + second(a + 1); }
 
 @pytest.mark.slow("several whole analyses")
 def test_paths_that_start_at_a_place(tmp_path: Path) -> None:
-    """Each context of the place is a start; values and loop bounds are those of the entry."""
+    """Paths start in each context of the place, with the values and loop bounds of the entry."""
     elf = build(STAGES, optimise="-O1", link=(CODE,))
     whole = bound(elf).entries["main"]
     fact = "path starts at second"

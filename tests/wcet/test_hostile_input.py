@@ -1,6 +1,6 @@
 """Hostile input: every command, every file it reads or writes, every option with a number.
 
-What is refused ends with one paragraph and the documented exit status; no run ends with a defect
+A refused run ends with one paragraph and the documented exit status; no run ends with a defect
 (status 70), waits for ever, or loses a file of the user.
 """
 
@@ -43,7 +43,7 @@ def elf() -> Path:
 
 @pytest.fixture(autouse=True)
 def within_seconds() -> Iterator[None]:
-    """A run that waits for what never comes fails."""
+    """A run that takes longer than ``SECONDS`` fails."""
 
     def too_long(*_: object) -> None:
         raise AssertionError("the run waits")
@@ -56,7 +56,7 @@ def within_seconds() -> Iterator[None]:
 
 
 def command(name: str, elf: Path | str) -> list[str]:
-    """A small run of a command, or, where no recording is there, what it looks like."""
+    """A small run of a command; where a recording is needed, another file takes its place."""
     elf = str(elf)
     quiet = ["--platform", "kzm", "--quiet", "--no-cache"]
     return {
@@ -86,7 +86,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 
 FROM_TRACES = ("check-facts", "replay")
-ONE_STATUS = ("check", "diff")  # for whatever is wrong: 3
+ONE_STATUS = ("check", "diff")  # for every error: 3
 READ_NO_ELF = ("completion", "explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init", "platform"})
@@ -385,7 +385,7 @@ def test_two_outputs_to_one_file(
 def test_one_of_several_outputs_fails(
     elf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """None is written, and what was there stays; --lp was written before --json failed."""
+    """None is written, and old files stay; --lp was once written before --json failed."""
     first, last = tmp_path / "first.lp", tmp_path / "full.json"
     first.write_text("precious")
     last.symlink_to("/dev/full")
@@ -443,7 +443,7 @@ def test_very_long_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     refused(capsys, 4, *command("analyse", elf), "--facts", facts)
 
 
-# What belongs to the process: its streams, its locale, its limits.
+# Properties of the process: its streams, its locale, its limits.
 
 
 def process(
@@ -560,7 +560,7 @@ def test_a_locale_without_half_of_the_characters(elf: Path, tmp_path: Path) -> N
     ],
 )
 def test_limits_of_the_shell(what: int, most: int, elf: Path, tmp_path: Path) -> None:
-    """Enough, or one paragraph: about what is short (10), or about the solver (6, 8)."""
+    """The limit suffices, or one paragraph names the limit (10) or the solver (6, 8)."""
     out = tmp_path / "out.json"
     out.write_text("precious")
     arguments = [*command("analyse", elf), "--json", str(out)]

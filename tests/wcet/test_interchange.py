@@ -1,4 +1,4 @@
-"""Files of other analysers: their numbers against what the loops really do, and round trips."""
+"""Files of other analysers: their numbers against the iterations of the loops, and round trips."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every loop of the kernel is bounded without a fact.
 
-Of the presets that promise it, one; ``make campaign-loop_comparison`` has
-those of both boards.
+This tests one of the presets that promise this; ``make campaign-loop_comparison`` bounds the loops
+of both boards' kernels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``import wcet``: the examples of docs/outputs.md run, and bounds are those of the command."""
+"""``import wcet``: the examples of docs/outputs.md run, and bounds equal the command's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which loop a fact is about: that of the source, whatever is left of the graph."""
+"""A fact applies to its loop of the source, even where the graph has no such loop any more."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ void main(void) {
 def test_a_loop_that_never_repeats_leaves_its_fact_to_no_other(
     source: str, line: int, vivu: VivuSettings, tmp_path: Path
 ) -> None:
-    """What the context decides takes the inner loop away, and not the fact outwards."""
+    """Where the context excludes the inner loop, its fact does not move to the outer one."""
     elf = build(LIST + source, *FLAGS, optimise="-O1", link=(CODE,))
     with pytest.raises(UnboundedLoop, match="1 loop has no bound"):
         guided(elf, tmp_path, f"loop prog.c:{line} at most 3", vivu=vivu)

@@ -112,7 +112,7 @@ def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
 
 
 def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:
-    """``loops`` bounded the loop before it, whatever that write does."""
+    """A regression: ``loops`` bounded the loop before the write and ignored the write."""
     question = Question.of(build(CONTROL, language="S", link=(AT,)), tmp_path)
     (target,) = question.targets()
     said: list[WcetError] = []

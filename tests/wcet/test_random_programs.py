@@ -1,8 +1,8 @@
-"""Random C programs: what the interpreter executes never takes longer than the bound.
+"""Random C programs: no execution of the interpreter takes longer than the bound.
 
-Everything is on trial at once: extraction, values and the edges they remove, cache classes,
-block times, loop bounds proved by NuSMV, the integer program. More of them:
-``python -m campaigns.random_programs``.
+This tests all stages together: extraction, values and the edges they remove, cache classes, block
+times, loop bounds proved by NuSMV, the integer program. ``python -m campaigns.random_programs``
+runs more of them.
 """
 
 from __future__ import annotations

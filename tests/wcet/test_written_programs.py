@@ -1,4 +1,4 @@
-"""``--lp`` and ``--mps``: other readers find the same maximum, and names say what is counted."""
+"""``--lp`` and ``--mps``: other readers find the same maximum; names identify the counts."""
 
 from __future__ import annotations
 

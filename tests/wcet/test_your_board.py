@@ -1,4 +1,4 @@
-"""docs/your-board.md: its commands print what it says, and its edits lead to a board that fits."""
+"""docs/your-board.md: its commands print the quoted output, and its edits make a valid board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of constraints in a graph: what is counted, what is refused, what is unused."""
+"""Places of constraints in a graph: counted, refused and unused ones."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def walked(case: Case, steps: tuple[PathStep, ...]) -> dict[PathSection, tuple[i
 
 
 def ancestors(case: Case, context: int) -> list[int]:
-    """The context and those above it."""
+    """The context and its callers."""
     found: list[int] = []
     at: int | None = context
     while at is not None:

@@ -177,8 +177,7 @@ def test_the_checker_refuses_what_is_not_contiguous() -> None:
 
 @pytest.mark.slow("many random integer programs")
 def test_every_change_of_a_random_path_is_noticed() -> None:
-    """Dropping, doubling or swapping steps of an accepted path never gives an accepted path with
-    other counts than its own edges allow."""
+    """The checker refuses an accepted path in which one step is dropped or doubled."""
     noticed = 0
     for seed in range(60):
         rng = Random(seed)
@@ -230,8 +229,7 @@ def test_returns_go_to_the_open_call() -> None:
 def test_constraints_are_judged_per_invocation(
     constraint: Constraint, nodes: list[int], accepted: bool
 ) -> None:
-    """The checker says what is expected, and the integer program finds the path if and only if
-    it is allowed."""
+    """The checker gives the expected verdict, and the integer program agrees with it."""
     path = steps_along(CALLING, nodes)
     assert (check_path(CALLING, (), [constraint], path) == ()) == accepted
     assert feasible_along(CALLING, constraint, path) == accepted

@@ -26,7 +26,7 @@ LARGE = st.integers(0, 80).map(lambda power: 2**power) | st.integers(0, 25).map(
 
 @st.composite
 def large_models(draw: st.DrawFn) -> IntegerProgram:
-    """Small programs whose figures are of any size, side by side with those that are not."""
+    """Small programs with figures of any size beside small figures."""
     size = draw(st.integers(1, 3))
     reach = draw(st.lists(LARGE, min_size=size, max_size=size))  # of one step of each variable
     rows = []

@@ -142,7 +142,7 @@ def test_both_solvers_agree_on_a_search() -> None:
 
 
 class Scripted:
-    """A solver that says what it is told to."""
+    """A solver with given results."""
 
     name = "Scripted 1"
     preferred = True

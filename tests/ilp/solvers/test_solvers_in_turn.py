@@ -1,4 +1,4 @@
-"""One solver's refusal is not the end: who is asked next, and what is said if nobody answers."""
+"""After one solver fails, the next one runs; the error if all fail."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_what_nothing_shows_to_be_entered_refutes_nothing(name: str) -> None:
 
 
 def test_a_fact_that_its_model_contradicts_says_so() -> None:
-    """It is an assumption all the same: what is never entered refutes nothing."""
+    """It stays an assumption: a loop that is never entered refutes nothing."""
     [bound] = stated(program(NEVER["a word that is never set"]), 9)
     assert "if it is entered, it may be executed 4" in bound.explained
 

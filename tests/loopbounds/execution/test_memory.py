@@ -121,7 +121,7 @@ def test_a_device_keeps_nothing() -> None:
 
 
 def test_names_of_a_word() -> None:
-    """S3 is needed where the map does not tell what a name means; two names end the attempt."""
+    """S3 is assumed where the map has no entry for an address; two aliases raise Undecided."""
     data = address(image(), "data")
     memory = ConcreteMemory(image())
     memory.load(data, 4)

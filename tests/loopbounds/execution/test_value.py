@@ -1,4 +1,4 @@
-"""What is said of words that are not all known holds wherever the stack is."""
+"""Results of ops on partly unknown words hold for every place of the stack."""
 
 from __future__ import annotations
 

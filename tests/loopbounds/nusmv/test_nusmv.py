@@ -1,4 +1,4 @@
-"""What counts as an answer of NuSMV, and everything that must not."""
+"""The outputs of NuSMV that count as results, and outputs that must not."""
 
 from __future__ import annotations
 

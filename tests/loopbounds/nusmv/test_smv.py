@@ -1,4 +1,4 @@
-"""What is printed is well-typed, and NuSMV computes of it what our evaluator does."""
+"""Printed terms are well-typed, and NuSMV and our evaluator give the same values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_wrong_value_is_seen() -> None:
     ],
 )
 def test_ill_typed_terms_are_not_printed(term: Term) -> None:
-    """What NuSMV would refuse is refused here, by a name of its own."""
+    """Terms that NuSMV would refuse raise IllTyped."""
     symbols = {s: s.name for s in rewrite.symbols([term])}
     with pytest.raises(IllTyped):
         SmvPrinter(symbols).define([term])
@@ -119,7 +119,7 @@ def test_inputs_that_determine_each_other() -> None:
 
 
 def test_words_that_nusmv_does_not_have() -> None:
-    """A load of 16 bytes, whose low word counts: any word, where it cannot be said what it is."""
+    """A load of 16 bytes, whose low word counts: any word, where NuSMV cannot express it."""
     wide, x, n = sym("i0", 128), sym("x0", 32), sym("i1", 32)
     low = terms.extract(terms.operation("lshr", wide, terms.zext(n, 128)), 0, 32)
     again = terms.both(terms.ult(x, const(9, 32)), terms.ult(low, const(5, 32)))

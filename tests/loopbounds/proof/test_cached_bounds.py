@@ -82,7 +82,7 @@ def test_a_damaged_record_is_proved_again(
     capsys: pytest.CaptureFixture[str],
     damage: Callable[[Path], bytes],
 ) -> None:
-    """Whatever is in a file, the bound is the proved one: an edited proof was believed."""
+    """A corrupt file never changes the bound; a regression: an edited proof was believed."""
     begin_run()
     code = function("fixed")
     options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path))
@@ -98,7 +98,7 @@ def test_a_damaged_record_is_proved_again(
 
 
 def test_cached_bounds_need_no_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is known of a whole graph is read, models included, as long as nothing changed."""
+    """The bounds of a whole graph are read from the cache, with models, if nothing changed."""
     code = function("masked")
     options = BoundOptions(Budget(seconds=20), workers=1, store=ResultsStore(tmp_path / "cache"))
     first = code.bounds(options=options)
@@ -214,7 +214,7 @@ def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, ke
 
 
 def test_models_are_kept(tmp_path: Path) -> None:
-    """Anyone can check a kept model again: it says what was proved."""
+    """Anyone can check a stored model again: it contains the proved property."""
     options = BoundOptions(Budget(seconds=20), workers=1, models=tmp_path)
     function("fixed").bounds(options=options)
     [model] = tmp_path.glob("*.smv")

@@ -1,4 +1,4 @@
-"""What the search finds is believed only if a checker proves it; and two checkers agree."""
+"""Results of the search count only if a checker proves them; and two checkers agree."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def wrong_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", PROVED)
 def test_a_search_that_errs_proves_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """No bound is below that of the loop: at worst the solver has failed, or there is none."""
+    """No bound is below the loop's: at worst the solver has failed, or there is no bound."""
     model, expected = PROVED[name]
     wrong_steps(monkeypatch)
     outcome = prove(model, BUDGET, find_checker())
@@ -178,7 +178,7 @@ def test_keys_name_every_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_library_is_told_apart_by_its_version() -> None:
-    """It is one file, not a folder: the hash was that of all packages there are."""
+    """It is one file, not a folder: a former version hashed all packages."""
     assert package_version("bitwuzla").startswith("bitwuzla-0.9.1.dist-info ")
 
 
@@ -200,7 +200,7 @@ def lost(question: str) -> ProofOutcome:
 
 @pytest.mark.slow("waits for limits of time and memory")
 def test_a_worker_has_limits() -> None:
-    """What hangs in the library, or eats memory there, ends one question."""
+    """A query that hangs in the library, or uses up memory there, fails alone."""
     start = time.monotonic()
     assert lost("time").failed == "a worker process was killed by signal 24"
     assert time.monotonic() - start < 60

@@ -1,4 +1,4 @@
-"""Bounds that are called exact: some execution reaches them, whatever lies on the way in."""
+"""Bounds that are called exact: some execution reaches them, for any code before the loop."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ COUNT = "count: subs r0, r0, #1\n  bpl count\n  bx lr\n  .ltorg\n"
 STACK, RETURN = 0x2_0000, 0x3_0000
 INPUTS = [(r0, r1) for r0 in range(16) for r1 in range(16)]
 
-WAYS = {  # what stands before a loop over the lowest four bits of r0, and the bound if it is exact
+WAYS = {  # code before a loop over the lowest four bits of r0, and the bound if it is exact
     "saturating arithmetic": ("qadd r2, r0, r0; cmp r2, #5; bxhi lr", None),
     "saturation": ("ssat r2, #3, r0; cmp r2, r0; bxne lr", None),
     "sums of differences": ("mov r3, #0; usad8 r2, r0, r3; cmp r2, #7; bxhi lr", None),

@@ -1,6 +1,6 @@
-"""What is said of loops when the solver fails, is killed or is missing: nothing of its own loop.
+"""Loops when the solver fails, is killed or is missing: the query's loop has no bound.
 
-What is stated counts all the same, and other loops have their bounds (rule 38).
+Stated bounds still count, and other loops have their bounds (rule 38).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHILD = nusmv.CHILD
 
 
 def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
-    """A NuSMV on PATH that does what ``body`` says."""
+    """A NuSMV on PATH that executes ``body``."""
     solver = folder / "NuSMV"
     solver.write_text(f"#!{sys.executable}\nimport os, signal, sys, time\n{body}\n")
     solver.chmod(0o755)
@@ -52,9 +52,9 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
 def test_a_failing_solver_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, workers: int
 ) -> None:
-    """Each loop is 'solver failed', but for one that is stated: that has what is stated, marked.
+    """Each loop is 'solver failed', except for one with a stated bound, which is marked.
 
-    The fact did not count: a solver that died took a stated bound away.
+    Before, a solver that died made a stated bound disappear.
     """
     fake(tmp_path, monkeypatch, body)
     budget = Budget(seconds=20, limits=SolverLimits(ProcessLimits(seconds=1)))
@@ -65,7 +65,7 @@ def test_a_failing_solver_proves_nothing(
     assert given.explained == "my.facts:7 (assumed, not proved; the solver failed)"
     assert (given.bound, given.method, given.final) == (40, "fact", False)
     kept = [store.load(path.stem, CachedProof) for path in tmp_path.glob("cache/*")]
-    assert all(proof.endless for proof in kept)  # of this the solver was asked nothing
+    assert all(proof.endless for proof in kept)  # no query to the solver
 
 
 def only_stated(bounds: Sequence[LoopBound]) -> LoopBound:
@@ -112,7 +112,7 @@ def test_a_solver_that_crashes_once(
 def test_a_crash_that_the_smt_solver_makes_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dying: int
 ) -> None:
-    """Unless NuSMV is named. What is found so is no answer of NuSMV, and not kept as one."""
+    """Unless the user names NuSMV. Such a result is not cached as NuSMV's."""
     code = function("main")
     wanted = code.bounds()
     fake(tmp_path, monkeypatch, crashing_once(tmp_path, dying))
@@ -140,7 +140,7 @@ int main(unsigned k, unsigned n) {
 def test_a_question_that_failed_is_asked_again_for_a_later_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last loop's is that of the first, once the loop between them has a bound."""
+    """The last loop has the first one's model, once the loop between them has a bound."""
     code = load(build(SAME_LATER))
     assert [b.bound for b in code.bounds()] == [7, 5, 7]
     fake(tmp_path, monkeypatch, crashing_once(tmp_path, 1))

@@ -87,7 +87,7 @@ COARSE = {
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", COARSE)
 def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
-    """A large word is one symbol, wherever it occurs: where runs start, and in what is known."""
+    """A large word is one symbol everywhere: in initial values and in constraints."""
     model, expected = COARSE[name]
     simple = LoopAbstractions.of(model).simple
     starts = [v.initial for v in simple.state]
@@ -96,7 +96,7 @@ def test_coarse_models_keep_what_relates_large_words(name: str) -> None:
 
 
 def test_only_the_low_bits_of_a_sum_are_those_of_the_start() -> None:
-    """Not those of what else is made of the variable: of half of it they change."""
+    """Low bits of other terms over the variable may change, as in half of it."""
     half = operation("lshr", X, const(2, 32))
     low = bits(terms.add(X, half), 3)
     again = terms.negate(terms.eq(low, word(3)))
@@ -173,7 +173,7 @@ def test_the_counter_saturates() -> None:
 @given(models())
 @settings(max_examples=35)
 def test_against_brute_force(model: LoopModel) -> None:
-    """No bound is below what some execution does; what was reached is an execution."""
+    """No bound is below an execution; the reached number is an execution's."""
     exact = most_executions(model)
     assume(exact != 0)
     outcome = prove(model, Budget(seconds=20), find_checker())
@@ -238,7 +238,7 @@ def test_models_that_differ_in_names_and_order_are_one_question() -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_the_budget_is_counted_in_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever they take: with less than are needed there is no better bound, with more the same.
+    """Fewer steps than needed never give a better bound; more steps give the same one.
 
     The checker is asked once, however often the search was: a proof took up to 48 processes.
     """
@@ -271,7 +271,7 @@ def between_unknowns() -> LoopModel:
 
 
 def beside_data() -> LoopModel:
-    """A counter to 22, beside a word that begins as a large one and is made of what is read."""
+    """A counter to 22, beside a word with a large initial value and next values from inputs."""
     a, b, c, read = sym("a", 32), sym("b", 32), sym("c", 32), sym("i", 32)
     start = terms.add(N, M)
     few = terms.negate(terms.ult(word(5), bits(start, 7)))
@@ -285,14 +285,14 @@ def beside_data() -> LoopModel:
 
 
 def test_a_counter_beside_data_takes_few_steps() -> None:
-    """That it counts is enough: what relates the data to where they begin takes many."""
+    """The counter suffices: relations of the data to their initial values take many steps."""
     outcome = prove_model(beside_data(), Budget(steps=500), find_checker())
     assert (outcome.bound, outcome.reached) == (24, 24)
 
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_a_loop_longer_than_runs_are_followed_is_given_up_soon() -> None:
-    """A part of its budget decides: a shared one would take what other models need."""
+    """A share of its budget decides: a shared budget would starve other models."""
     few = prove(between_unknowns(), Budget(steps=120_000), find_checker())
     assert few.bound is None
     assert not few.failed
@@ -336,7 +336,7 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_a_search_takes_the_steps_of_its_budget() -> None:
-    """Of all its checks; and what is proved then is the least bound found until then."""
+    """The limit covers all checks; then the least bound so far is proved."""
     model = between_unknowns()
     for steps in (1, 100, 10_000):
         search = SmtInduction(model, most=steps)
@@ -356,7 +356,7 @@ def test_a_search_takes_the_steps_of_its_budget() -> None:
 
 
 def test_the_seconds_of_an_answer_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the whole model pass while the clock runs."""
+    """The seconds of the whole model pass on the same clock."""
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
     whole = replace(model, constraints=(terms.ult(N, word(9)),))
     slow = ProofOutcome(None, 1, (), 0, "", "", 1000.0)

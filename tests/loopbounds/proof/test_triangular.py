@@ -65,7 +65,7 @@ def program(body: str, optimise: str) -> Program:
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 @pytest.mark.parametrize("name", NESTS)
 def test_nests(name: str, optimise: str) -> None:
-    """The total is that of the executions; a rectangle has none, nor has what is not counted."""
+    """The total equals the executions'; rectangular nests and uncounted loops have none."""
     body, slow, fast = NESTS[name]
     code = program(body, optimise)
     _, inner = code.bounds(options=BoundOptions(Budget(seconds=3), workers=1))
@@ -147,7 +147,7 @@ IN_REGISTERS = """main: push {{r4-r5, lr}}
     ],
 )
 def test_nests_in_registers(outer: int, start: str, step: int, again: str, total: int) -> None:
-    """A sum above what is useful for a single loop takes nothing from the bound."""
+    """A sum that is too loose for a single loop does not affect the bound."""
     text = IN_REGISTERS.format(outer=outer, start=start, step=step, again=again)
     _, inner = load(build(HEADER + text, language="S")).bounds()
     assert inner.bound is not None

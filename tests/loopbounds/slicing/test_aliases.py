@@ -1,4 +1,4 @@
-"""Loops whose limits lie in a frame that pointers lead to: S1 does not speak of those (rule 1)."""
+"""Loops whose limits lie in a frame with pointers to it: S1 does not cover them (rule 1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def executions(code: Program) -> dict[int, int]:
 
 
 def alone(code: Program) -> tuple[LoopBound, ...]:
-    """The bounds without what value analysis says, which has assumption S1 of its own."""
+    """The bounds without value analysis, which assumes S1 itself."""
     options = BoundOptions(Budget(seconds=3), workers=1)
     return bound_loops(code.graph, code.image, None, NO_FACTS, options)
 
@@ -47,7 +47,7 @@ def check(source: str, optimise: str) -> int:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("number", range(6))
 def test_random_pointers(number: int) -> None:
-    """No execution exceeds a bound, whatever the pointers do."""
+    """No execution exceeds a bound, for any use of pointers."""
     check(aliasing_program(random.Random(number)), ("-O0", "-O1")[number % 2])
 
 

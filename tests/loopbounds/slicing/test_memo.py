@@ -1,4 +1,4 @@
-"""What is remembered from one round of loops to the next is what would be found again."""
+"""Values reused between rounds equal values computed again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ int main(unsigned a) {
 
 
 def test_an_answer_passes_if_a_loop_without_a_bound_was_met() -> None:
-    """So does what is made of such an answer, whenever that is; the others are for good."""
+    """Temporary values make other values temporary, at any time; all others are final."""
     unbounded = UnboundedCounter()
     memo, other = MemoTable[str, int](unbounded), MemoTable[str, int](unbounded)
     memo.keep("sure", 1, since=unbounded.met)
@@ -57,11 +57,11 @@ def test_an_answer_passes_if_a_loop_without_a_bound_was_met() -> None:
     kept, made = memo.for_good(), other.for_good()
     assert [kept.get(key) for key in ("sure", "open")] == [1, None]
     assert [made.get(f"made of what {key}") for key in ("is sure", "passes")] == [3, None]
-    assert memo.get("open") == 2  # who has the old one goes on with it
+    assert memo.get("open") == 2  # the old table still has it
 
 
 def test_what_rests_on_an_answer_that_is_presumed_passes() -> None:
-    """The presumption itself does not, once it is confirmed without the help of what passes."""
+    """The presumption itself is final, once it is confirmed without temporary values."""
     unbounded = UnboundedCounter()
     memo = MemoTable[str, bool](unbounded)
     outer = unbounded.met

@@ -13,7 +13,7 @@ from loopbounds.proof.options import BoundOptions
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
-BACKGROUNDS = (0, 1, 5, 7, 200)  # what untouched memory holds
+BACKGROUNDS = (0, 1, 5, 7, 200)  # content of untouched memory
 PATTERN = (3, 0, 9, 1, 4, 77, 2, 250)  # or by word
 READS = st.sampled_from(["ldrb r1, [sp]", "ldrb r1, [sp, #4]", "ldrb r1, [sp, #8]"])
 WORK = st.lists(
@@ -96,12 +96,12 @@ def test_a_counter_that_is_pushed_is_followed() -> None:
 @settings(max_examples=40, deadline=None)
 @given(READS, WORK, MOVES)
 def test_random_bodies(read: str, work: list[str], move: str) -> None:
-    """No execution exceeds a bound, whatever the stack held before."""
+    """No execution exceeds a bound, for any initial words on the stack."""
     check([read, *work, move])
 
 
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("moves", [1, 2])
 def test_words_that_come_from_far_below(moves: int) -> None:
-    """What lies below sp when the loop starts is any word."""
+    """Memory below sp at the start of the loop holds any word."""
     assert check(["sub sp, sp, #4"] * moves + ["ldrb r1, [sp]"]) is None

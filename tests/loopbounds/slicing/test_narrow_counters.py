@@ -65,7 +65,7 @@ def executed(body: str, argument: int, optimise: str, *, thumb: bool) -> tuple[i
 @pytest.mark.parametrize(("optimise", "thumb"), [("-O0", True), ("-O2", False), ("-Os", True)])
 @pytest.mark.parametrize("name", WRAPPING)
 def test_words_that_wrap(name: str, optimise: str, thumb: bool) -> None:
-    """The bound is that of the longest execution, from any start."""
+    """The bound equals the longest execution, from any initial state."""
     body, argument, most = WRAPPING[name]
     bound, found = executed(body, argument, optimise, thumb=thumb)
     assert found in (most, most + 1)

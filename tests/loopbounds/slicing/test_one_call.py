@@ -55,7 +55,7 @@ def test_a_store_through_what_a_caller_hands_over(handed: str) -> None:
 
 
 def test_calls_of_one_shape() -> None:
-    """Contexts of a function have one question; what is in no call has none."""
+    """Contexts of a function share one query; a loop in no call has none."""
     program = load(build(CALLING), "main")
     code = GraphCode(
         program.graph,

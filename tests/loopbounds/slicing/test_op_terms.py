@@ -1,4 +1,4 @@
-"""All pure operations of p-code and all columns: each column gives what the concrete one gives."""
+"""All pure operations of p-code: every column agrees with the concrete one."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_strided_intervals() -> None:
 
 
 def test_terms_of_constants() -> None:
-    """The simplifier computes what the operation computes."""
+    """The simplifier and the operation give the same value."""
     missing = set()
     for case in drawn():
         inputs = [const(v, 8 * s) for v, s in zip(case.values, case.sizes, strict=True)]

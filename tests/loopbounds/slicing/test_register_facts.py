@@ -1,4 +1,4 @@
-"""What facts say of registers where a block begins holds when it begins."""
+"""Facts about registers at the start of a block hold there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that functions keep on the stack, next to what they store there."""
+"""Words that functions save on the stack, next to other stores there."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ store: push {r4, r5, lr}
     ],
 )
 def test_pointers_in_an_array_on_the_stack(store: str, bound: int | None, by_f1: bool) -> None:
-    """A store through one of them spares what the callee saves (F1), one at some place may not."""
+    """A store through a pointer spares callee-saved words (F1); one at an unknown index may not."""
     code = load(build(WALKED.replace("STORE", store), language="asm"))
     [found] = code.bounds()
     assert found.bound == bound
@@ -175,7 +175,7 @@ def test_a_local_that_is_returned_was_not_saved(stored: str, bound: int | None) 
 
 
 def test_without_s1_a_store_through_a_pointer_hits_anything() -> None:
-    """F1 speaks of what S1 leaves open."""
+    """F1 only covers cases beyond S1."""
     code = load(build(WALKED.replace("STORE", "str r1, [r0]"), language="asm"))
     options = BoundOptions(Budget(seconds=20), workers=1, s1=False)
     assert [b.bound for b in code.bounds(options=options)] == [None]
@@ -205,7 +205,7 @@ leaf: str r1, [r0]
 
 @pytest.mark.parametrize(("s1", "bound"), [(True, 3), (False, None)])
 def test_a_replaced_function_that_is_handed_a_stack_address(s1: bool, bound: int | None) -> None:
-    """Nobody looks at where it stores: under F1 not to what its caller saved."""
+    """Its stores are not analysed: under F1 they spare its caller's saved registers."""
     path = build(HANDED, language="asm")
     image = Image.load(path)
     facts = locate(parse("function leaf takes at most 90 cycles", "x"), image)
@@ -244,7 +244,7 @@ main: mov r7, sp
     ],
 )
 def test_a_stack_in_memory_that_no_section_names(store: str, bound: int | None) -> None:
-    """Code sets sp to a constant: what frames keep is followed there, too (rules 1, 34)."""
+    """Code sets sp to a constant: words in its frames are tracked, too (rules 1, 34)."""
     code = load(build(NAMED.replace("STORE", store), language="asm"))
     assert [b.bound for b in code.bounds()] == [bound]
 

@@ -1,4 +1,4 @@
-"""What a loop leaves known behind it, against all iterations one by one."""
+"""Known values after a loop, against all iterations one by one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def conditions(draw: st.DrawFn) -> Term:
 def test_what_holds_of_every_iteration_is_found(
     condition: Term, x: int, y: int, x_step: int, y_step: int, spare: int
 ) -> None:
-    """As long as the condition holds, what it is said to leave behind holds too."""
+    """As long as the condition holds, the derived terms hold, too."""
     most = 40 + spare
     progress: Progress = {X: (S, x_step), Y: (const(y, 32), y_step)}
     words = {S: x % 2**32}
@@ -48,7 +48,7 @@ def test_what_holds_of_every_iteration_is_found(
 
 
 def test_a_pointer_that_stops_at_its_end_has_not_passed_it() -> None:
-    """From "never equal" follows how far it can have come: that is what trailing loops need."""
+    """ "Never equal" limits the distance covered, which later loops need."""
     going = terms.negate(terms.eq(X, Y))
     end = const(0x1000, 32)
     said = list(went_on(going, {X: (const(0xFD0, 32), 4), Y: (end, 0)}, TRIP, 1 << 20))

@@ -1,4 +1,4 @@
-"""The SMT solver computes what our evaluator does, and its k-induction is that of NuSMV."""
+"""The SMT solver agrees with our evaluator, and its k-induction with NuSMV's."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ CORNERS = {
 
 @pytest.mark.parametrize("name", CORNERS)
 def test_corners(name: str) -> None:
-    """What SMT-LIB says otherwise, or not at all, of words that the solver chooses."""
+    """Operations that SMT-LIB defines differently or not at all, for chosen words."""
     op, a, b, value = CORNERS[name]
     x, y = sym("x", 8), sym("y", 8)
     solver = SmtSolver()
@@ -101,7 +101,7 @@ def test_corners(name: str) -> None:
 @pytest.mark.parametrize("width", [1, 2, 3, 8, 13, 32])
 @pytest.mark.parametrize("op", ["clz", "popcount"])
 def test_counts_of_bits(op: str, width: int) -> None:
-    """The count of no word is another one than that of the evaluator."""
+    """The count of every word equals the evaluator's."""
     x = sym("x", width)
     for value in {
         0,
@@ -180,7 +180,7 @@ def claims_about(chance: random.Random) -> list[Term]:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("seed", range(12))
 def test_checks_have_the_answers_of_nusmv(seed: int) -> None:
-    """The same verdict for every depth, true, false or neither; and what it shows is so."""
+    """The same verdict for every depth, true, false or unknown; and its trace is right."""
     chance = random.Random(seed)
     seen = dict.fromkeys(VERDICTS, 0)
     for _ in range(4):
@@ -223,7 +223,7 @@ def shown(model: LoopModel, claim: Term, answer: InvariantResult) -> None:
 
 
 def test_answers_are_repeatable() -> None:
-    """The same traces, whatever else this process has asked."""
+    """The solver gives the same traces after other queries in the same process."""
     model, _ = PROVED["inclusive binary search"]
     properties, checks = [("c", at_most(3))], [InvariantQuery("c", 4)]
     first = SmtInduction(model).check(properties, checks, EFFORT)
@@ -277,13 +277,13 @@ def large_check() -> InvariantVerdict:
 
 
 def test_a_check_is_bounded_in_memory() -> None:
-    """In a process of its own: what this one has freed would be used before more is taken."""
+    """In a process of its own: this one has freed memory that it would use first."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         assert pool.submit(large_check).result() is InvariantVerdict.EXPIRED
 
 
 def test_what_a_signal_raises_ends_a_check() -> None:
-    """Also where the signal arrives inside the library, which ignores what is raised in it."""
+    """Also where the signal arrives inside the library, which ignores exceptions raised in it."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError

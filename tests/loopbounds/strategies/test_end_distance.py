@@ -33,7 +33,7 @@ int main(unsigned start, unsigned end, unsigned what) {{
     return 0;
 }}
 """
-# what is checked before the lines from start to end - 1 are cleaned, and the bound
+# check before the lines from start to end - 1 are cleaned, and the bound
 CHECKED = {
     "both in one page": ("if (!in_page(start, end, 20)) return 1;", 1 << 15),
     "a page of several sizes": (
@@ -115,7 +115,7 @@ def test_a_constant_that_is_less_than_the_distance(most: int) -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 def test_an_end_that_steps_may_go_past() -> None:
-    """How far ends are apart is less than what is proved in steps: the least of both."""
+    """The distance of the ends gives a lower bound than the steps: the least counts."""
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFFF0)))
     assert prove(model, BUDGET, find_checker()).bound == 0xFFF0 // 3 + 1
 
@@ -145,7 +145,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
 @given(models())
 @settings(max_examples=60)
 def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
-    """A longer run is an execution; a distance is at least what it is in any initial state."""
+    """A longer run is an execution; a distance is at least its value in any initial state."""
     exact = most_executions(model)
     assume(exact != 0)
     runs = explore(model)

@@ -46,7 +46,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_who_proves(name: str) -> None:
-    """Each strategy has a loop of its own, which those before it leave open."""
+    """Each strategy has a loop of its own, which the earlier strategies cannot settle."""
     model, bound = MODELS[name]
     task = ProofTask(model, BUDGET, find_checker())
     proving = ""

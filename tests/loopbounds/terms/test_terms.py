@@ -25,7 +25,7 @@ WORDS = st.integers(0, 255)
 BINARY = ("and", "or", "xor", "mul", "udiv", "urem", "shl", "lshr", "ashr")
 COMPARE = ("eq", "ult", "slt", "ule", "sle", "sborrow", "scarry", "carry")
 
-Value = tuple[Term, int]  # a term, and what plain arithmetic says it is
+Value = tuple[Term, int]  # a term, and its value by plain arithmetic
 
 
 def _mask(value: int) -> int:
@@ -126,7 +126,7 @@ def conditions(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 3) -> 
 @given(st.data(), WORDS, WORDS, WORDS)
 @settings(max_examples=cases(133))
 def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int) -> None:
-    """Every constructor computes what plain arithmetic does, however it simplifies."""
+    """Every constructor gives the value of plain arithmetic, with any simplification."""
     assignment = {X: x, Y: y, Z: z}
     for term, value in (data.draw(values(assignment)), data.draw(conditions(assignment))):
         assert evaluate(term, assignment) == value
@@ -138,13 +138,13 @@ def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int
 @given(st.data(), WORDS, WORDS, WORDS)
 @settings(max_examples=cases(100))
 def test_intervals_hold_values(data: st.DataObject, x: int, y: int, z: int) -> None:
-    """A term is within its interval, whatever ranges hold its symbols."""
+    """A term is within its interval, for any ranges of its symbols."""
     term, value = data.draw(values({X: x, Y: y, Z: z}))
     low, high = data.draw(st.integers(0, x)), data.draw(st.integers(x, 255))
     least, most = interval(term, {X: (low, high)})
     assert least <= value <= most
     found: dict[Term, tuple[int, int]] = {}
-    for part in (*rewrite.parts(term), term):  # what was found of parts changes nothing
+    for part in (*rewrite.parts(term), term):  # known intervals of subterms change nothing
         assert interval(part, {X: (low, high)}, found) == interval(part, {X: (low, high)})
 
 

@@ -1,4 +1,4 @@
-"""What a store leaves known: one row per kind of address."""
+"""Known words after a store: one row per kind of address."""
 
 from __future__ import annotations
 

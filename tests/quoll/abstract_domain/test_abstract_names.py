@@ -57,7 +57,7 @@ def function(name: str, random: Random) -> str:
 
 @pytest.mark.slow("many random instruction sequences and states")
 def test_executions_by_several_names_are_covered() -> None:
-    """Held: a store by one name left what was known by another."""
+    """Before, a store by one alias left the word known by another alias unchanged."""
     random = Random(34)
     names = [f"f{i}" for i in range(60)]
     source = "\n".join(function(name, random) for name in names)

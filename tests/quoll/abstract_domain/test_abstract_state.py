@@ -1,4 +1,4 @@
-"""Merging of states: what holds in either holds in the merged one, and the order knows it."""
+"""Merging of states: the merged state covers both, and the order agrees."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.testing.values.concretes import differences, environment, random_pair
 def check(seed: int) -> Counter[str]:
     """Two states (or one twice) are merged, and each machine is looked for in the result.
 
-    In half of the cases the symbols of both are those of the component being merged, which must
-    be renamed; in the other half they stay.
+    In half of the cases the symbols of both belong to the merged component, and must be renamed; in
+    the other half they stay.
     """
     rng = random.Random(seed)
     around = environment()

@@ -1,4 +1,4 @@
-"""Addresses of locals that are stored on some paths only: what they point to is not believed."""
+"""Addresses of locals that are stored on some paths only: their targets are unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled once for a form and moved computes what compiling each instruction gives."""
+"""Code compiled once for a form and relocated equals code compiled for each instruction."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def everywhere() -> Iterator[tuple[bytes, bool]]:
 
 @pytest.mark.slow("decodes thousands of instructions")
 def test_equal_identity_means_equal_ops_everywhere() -> None:
-    """Rule 42: what is remembered of an instruction names every input, its address included."""
+    """Rule 42: the cache key of an instruction has every input, including its address."""
     tables = 0
     for raw, thumb in everywhere():
         here, there = (

@@ -31,7 +31,7 @@ HEADS = {
 
 
 def removed_or_relative(insn: Insn) -> bool:
-    """What ARMv8 or the text of the disassembler takes away, not the core."""
+    """Instructions that ARMv8 or the disassembler's text removes, not the core."""
     listed = insn.mnemonic in ("ldm", "stm") and insn.size == 2
     by_pc = insn.mnemonic.startswith("str") and 15 in insn.reads
     low = insn.mnemonic == "add" and insn.size == 2  # of low registers without flags: ARMv6T2

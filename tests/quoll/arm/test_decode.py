@@ -288,7 +288,7 @@ def test_truncated() -> None:
 )
 @example(code=b"\x00\x00\x00\xf0", addr=0, is_thumb=False, it=())
 def test_any_bytes(code: bytes, addr: int, is_thumb: bool, it: tuple[Condition, ...]) -> None:
-    """Every encoding decodes to something consistent, whatever was decoded before it."""
+    """Every encoding decodes to consistent fields, after any other encodings."""
     insn = decode(code, addr, is_thumb, it if is_thumb else ())
     assert insn.raw == code[: insn.size]
     assert insn.size in ((2, 4) if is_thumb else (4,))

@@ -51,7 +51,7 @@ def _is_encoding(node: ast.Attribute) -> bool:
 
 
 def _decides(node: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that choose what is done, or take a printed instruction apart."""
+    """Expressions that decide control, or parse a printed instruction."""
     if isinstance(node, ast.If | ast.IfExp | ast.While):
         yield node.test
     elif isinstance(node, ast.Match):
@@ -69,7 +69,7 @@ MATCHING = frozenset(["match", "fullmatch", "search", "findall"])
 
 
 def _is_text(node: ast.AST) -> bool:
-    """The printed form of what is called an instruction."""
+    """Whether a node is the printed form of an instruction."""
     if not (isinstance(node, ast.Attribute) and node.attr == "text"):
         return False
     owner = ast.unparse(node.value)

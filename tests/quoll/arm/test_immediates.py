@@ -1,4 +1,4 @@
-"""Constants read from encodings: against what the instructions compute."""
+"""Constants read from encodings, against results of the instructions."""
 
 from __future__ import annotations
 

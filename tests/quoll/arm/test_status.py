@@ -1,4 +1,4 @@
-"""Modes, masks and coprocessor registers: against what the disassembler prints."""
+"""Modes, masks and coprocessor registers, against the disassembler's text."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_rows_are_found_and_are_what_the_ops_do(
 
 @pytest.mark.slow("decodes thousands of instructions")
 def test_every_write_is_in_a_row() -> None:
-    """What no row names may do anything: it is refused, and no stage counts on memory behind it."""
+    """A write without a row may have any effect: it is refused, and memory is unknown after it."""
     known = 0
     for number in range(1 << 14):
         register = CoprocessorRegister(number >> 11, number >> 7 & 15, number >> 3 & 15, number & 7)

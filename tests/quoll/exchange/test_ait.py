@@ -1,4 +1,4 @@
-"""aiT's loop bounds: what counts the header, and what the body."""
+"""aiT's loop bounds: counts of the header, and counts of the body."""
 
 from __future__ import annotations
 

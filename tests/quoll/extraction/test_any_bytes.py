@@ -1,4 +1,4 @@
-"""Whatever the bytes are, an instruction has semantics or an error that says why not."""
+"""For any bytes, an instruction has semantics or an error with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completeness: what QEMU executes is in the extracted graphs, instruction and edge.
+"""Completeness: the extracted graphs contain all instructions and edges that QEMU executes.
 
 Each program runs in ``qemu-arm``, one instruction at a time, and its sequence of addresses is
 followed through the functions' graphs with a stack of calls, as a processor would go.

@@ -1,4 +1,4 @@
-"""Context switches: what leaves for another stack is no function that never returns."""
+"""Context switches: a function that leaves for another stack may return."""
 
 from __future__ import annotations
 

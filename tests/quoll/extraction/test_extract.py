@@ -171,7 +171,7 @@ def test_a_call_by_mov_lr_pc() -> None:
 
 
 def test_a_call_that_comes_back_elsewhere() -> None:
-    """As Linux calls what implements a system call: through a table, with lr computed before.
+    """As Linux calls system calls: through a table, with lr computed before.
 
     ``both`` is reached with either of two return addresses.
     """

@@ -129,7 +129,7 @@ def test_a_path_ends_where_it_is_told_to() -> None:
 
 
 def test_traps() -> None:
-    """An svc in the mode that it enters overwrites lr: what follows is no proved return."""
+    """An svc in the mode that it enters overwrites lr: the next return is not proved."""
     drawn(
         """
         main:   cmp r0, #0
@@ -290,7 +290,7 @@ SWITCHES = """
     ],
 )
 def test_leaving_by_another_context_is_unresolved(code: str) -> None:
-    """Not "never returns": what follows the call is reached when that context comes back.
+    """Not "never returns": code after the call is reached when that context continues.
 
     Before, exception returns inside functions that are called ended paths, and nothing said so.
     """

@@ -1,4 +1,4 @@
-"""Returns and tail calls are proved: what their form claims may be wrong."""
+"""Returns and tail calls are proved: their form alone may be wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.testing.quoll.sketch import assemble, drawn, extracted
 
 
 def test_returns_that_are_none() -> None:
-    """What is popped here is not what was pushed, and sp is not what it was."""
+    """The popped word is not the pushed one, and sp has changed."""
     drawn(
         """
         main:   push {r4, lr}
@@ -65,7 +65,7 @@ def test_a_return_is_asked_for_after_the_calls_that_values_are_to_decide() -> No
 
 
 def test_a_jump_that_leaves_sp_changed_is_no_tail_call() -> None:
-    """``epilogue`` has a function symbol, but it pops what main has pushed: a part of main."""
+    """``epilogue`` has a function symbol, but pops main's words: it belongs to main."""
     drawn(
         """
         main:   push {r4, lr}

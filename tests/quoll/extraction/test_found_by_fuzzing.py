@@ -37,7 +37,7 @@ CALL_OF_THE_RETURN_ADDRESS = """
 main:   blx lr
 """
 
-# Thumb code and a table with flipped bits; what is called leads into a return of its caller.
+# Thumb code and a table with flipped bits; the callee leads into a return of its caller.
 RETURN_THAT_VALUES_REFUTE = bytes.fromhex(
     "70b50126002534462146304600f01ef8011c0544f8d10136092ef4d14d2d284600d070bd00f00cf8"
     "40007047034628b100205a1e01301340fbd17047704700bf49f2cc03c0f2000318e0fde710b50728"
@@ -199,7 +199,7 @@ main:
 
 
 def test_a_part_of_its_callers_that_is_called_through_a_register_is_asked_itself() -> None:
-    """What it calls was neither found nor refused: nobody asked, once it was a part."""
+    """Its callees were neither found nor refused, as no query was made after it became a part."""
     source = PART_THAT_IS_CALLED_THROUGH_A_REGISTER
     image = Image.load(build(source, language="S", thumb=True, cpu="cortex-a8"))
     program = extract(image, [address(image, "main")])

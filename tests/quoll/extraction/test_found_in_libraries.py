@@ -188,7 +188,7 @@ leaf:   bx lr
 
 
 def test_a_constant_is_called_from_many_places_through_one_jump() -> None:
-    """lr is what the calls of the jump leave, unless control comes there from elsewhere, too."""
+    """lr comes from the calls of the jump, unless control also gets there from elsewhere."""
     source = CALLS_OF_A_CONSTANT_THROUGH_A_REGISTER
     image = Image.load(build(source, language="S", thumb=True, cpu="arm7tdmi"))
     main, via = image.symbol("main"), image.symbol("via")

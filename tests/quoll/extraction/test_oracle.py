@@ -1,4 +1,4 @@
-"""The judges of the campaigns accept what is right and refuse graphs that lack something."""
+"""The checks of the campaigns accept right graphs and refuse incomplete ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is proposed for a call through a pointer contains everything that runs (rule 50)."""
+"""The proposed targets of a call through a pointer contain all executed ones (rule 50)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.testing.quoll.building import build
 from tests.testing.quoll.pointer_programs import BUILDS, build_pointers
 
 RUN = needs("qemu-arm", "clang", "arm-none-eabi-g++")
-SEEDS = range(1000, 1000 + 2 * len(BUILDS))  # others than those of the campaign
+SEEDS = range(1000, 1000 + 2 * len(BUILDS))  # seeds that the campaign does not use
 
 
 @pytest.mark.slow("compiles random programs and executes them")
@@ -85,7 +85,7 @@ def test_what_may_be_virtual_adds_and_never_replaces(name: str) -> None:
 
 @RUN
 def test_what_is_left_out_is_said() -> None:
-    """The functions of vtables, where the form of the call is that of no virtual one."""
+    """Functions of vtables are left out, unless the call has the form of a virtual call."""
     source = (
         CALLBACK.replace("x += t->fire(x)", "x += t->fire(x)")
         .replace("N int fire", "N int apply(int (*f)(int), int x) { return f(x) + 1; }\nN int fire")

@@ -1,4 +1,4 @@
-"""What is refused says why, and what to do."""
+"""Refusals give a reason and a hint."""
 
 from __future__ import annotations
 

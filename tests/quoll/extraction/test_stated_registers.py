@@ -1,4 +1,4 @@
-"""A fact that makes code dead takes away what is asked about that code."""
+"""A fact that makes code dead removes the queries about that code."""
 
 from __future__ import annotations
 

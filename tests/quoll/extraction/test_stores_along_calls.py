@@ -1,4 +1,4 @@
-"""What functions store through what they are handed, along chains and cycles of calls."""
+"""Stores of functions through their arguments, along chains and cycles of calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Calls through vtables and tables of functions: what is proposed, stated, and what then runs.
+"""Calls through vtables and tables of functions: proposed facts against executions.
 
-Programs are random; QEMU executes each, and every call must be among what was proposed.
+Programs are random; QEMU executes each, and every call must be among the proposed ones.
 """
 
 from __future__ import annotations

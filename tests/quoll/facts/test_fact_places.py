@@ -1,4 +1,4 @@
-"""Places that exist are found, and those that do not are refused with near ones."""
+"""Existing places are found, and missing ones are refused with similar names."""
 
 from __future__ import annotations
 

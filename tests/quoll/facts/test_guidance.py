@@ -1,4 +1,4 @@
-"""Guidance: what each fact takes out of the graph, and that an execution can refute it (rule 2)."""
+"""Guidance: each fact's effect on the graph, and executions that refute it (rule 2)."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_guidance_without_effect_is_found() -> None:
 
 
 def test_the_old_spelling_is_refused() -> None:
-    """Held: 'path ends at' cut what follows, where its documentation said that a path may go on."""
+    """Before, 'path ends at' cut later code, although a path may go on by its documentation."""
     with pytest.raises(FactsError, match=r"must end at PLACE.*may end at PLACE"):
         facts_of("path ends at m1")
     with pytest.raises(FactsError, match="contradicts"):

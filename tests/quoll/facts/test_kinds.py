@@ -1,4 +1,4 @@
-"""Kinds of facts: what each one must say of itself."""
+"""Kinds of facts: the required properties of each."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from quoll.errors import FactsError
 from quoll.facts import parse
 from quoll.facts.read import FORMS
 
-# One for each form but that of an old way to say where paths end, which is always refused.
+# One for each form, except for an old form of path ends, which is always refused.
 LINES = """\
 2*count(a.c:7) + count(b) <= 3 in f
 branch at a+8 is always taken

@@ -50,7 +50,7 @@ def in_networkx(graph: Graph) -> nx.DiGraph:
 @pytest.mark.slow("many random graphs")
 @given(graphs(30))
 def test_components_are_those_of_networkx(graph: Graph) -> None:
-    """In their order, too; what was entered first comes first."""
+    """In the same order, too: the component entered first comes first."""
     same = in_networkx(graph)
     found = components(range(len(graph)), graph.__getitem__)
     assert list(map(set, found)) == list(nx.strongly_connected_components(same))

@@ -1,7 +1,7 @@
 """Discarded functions hide no source line: each program is linked at 0 and elsewhere, and compared.
 
-Elsewhere there is no code at the address that linkers leave in the line table for what they
-discarded, so that every line there is right.
+Elsewhere there is no code at the address that linkers leave in the line table for discarded
+functions, so that every line there is right.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def test_lines_at_0(
 
 
 def test_a_discarded_function_of_one_size_with_code_without_lines(tmp_path: Path) -> None:
-    """The name of the function says that the lines are not those of what lives there."""
+    """The name of the function shows that the lines do not belong to the code there."""
     (tmp_path / "main.c").write_text(MAIN)
     (tmp_path / "first.S").write_text(VECTORS)
     image = linked(tmp_path, "gcc", ["-gdwarf-5", "-O1", "-marm"], "bfd", 0)

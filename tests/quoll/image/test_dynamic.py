@@ -64,7 +64,7 @@ def without_headers(data: bytes) -> bytes:
 
 
 def constants(tmp_path: Path, data: bytes) -> list[int | None]:
-    """What is known of the word that is changed, of the one that is based, and of the other."""
+    """The known values of a changed word, of a relocated one, and of another."""
     path = tmp_path / "kernel.elf"
     path.write_bytes(data)
     image = Image.load(path)

@@ -319,7 +319,7 @@ def test_damaged_files_give_errors_or_results(tmp_path: Path) -> None:
 
 
 def test_of_sections_that_overlay_each_other_none_is_loaded(tmp_path: Path) -> None:
-    """What runs is one of them, and the file does not say which."""
+    """One of them runs, and the file does not say which."""
     elf = overlaid(tmp_path)
     image = Image.load(elf)
     assert image.read(0xFFFF0000, 4) is None

@@ -1,4 +1,4 @@
-"""Addresses with a Thumb bit that contradicts what the ELF says of the code (issue 18, 11)."""
+"""Addresses with a Thumb bit that contradicts the ELF's instruction set."""
 
 from __future__ import annotations
 

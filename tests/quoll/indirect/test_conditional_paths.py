@@ -51,7 +51,7 @@ def block(kinds: list[tuple[Condition, bool]], last: Condition) -> tuple[Insn, .
 
 
 def executed(insns: tuple[Insn, ...], *, taken: bool) -> set[int]:
-    """The addresses of what some execution that leaves as told executes."""
+    """The addresses of instructions in executions that leave the block as ``taken`` says."""
     found: set[int] = set()
     pending = [(0, state, frozenset[int]()) for state in STATES]
     seen = set(pending)

@@ -162,7 +162,7 @@ def test_lost_register_is_not_preserved() -> None:
 def test_the_work_for_a_transfer_behind_much_code_is_limited(
     monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """Each instruction changes what the next one needs; a path could start at any of them."""
+    """Each instruction changes the next one's input; a path could start at any of them."""
     some = range(count)
     lines = "".join(f" eor r4, r4, r1, ror #{1 + n % 31}\n str r4, [sp, r2]\n" for n in some)
     image = assemble(f"main: push {{r4, lr}}\n sub sp, sp, #64\n{lines} ldr pc, [sp, r4]\n")

@@ -1,4 +1,4 @@
-"""What the code just before a transfer says of it, against the values of the whole function."""
+"""The local resolution of a transfer, against the values of the whole function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answers(image: Image, cfg: Cfg) -> dict[int, Answer]:
 
 
 def agrees(image: Image, function: Growing) -> int:
-    """How many transfers are decided; each as by values, or with targets that those exclude."""
+    """The number of resolved transfers; each agrees with values, or has more targets."""
     decided = 0
     for site, answer in answers(image, function.cfg).items():
         result = function.found.get(site)
@@ -69,7 +69,7 @@ def test_idioms() -> None:
 
 
 def only_answer(source: str) -> tuple[Answer, TransferResolution | None]:
-    """What is said of the only transfer that is no return, nearby and by values."""
+    """The resolutions of the only transfer that is no return, locally and by values."""
     function = grow(".text\n.syntax unified\n.global main\n" + source, "asm")
     returns = {site for site, result in function.found.items() if result.kind == "return"}
     found = answers(function.image, function.cfg)

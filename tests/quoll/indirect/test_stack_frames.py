@@ -1,4 +1,4 @@
-"""The quick proof of frames: what it proves, values prove too, and it is not fooled."""
+"""The quick proof of frames: values prove the same, and it refuses false frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quoll.indirect.returns import ReturnConfirmer, UnresolvedReason
 from quoll.indirect.stack_frames import FrameContract, FrameProofFailure, prove_frame
 from tests.testing.quoll.sketch import assemble, extracted
 
-FUNCTIONS = 12  # entries of each library build: with what they call, some 200 functions
+FUNCTIONS = 12  # entries of each library build: with callees some 200 functions
 
 
 def returns_of(cfg: Cfg) -> set[int]:

@@ -1,4 +1,4 @@
-"""The quick proof of frames against execution: what it proves holds of every run of random code.
+"""The quick proof of frames against execution: proved frames hold in every run of random code.
 
 Code is one block of words around sp, fp and ip: saves and restores that may match, with constants
 in all encodings, byte stores, lists in all four directions and conditions between them.
@@ -54,7 +54,7 @@ def word(random: Random, last: bool) -> int:
 
 
 def program(random: Random) -> tuple[Insn, ...]:
-    """A block that ends with a return, or what may look like one."""
+    """A block that ends with a return, or with a similar instruction."""
     count = random.randrange(1, 7)
     words = [word(random, last=i == count) for i in range(count + 1)]
     if random.random() < 0.7:  # begin and end with the same list
@@ -66,7 +66,7 @@ def program(random: Random) -> tuple[Insn, ...]:
 
 
 def proof(insns: tuple[Insn, ...]) -> FrameContract | None:
-    """What the quick proof says of the block, if it goes on to its last instruction."""
+    """The quick proof's contract of the block, if control reaches its last instruction."""
     if insns[-1].flow is not ControlFlow.INDIRECT or any(
         i.flow is not ControlFlow.NEXT for i in insns[:-1]
     ):

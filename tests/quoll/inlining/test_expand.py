@@ -98,7 +98,7 @@ def return_points(program: Program, entry: int, string: tuple[int, ...]) -> list
 
 
 def as_points(graph: Supergraph) -> tuple[set[Step], set[Point]]:
-    """The supergraph with its numbers replaced by what they stand for."""
+    """The supergraph with call strings and addresses instead of numbers."""
     strings: list[tuple[int, ...]] = []
     for context in graph.contexts:
         if context.parent is None:

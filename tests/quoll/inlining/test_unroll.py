@@ -47,7 +47,7 @@ def both(text: str) -> tuple[Program, Supergraph, Supergraph]:
 
 
 def steps(graph: Supergraph, node: int) -> dict[tuple[EdgeKind, int, int], int]:
-    """What may follow a node, by kind of edge, function and address."""
+    """The successors of a node, by kind of edge, function and address."""
     found: dict[tuple[EdgeKind, int, int], int] = {}
     for e in graph.successors[node]:
         edge = graph.edges[e]
@@ -90,7 +90,7 @@ def test_walks_are_those_of_the_plain_graph(text: str) -> None:
 def turns_follow(
     before: tuple[PeeledIteration, ...], after: tuple[PeeledIteration, ...], header: int
 ) -> bool:
-    """Whether one step within a function may lead from these turns to those, at ``header``."""
+    """Whether one step within a function may lead from iterations ``before`` to ``after``."""
     for position, turn in enumerate(after):
         was = before[position] if position < len(before) else None
         if was is None or was.header != turn.header:

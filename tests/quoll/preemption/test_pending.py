@@ -1,4 +1,4 @@
-"""Which instructions test for interrupts, whatever their shape (rules 32, 36)."""
+"""The instructions that test for interrupts, in all their forms (rules 32, 36)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_read_at_an_address_that_the_assumption_decides_starts_a_path() -> Non
 
 
 def test_what_one_register_decides_is_not_taken_for_another() -> None:
-    """Equal states under both assumptions: what was found under the one is not used again."""
+    """Equal states under both assumptions: results under one are not reused for the other."""
     first = "ldr r3, [r5, #4]\n orrs r2, r2, r3\n mov r3, #0"
     image = assemble(KNOWN_IF_PENDING.replace("FIRST", first))
     values = values_of(image)
@@ -140,7 +140,7 @@ def test_what_one_register_decides_is_not_taken_for_another() -> None:
 
 
 def test_code_that_stores_to_a_register_is_not_cut() -> None:
-    """It acknowledges the interrupt: what is pending then may read as 0."""
+    """It acknowledges the interrupt: pending registers may then read as 0."""
     for store in ("str r2, [r5, #4]", "strb r2, [r5, #11]", "stm r5, {r1, r2}", "swp r1, r2, [r6]"):
         text = LOOP.replace("READ", f"ldrd r2, r3, [r5, #4]\n add r6, r5, #8\n {store}")
         assert find_pending_tests(values_of(assemble(text)), (LOW, HIGH)) is None, store
@@ -149,7 +149,7 @@ def test_code_that_stores_to_a_register_is_not_cut() -> None:
 
 
 def test_a_register_in_memory_of_the_program_is_refused() -> None:
-    """Its words are taken to stay what they are until they are stored to."""
+    """Its words are assumed constant until a store to them."""
     source = HEADER + LOOP.replace("READ", "ldrd r2, r3, [r5, #4]") + "\n.data\n.space 64\n"
     image = Image.load(build(source, f"-Wl,-Tdata={LOW - 16:#x}", language="S"))
     with pytest.raises(ControlFlowError, match="is in a section of this ELF"):

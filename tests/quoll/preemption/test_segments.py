@@ -1,7 +1,7 @@
 """Segments against executions in which an interrupt arrives after any test (rule 21).
 
-Random programs test for interrupts in every way a kernel may. Whenever the interrupt arrives,
-what runs from the last start of a path on is a path of that segment.
+Random programs test for interrupts in every way a kernel may. Whenever the interrupt arrives, the
+execution from the last start of a path on is a path of that segment.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def test_what_runs_from_the_arrival_on_is_a_path_of_a_segment() -> None:
 
 @pytest.mark.slow("many random programs")
 def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an assumption decides nothing, what is known without it is used again."""
+    """Where an assumption decides nothing, results without it are reused."""
     used = 0
     for seed in range(12):
         try:

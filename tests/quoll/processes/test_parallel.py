@@ -1,4 +1,4 @@
-"""Work in several processes gives what it gives in one, even if a process fails."""
+"""Work in several processes gives the same results as in one, even if a process fails."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_future_is_cancelled_at_the_end_of_its_block(monkeypatch: pytest.Monke
 
 
 def summing(dies_at: int = 0) -> Callable[[int], tuple[int, int]]:
-    """The sum of what was asked so far, and who says so; elsewhere it dies at a question."""
+    """The sum of the queries so far, and the process; a worker dies at query ``dies_at``."""
     total = 0
 
     def answer(number: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Keys: whatever differs has another name, and what cannot be named is refused (rule 31)."""
+"""Keys: different values have different keys, and values without a key are refused (rule 31)."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def home() -> Iterator[Path]:
 
 
 def warnings(capsys: pytest.CaptureFixture[str]) -> str:
-    """What was said, at most one line of it."""
+    """The warnings printed, at most one line."""
     text = capsys.readouterr().err
     assert text.count("\n") <= 1, text
     return text
@@ -255,7 +255,7 @@ def test_what_cannot_be_written_is_not_kept(
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
-    """What does not fit is not kept, nothing is left behind, and what is kept can be read."""
+    """Records that do not fit leave nothing behind, and stored ones stay readable."""
     ResultsStore(tmp_path / "s").put("k", b"text")
 
     def small() -> None:
@@ -278,7 +278,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 @needs_root
 def test_a_folder_that_may_only_be_read_answers(home: Path) -> None:
-    """As another user, whom modes bind; what is kept is recalled, what is new is not kept."""
+    """As another user, to whom modes apply: old records are read, new ones are not stored."""
     ResultsStore(home / "s").put("k", b"text")
     os.chown(home / "s", NOBODY, NOBODY)
     os.chown(record(home / "s"), NOBODY, NOBODY)

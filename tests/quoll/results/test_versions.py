@@ -1,4 +1,4 @@
-"""Versions of what computes answers (rule 31)."""
+"""Versions of code that computes results (rule 31)."""
 
 from __future__ import annotations
 

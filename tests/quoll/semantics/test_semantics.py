@@ -67,7 +67,7 @@ def test_forms_of_library_code() -> None:
     assert wrong == []
 
 
-# Words of every correction, and of what the libraries do not contain
+# Words of every correction, and of instructions that the libraries lack
 SYSTEM_AND_RARE = [
     arm(word)
     for word in (
@@ -221,7 +221,7 @@ def test_conditions(cond: Condition) -> None:
 
 
 def test_lifting_keeps_no_context() -> None:
-    """Ops do not depend on what was lifted before, IT blocks and interworking included."""
+    """Ops do not depend on earlier lifting, also with IT blocks and interworking."""
     words = [thumb(0xBF0C), thumb(0x1888), thumb(0x4770), thumb(0xF000, 0xE804)]
     words += [arm(0xFA000000), arm(0xE12FFF1E), arm(0xE0810002), thumb(0x1888, it=(Condition.EQ,))]
     first = [lift(insn) for insn in words]
@@ -305,7 +305,7 @@ def is_plain_access(insn: Insn) -> bool:
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_two_opinions_on_accesses(seed: int) -> None:
-    """Plain accesses lifted from the decoded fields do what the specification says they do."""
+    """Plain accesses lifted from the decoded fields agree with the specification."""
     choice = random.Random(seed)
     item = choice.choice([d for d in sample() if is_plain_access(d.insn)])
     insn, _ = at_addr(item)

@@ -18,8 +18,8 @@ from tests.testing.harness import build
 
 SAMPLES = 3  # words of each form
 
-# What computes with registers, flags and ordinary memory only
-# As text, not as a list: seventy names would take a line each when formatted
+# Instructions that compute with registers, flags and ordinary memory only As text, not as a list:
+# seventy names would take a line each when formatted
 COMPUTES = frozenset(
     """adc add and bfc bfi bic clz cmn cmp eor mls mov movt mvn orn orr pkhbt pkhtb rbit rev rev16
     revsh rsb rsc sbc sbfx sdiv sel ssat ssat16 sub sxtab sxtab16 sxtah sxtb sxtb16 sxth teq tst
@@ -80,7 +80,7 @@ def uncovered(found: list[Insn], among: tuple[SystemInstruction, ...]) -> list[s
 
 @pytest.fixture(scope="module")
 def system_encodings() -> list[Insn]:
-    """What does more than compute by its name, one of each text without numbers and registers."""
+    """Instructions that do more than compute, one of each text without numbers and registers."""
     known: dict[tuple[object, ...], Insn] = {}
     for insn in encodings():
         if insn.flow is not ControlFlow.UNDEFINED and has_meaning(insn) and not computes(insn):

@@ -1,4 +1,4 @@
-"""Memory as loaded: what values know of it covers executions that start with it."""
+"""Memory as loaded: values cover executions that start with it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ unsigned main(unsigned *p) { %s }
 
 
 def returned(body: str, *, known_stack: bool = False) -> set[int]:
-    """What ``main`` may return, from reset."""
+    """The possible results of ``main``, from reset."""
     source = GLOBALS % body
     _, graph, values = analysed(source, False, "-O1", known_stack, from_reset=True)
     last = [n for n in graph.exits if values.reached(n)]

@@ -1,4 +1,4 @@
-"""What must agree between decoding, objdump and the ops of an instruction."""
+"""The agreement of decoding, objdump and the ops of an instruction."""
 
 import re
 
@@ -92,7 +92,7 @@ def register_disagreements(insn: Insn) -> list[str]:
 
 
 def _piecewise(insn: Insn) -> bool:
-    """The specification writes the result byte by byte, so the ops read what they replace."""
+    """Whether the specification writes the result byte by byte, so that ops read the old result."""
     return insn.mnemonic == "sel" or insn.mnemonic[1:4] in ("add", "sub")
 
 

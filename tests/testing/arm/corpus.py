@@ -25,7 +25,7 @@ SAMPLE = (
 
 @dataclass(frozen=True)
 class Disassembled:
-    """One line of objdump: where, what bytes, what text."""
+    """One line of objdump: address, bytes, text."""
 
     addr: int
     raw: bytes

@@ -57,7 +57,7 @@ class State:
 
 @dataclass
 class Result:
-    """What one execution did. ``memory`` holds the bytes written; None means a trap."""
+    """The result of one execution. ``memory``: the written bytes; ``registers``: None on a trap."""
 
     registers: list[int] | None
     pc: int = 0
@@ -162,7 +162,7 @@ def interpret(insn: Insn, state: State, oracle: Oracle) -> Result:
 
 
 def interpret_ops(insn: Insn, ops: tuple[Op, ...], state: State, oracle: Oracle) -> Result:
-    """Execute ``ops`` as those of ``insn``."""
+    """Execute ``ops`` instead of the ops of ``insn``."""
     code = dict(enumerate(insn.raw, insn.addr))
     memory = ByteMemory(code, background)
     machine = ConcreteMachine(memory, oracle)
@@ -191,10 +191,10 @@ def placed(insn: Insn, it: bool, addr: int) -> tuple[Insn, bool]:
 
 
 def comparable(insn: Insn) -> bool:
-    """Whether Unicorn can say what ``insn`` does: it has no coprocessors but CP10, CP11, CP15.
+    """Whether Unicorn can execute ``insn``: it only has coprocessors CP10, CP11 and CP15.
 
     ``it`` is left out, since Unicorn executes its block with it; so are waits, and ``rfe``, which
-    takes a processor mode from memory.
+    loads a processor mode.
     """
     return insn.mnemonic not in UNCOMPARABLE and insn.flow is not ControlFlow.UNDEFINED
 
@@ -241,7 +241,7 @@ class Comparison:
 
 
 def judge(found: list[Result], expected: Result) -> tuple[Verdict, str]:
-    """Compare what the interpreter ``found`` with several oracles to what Unicorn did."""
+    """Compare the interpreter's results ``found`` with several oracles to Unicorn's."""
     if (expected.registers is None) != (found[0].registers is None):
         return Verdict.WRONG, f"trap: {found[0].registers is None}, {expected.registers is None}"
     if expected.registers is None:

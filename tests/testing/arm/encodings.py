@@ -1,6 +1,6 @@
-"""Random encodings that are instructions: what objdump prints, the assembler takes back.
+"""Random encodings that are instructions: the assembler reproduces them from objdump's text.
 
-That leaves out UNPREDICTABLE combinations of operands, bits that should be zero and are not, and
+That excludes UNPREDICTABLE combinations of operands, bits that should be zero and are not, and
 direct branches, whose text is relative to a section.
 """
 
@@ -31,7 +31,7 @@ TOP_BYTES = {False: (*range(0xE0, 0xF0), 0x00, 0xA0), True: range(0xE8, 0x100)}
 def random_encodings(
     choice: Random, count: int, halfwords: Iterable[int] = ()
 ) -> list[tuple[bytes, bool]]:
-    """Encodings with their instruction set; those of 16 bits come from ``halfwords``."""
+    """Encodings with their instruction set; ``halfwords`` gives encodings of 16 bits."""
     found = []
     for thumb in (False, True):
         words = [_word(choice, thumb) for _ in range(count)]
@@ -60,7 +60,7 @@ def _accepted(words: list[bytes], thumb: bool) -> list[bytes]:
 
 
 def _texts(folder: Path, code: bytes, thumb: bool) -> list[tuple[bytes, str]]:
-    """What objdump makes of every fourth byte on, as far as it is an instruction to keep."""
+    """The instructions that objdump decodes at every fourth byte, without unwanted ones."""
     blob = folder / "code.bin"
     blob.write_bytes(code)
     command = ["arm-none-eabi-objdump", "-D", "-w", "-z", "-b", "binary", "-marm"]
@@ -90,7 +90,7 @@ def _lines(command: list[str]) -> list[tuple[int, bytes, str]]:
 
 
 def _assembled(folder: Path, texts: list[str], thumb: bool) -> tuple[set[int], list[bytes]]:
-    """Lines that the assembler refuses or warns about; if there are none, what it makes."""
+    """Lines that the assembler refuses or warns about; if there are none, the machine code."""
     source, made = folder / "code.s", folder / "code.o"
     head = [*HEADER, ".thumb" if thumb else ".arm"]
     source.write_text("\n".join([*head, *texts]) + "\n")

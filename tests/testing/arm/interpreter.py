@@ -97,7 +97,7 @@ class ConcreteMachine:
         self._run(insn, effect)
 
     def execute(self, insn: Insn, ops: tuple[Op, ...]) -> None:
-        """Execute ``ops`` in the place of those of ``insn``; errors as for ``step``."""
+        """Execute ``ops`` instead of the ops of ``insn``; errors as for ``step``."""
         self._run(insn, _compiled(ops))
 
     def _run(self, insn: Insn, effect: Effect) -> None:
@@ -115,7 +115,7 @@ def _trap() -> None:
 
 
 def _discard(memory: ConcreteMemory, address: int, oracle: Oracle, op: Op) -> None:
-    """The bytes of a line, each by the oracle: what was stored there, or what was before."""
+    """Replace the bytes of a line by the oracle's, which are stored or older ones."""
     first = address & -LINE & WORD
     for at in range(first, first + LINE):
         memory.store(at, 1, oracle(op) & 0xFF)

@@ -1,1 +1,1 @@
-"""The kernel as tests build it, run it and read what it prints."""
+"""The kernel in tests: builds, runs, and its output."""

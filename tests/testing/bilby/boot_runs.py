@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pieces of boot in a processor core, instruction by instruction: what they tell the caches.
+"""Sections of boot in a processor core, instruction by instruction: their cache operations.
 
 QEMU has no caches, so a kernel that leaves a line out boots there as well. The core is Unicorn's.
 """
@@ -56,7 +56,7 @@ SECTION, SECTION_NEVER, TABLE, DEVICE_PAGE, VECTOR_PAGE = 0x40E, 0x41E, 0x1, 0x1
 WINDOW, DEVICE_WINDOW, VECTORS = 0xF0000000, 0xF8000000, 0xFFFF0000
 RAM = 128 * MIB
 
-# What boot writes, by machine. Where a register should be zero, hardware may do what it likes.
+# Boot's writes, by machine. Hardware may ignore registers that should be zero.
 WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
     "arm1136": {
         (14, 7, 1, 0, 0): 2, (14, 7, 2, 0, 0): 0, (15, 0, 1, 0, 2): 0, (15, 0, 7, 7, 0): 0,
@@ -70,11 +70,11 @@ WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
     },
 }  # fmt: skip
 CORES = {"arm1136": UC_CPU_ARM_1136, "cortex-a8": UC_CPU_ARM_CORTEX_A8}
-# Bits of the control register when the MMU is switched on: those that are set, and clear.
+# Bits of the control register when the MMU is switched on: set bits, and clear bits.
 CONTROL = {"arm1136": (0xC03005, 0x800), "cortex-a8": (0x3005, 0x70000802)}
 
-# What boot reads: each bit that it has to change; of the Cortex-A8, also the caches that boards
-# have (32 KiB of 4 ways, then 256 KiB of 8), where the core that executes has one of them.
+# Boot's reads: each bit that it must change; on the Cortex-A8, also the caches of boards (32 KiB of
+# 4 ways, then 256 KiB of 8), of which the executing core has one.
 READ: dict[str, dict[tuple[int, ...], int]] = {
     "arm1136": {SCTLR: 0x800},
     "cortex-a8": {SCTLR: 0x70000802, ACTLR: 0, CLIDR: 0x0A000023},
@@ -90,8 +90,10 @@ BOARDS = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """``kind``: mcr, mrc or load; ``place``: coprocessor and register; of a load its address is the
-    ``value``.
+    """An access to a coprocessor register, or a load.
+
+    ``kind`` is mcr, mrc or load; ``place`` is the coprocessor and register; ``value`` is the word,
+    or the address of a load.
     """
 
     kind: str
@@ -194,7 +196,7 @@ def _physical(elf: Path, address: int) -> int:
 
 
 def wrong_boot(elf: Path, machine: str) -> str:
-    """What boot does otherwise than it should, up to the MMU; empty if nothing."""
+    """The first error of boot up to the MMU; empty if there is none."""
     found, read = executed(elf, "_start", machine, physical=True)
     for access in found:
         wanted = WRITTEN[machine].get(access.place, access.value)
@@ -216,9 +218,7 @@ def wrong_boot(elf: Path, machine: str) -> str:
 
 
 def wrong_memory(elf: Path, machine: str, read: Read) -> str:
-    """Cleared memory that is not zero, but for tables; an entry of these that is not as it should
-    be.
-    """
+    """The first wrong word of cleared memory or wrong entry of the translation tables, or ""."""
     table = symbols(elf)
     begin, end = (_physical(elf, table[name]) for name in ("__bss_start", "__bss_end"))
     left = bytearray(read(begin, end - begin))
@@ -234,7 +234,7 @@ def wrong_memory(elf: Path, machine: str, read: Read) -> str:
 
 
 def tables(elf: Path, machine: str) -> dict[str, list[int]]:
-    """What boot leaves in its tables. Of the window, only the first megabyte is executed."""
+    """The tables that boot leaves. Only the first megabyte of the window is executed."""
     table = symbols(elf)
     ram, devices = BOARDS[machine]
     directory, device_table, vector_table = [0] * 4096, [0] * 256, [0] * 256
@@ -288,7 +288,7 @@ def _table(elf: Path, name: str) -> list[int]:
 
 
 def wrong_locking(elf: Path) -> str:
-    """Whether both tables are locked as the ARM1136 asks for; what is done otherwise."""
+    """The first difference from the ARM1136's sequence to lock both tables, or ""."""
     table = symbols(elf)
     own = range(table["pin_lines"], table["pin_lines_end"] + 64, LINE)
     instructions, data = _table(elf, "pinned_instructions"), _table(elf, "pinned_data")
@@ -311,8 +311,10 @@ def wrong_locking(elf: Path) -> str:
 
 
 def wrong_entries(elf: Path) -> str:
-    """Where an exception enters something else than it should, or its handler finds a stack that is
-    not empty; a call that does not leave for an interrupt; or a panic that does not come, or ends.
+    """The first wrong exception entry, or "".
+
+    It is another function at a vector, a handler whose stack is not empty, an exception from the
+    kernel without a panic, or a panic that ends.
     """
     table = symbols(elf)
     panic = table["kernel_panic"]
@@ -333,8 +335,9 @@ def wrong_entries(elf: Path) -> str:
 
 
 def after(elf: Path, start: int, count: int, status: int = USER, stop: int = 0) -> tuple[int, int]:
-    """pc and sp of a core after so many instructions from here, or where it stops, or after one
-    that ends in a fault. ``status``: of what was interrupted.
+    """pc and sp of a core after ``count`` instructions, or at ``stop``, or after a fault.
+
+    ``status``: the interrupted code's status.
     """
     core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     with elf.open("rb") as file:

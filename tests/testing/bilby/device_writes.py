@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a board's functions write to devices when the kernel boots, and which line they take, as a
-core executes them.
+"""The writes of a board's functions to devices at boot, and the line that they take.
 
-QEMU's devices lack registers that boards have, and come out of reset as the kernel wants them.
+A core executes the functions: QEMU's devices lack registers of boards, and their reset values
+already suit the kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEVICES = 0xF0000000  # windows of devices are above
 
 
 def stated(board: str) -> dict[str, list[tuple[int, int]]]:
-    """By function: register by its offset in the device's page, and what is written."""
+    """By function: pairs (offset of a register in the device's page, written value)."""
     path = BILBY / "boards" / board / "registers.toml"
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["writes"]
     assert all(len(row["why"].split()) > 4 for row in rows)
@@ -39,7 +39,7 @@ def stated(board: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def taken(board: str) -> list[tuple[dict[int, int], int]]:
-    """What the interrupt controller's registers hold, and the line that is then taken."""
+    """Contents of the interrupt controller's registers, each with the line that is then taken."""
     path = BILBY / "boards" / board / "registers.toml"
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["taken"]
     assert all(len(row["why"].split()) > 4 for row in rows)
@@ -67,7 +67,7 @@ def compiled(board: str, bilby: Path, folder: Path) -> tuple[bytes, dict[str, in
 def executed(
     code: bytes, start: int, registers: Mapping[int, int]
 ) -> tuple[list[tuple[int, int]], int]:
-    """What a function writes to devices whose registers hold this, and what it returns."""
+    """The writes of a function to devices with these registers, and its result."""
     core = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     found: list[tuple[int, int]] = []
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the kernel tells the processor besides loads, stores and arithmetic, in order.
+"""The kernel's system operations, in order: all besides loads, stores and arithmetic.
 
-Coprocessor accesses, barriers, changes of mode, exclusive accesses: an emulator without caches
-shows little of it. ``machine/*/operations.toml`` says what there must be, and why.
+These are coprocessor accesses, barriers, changes of mode and exclusive accesses; an emulator
+without caches shows few of their effects. ``machine/*/operations.toml`` lists the required ones,
+with reasons.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def of_assembly(elf: Path) -> dict[str, tuple[str, ...]]:
 
 
 def differences(machine: str, found: dict[str, tuple[str, ...]]) -> list[str]:
-    """Functions that have other operations than those that are stated."""
+    """Functions with other operations than the stated ones."""
     known = stated(machine)
     wanted = {name: known[name].operations if name in known else () for name in found}
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One untyped region of the host build, and what system calls make of it."""
+"""One untyped region of the host build, and system calls on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OK = 0
 
 
 class Region:
-    """One untyped region, and what is made of it."""
+    """One untyped region, with objects made from it."""
 
     def __init__(self, host: Host, table: dict[str, int]) -> None:
         self.host = host

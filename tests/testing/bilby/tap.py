@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the user-level tests print: TAP, read strictly."""
+"""The output of the user-level tests: TAP, read strictly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_tap(text: str) -> Tap:
     return tap
 
 
-# What the first version of the kernel promised, as words that some test's sentence contains.
+# Promises of the kernel's first version, as words that some test's sentence contains.
 PROMISES = [
     "send crosses address spaces",
     "non-blocking send",

@@ -24,7 +24,7 @@ DATA = 0xF0020000
 DEVICE = 0xF8000000
 FOREIGN = 0x00100000  # in no region: may be cached or not
 SYMBOLS = range(RIGID, RIGID + 6)
-# Words in RAM, and what each is a multiple of; the others may be anything.
+# Words in RAM, each with a known divisor; other words may be any.
 ALIGNED = {**dict.fromkeys(SYMBOLS[2:4], 32), **dict.fromkeys(SYMBOLS[4:], 512)}
 
 PLAIN = """
@@ -104,7 +104,7 @@ def at(insn: Insn, addr: int) -> Insn:
 
 @dataclass(frozen=True)
 class Program:
-    """A random supergraph and what its value analysis is to say."""
+    """A random supergraph, with the results of its value analysis."""
 
     graph: Supergraph
     values: dict[tuple[int, int], ValueSet | None]
@@ -132,8 +132,8 @@ def random_program(
 ) -> Program:
     """Blocks at a few close and a few conflicting places, joined by random edges.
 
-    ``text`` has the instructions they are drawn from, ``operations`` those on caches. Where it is
-    ``steady``, most addresses are of one symbol, which edges advance or leave as it is.
+    ``text``: instructions to draw from; ``operations``: cache operations to draw from. ``steady``:
+    most addresses are of one symbol, which edges advance or preserve.
     """
     plain, special = pool(text), pool(operations)
     ends = pool(ENDS)
@@ -226,7 +226,7 @@ def _origin(random: Random, *, steady: bool) -> SymbolicAddress:
 
 
 def _within(origin: SymbolicAddress) -> ValueSet:
-    """Any address in RAM that is as far above what is aligned as it must be."""
+    """Any address in RAM with the required remainder."""
     low = 0xF0010000 + origin.offset % ALIGNED[origin.symbol]
     return ValueSet(low, low + 0x100000, ALIGNED[origin.symbol])
 
@@ -312,7 +312,7 @@ def concrete_address(random: Random, insn: Insn, values: ValueSet | None) -> int
 
 
 class Words:
-    """What the symbols of a program stand for along one path."""
+    """The values of a program's symbols along one path."""
 
     def __init__(self, program: Program, random: Random) -> None:
         self._program, self._random = program, random

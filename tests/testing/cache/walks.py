@@ -55,7 +55,7 @@ def hierarchy(fetch_ahead: int) -> CacheHierarchy:
 
 @dataclass
 class Tally:
-    """Per kind what was charged and what happened, and what the walk covered.
+    """Charges and actual costs by kind, and the coverage of the walk.
 
     Fetches in misses, loads and stores in cycles.
     """
@@ -71,7 +71,7 @@ class Tally:
 
 
 class HoldingCache(SimulatedCache):
-    """A cache that can be told what it holds at the start."""
+    """A cache with a given initial content."""
 
     def hold(self, lines: frozenset[int], *, dirty: bool = True) -> None:
         """Have ``lines`` in it, and everything in any order of use. No set may lack ways."""
@@ -110,7 +110,7 @@ class Walk:
             write_through=geometry.write_through,
             stores_pay=initial[1].clean,
         )
-        # Where stores pay for what loads cost, or the other way around, they are summed up.
+        # Where charges of stores cover loads, or the other way around, they are summed up.
         self.stores = "load" if geometry.write_allocate or initial[1].clean else "store"
         self.icache, self.dcache = (
             HoldingCache(geometry, policy, random, lines.lines()) for lines in locked
@@ -148,7 +148,7 @@ class Walk:
         return self.tally
 
     def _compare(self) -> None:
-        """What was charged covers what happened; a line fetched ahead is charged when entered."""
+        """Charges cover actual costs; a prefetched line is charged when entered."""
         self.tally.happened["fetch"] = self.fetch.misses - len(self.waiting)
         for kind, charged in self.tally.charged.items():
             assert self.tally.happened[kind] <= charged, (kind, self.tally)
@@ -254,7 +254,7 @@ class Walk:
                 self._store(line, words, cached, stores[min(position, len(stores) - 1)])
 
     def _past_l1(self, line: int, words: int, access: AccessKind) -> None:
-        """An access of the vector unit that fills nothing; what it stores to may leave L1."""
+        """An access of the vector unit that fills no line; a stored line may leave L1."""
         if access is AccessKind.LOAD:
             self.tally.happened["load"] += 0 if self.dcache.resident(line) else MISS
             return

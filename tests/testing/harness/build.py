@@ -1,4 +1,4 @@
-"""What tests need built: made on demand, once at a time, never stale."""
+"""Build products for tests: made on demand, one process at a time, never stale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs kernels in QEMU, with a time limit, and records what they execute."""
+"""Runs kernels in QEMU, with a time limit, and records their executions."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ KZM = [
 
 
 def run(command: list[str], seconds: float = SECONDS) -> CompletedProcess[str]:
-    """Runs a command to its end and returns what it printed, both streams together.
+    """The output of a finished command, both streams together.
 
-    Kills it, and everything it started, at the time limit; that is a failed test.
+    At the time limit the command and its children are killed, and the test fails.
     """
     with subprocess.Popen(
         command,
@@ -80,6 +80,6 @@ def preemption_starts(image: Image) -> frozenset[int]:
 
 
 def record(trace: Path, build_name: str = "kzm-after", program: str = "tests") -> None:
-    """Write to ``trace`` what the kernel executes while the program runs."""
+    """Record the kernel's executions into ``trace`` while the program runs."""
     done = run_bilby(build_name, program, trace)
     assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout}"

@@ -26,9 +26,12 @@ def draw(
     functions: Sequence[tuple[int | None, int]] = ((None, 0x1000),),
     returns: Sequence[int] = (),
 ) -> Supergraph:
-    """A graph with entry 0. ``contexts[n]`` is the context of node n (0 beyond the list), and
-    ``functions`` gives (parent, function) per context. Block n is at function + 0x10 * n, except
-    that the first block of each context is at its function."""
+    """A graph with entry 0, from node numbers, edges and contexts.
+
+    ``contexts[n]`` is the context of node n (0 beyond the list), and ``functions`` gives (parent,
+    function) per context. Block n is at function + 0x10 * n, except that the first block of each
+    context is at its function.
+    """
     size = 1 + max(max(e[0], e[1]) for e in edges)
     of = [contexts[n] if n < len(contexts) else 0 for n in range(size)]
     nodes = []

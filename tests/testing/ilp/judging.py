@@ -19,7 +19,7 @@ __all__ = ["Tally", "judge"]
 
 @dataclass
 class Tally:
-    """What a series of cases covered. Looseness is (bound - longest) / longest."""
+    """The coverage of a series of cases. Looseness is (bound - longest) / longest."""
 
     seen: Counter[str] = field(default_factory=Counter)
     looseness: list[float] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Tally:
 
 
 def judge(seed: int, solver: Solver, tally: Tally, forms: Sequence[str] = FORMS) -> None:
-    """Raise AssertionError if the answer to case ``seed`` is not what rules 24 and 26 promise."""
+    """Raise AssertionError if the result of case ``seed`` violates rules 24 and 26."""
     try:
         case = random_case(seed, forms)
         exact = is_exact(case)

@@ -1,8 +1,8 @@
 """The longest allowed path by searching all of them: the concrete twin of the integer program.
 
-An execution is simulated state by state: where it is, how often each loop around has run since it
-was entered, which invocations are open and what each constraint has counted in them. The longest
-completion of every state is computed once. Nothing is shared with ``ilp`` but the types.
+An execution is simulated state by state: its node, the executions of each enclosing loop since its
+entry, the open invocations and each constraint's counts in them. The longest completion of every
+state is computed once. Only the types are shared with ``ilp``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TooManyStates(Exception):
 
 @dataclass(frozen=True)
 class Open:
-    """An open invocation. ``counts[i]`` is what constraint i is judged by: see ``counted``."""
+    """An open invocation. ``counts[i]``: the counter of constraint i (``counted``)."""
 
     context: int
     partial: bool
@@ -149,7 +149,7 @@ class Search:
         return State(edge.dst, tuple((i, runs[i]) for i in around), tuple(stack), state.totals)
 
     def may_end(self, state: State) -> bool:
-        """Whether the path may end after the node, given what is open."""
+        """Whether the path may end after the node, with these open invocations."""
         block = self.graph.nodes[state.node].block
         complete = block.returns or block.last.flow is ControlFlow.EXCEPTION_RETURN
         for frame in reversed(state.stack):
@@ -201,8 +201,8 @@ def counted(
 ) -> int | None:
     """The counter of a constraint after one more execution; None if it must not happen.
 
-    AtMost: executions. Conflict: 1 after a, 2 after b. Consistent: executions of a less those of b.
-    Linear: the sum.
+    AtMost: executions. Conflict: 1 after a, 2 after b. Consistent: executions of a minus executions
+    of b. Linear: the sum.
     """
     if isinstance(fact, LinearFact):
         return now + factor

@@ -1,7 +1,7 @@
 """Random C functions whose loop limits are changed through pointers kept in locals.
 
-All pointers are to objects of the program, and each is used as what it points to, so that every
-execution keeps assumption S1: no pointer of unknown origin points into a frame.
+All pointers are to objects of the program, and each is used with its object's type, so that every
+execution satisfies assumption S1: no pointer of unknown origin points into a frame.
 """
 
 from __future__ import annotations

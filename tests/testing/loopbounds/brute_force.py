@@ -105,7 +105,7 @@ def _longest(
         return {s for s in steps if s is not None}
 
     longest: dict[_State, int] = {}
-    path: dict[_State, tuple[set[_State], list[_State]]] = {}  # all that follow, and those left
+    path: dict[_State, tuple[set[_State], list[_State]]] = {}  # all successors, and unvisited ones
 
     def enter(state: _State) -> None:
         after = following(state)

@@ -111,7 +111,7 @@ class Program:
         return found
 
     def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
-        chance = random.Random(1)  # what is not modelled is any word
+        chance = random.Random(1)  # unmodelled results are any word
         machine = ConcreteMachine(self._memory(background), oracle=lambda _: chance.getrandbits(32))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN

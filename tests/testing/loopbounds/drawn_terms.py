@@ -38,14 +38,14 @@ class Drawn:
         return self.chance.choice((corner, self.chance.getrandbits(width))) & mask(width)
 
     def some(self, width: int) -> Term:
-        """Something known, often what was made last; sometimes a constant."""
+        """A known term, often one of the last; sometimes a constant."""
         if self.chance.random() < 0.12:
             return const(self.word(width), width)
         known = self.pool[width]
         return self.chance.choice(known[-6:] if self.chance.random() < 0.6 else known)
 
     def operation(self, op: str, width: int) -> Term:
-        """The operator as it is, whatever constructors would make of it."""
+        """The term with this operator, without the constructors' simplifications."""
         a, b, some = self.some(width), self.some(width), self.some
         if op in ("udiv", "urem"):
             return make(op, width, (a, const(self.word(width), width)))
@@ -80,7 +80,7 @@ class Drawn:
         return make(op, width, (some(inner),))
 
     def terms(self, rounds: int) -> list[Term]:
-        """Every operator on every width, ``rounds`` times, over what was made before."""
+        """Every operator on every width, ``rounds`` times, over earlier terms."""
         asked = [(op, width) for _ in range(rounds) for op in OPERATORS for width in WIDTHS]
         self.chance.shuffle(asked)
         found = []
@@ -92,7 +92,7 @@ class Drawn:
         return found
 
     def values_of(self, found: list[Term]) -> tuple[int, ...]:
-        """What our evaluator says of terms."""
+        """The values of terms by our evaluator."""
         order = list(self.values)
         return compile_terms(found, order)([self.values[s] for s in order])
 

@@ -178,7 +178,7 @@ def _soft_float(w: _Writer) -> str:
 
 
 def _vectorised(w: _Writer) -> str:
-    """Elements of a word or less, several at a time; what is left one by one, without a loop."""
+    """Elements of at most a word, several at a time; remaining ones singly, without a loop."""
     size = w.one_of("unsigned char", "unsigned short", "unsigned")
     body = w.one_of("u[i] += v[i];", "u[i] = b;", "u[i] ^= v[i] + 3;")
     return (

@@ -1,4 +1,4 @@
-"""Random programs on the concrete machine, against what the analysis charges for their path."""
+"""Random programs on the concrete machine, against the analysis's charge for their path."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def timing(
 
 @dataclass(frozen=True)
 class Path:
-    """Nodes and edges in turn, and what was executed."""
+    """Nodes and edges in turn, and the executed instructions."""
 
     nodes: list[int]
     edges: list[int]
@@ -300,7 +300,7 @@ def run(machine: PipelineMachine, program: Program, path: Path) -> int:
 
 
 def charged(charges: ChargedCosts, path: Path) -> int:
-    """What the analysis charges for ``path``, whose last node is an exit."""
+    """The analysis's charge for ``path``, whose last node is an exit."""
     costs = charges.costs
     nodes = sum(costs.start) + sum(costs.node_cycles(n) for n in path.nodes)
     return nodes + sum(costs.edge_cycles(e) for e in path.edges)

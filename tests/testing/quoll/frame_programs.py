@@ -1,9 +1,9 @@
 """Random callers and callees that store into each other's frames, and how they are run.
 
-Every shape of store there is: words, halves, bytes and pairs, lists, exclusive stores and swaps,
-pushes beyond the frame, through sp, a frame pointer, a pointer that was handed over in a register
-or on the stack, by loops and by bounded indices. What is stored is an argument, a constant, or the
-address of code that nothing calls.
+Stores have every form: words, halves, bytes and pairs, lists, exclusive stores and swaps, pushes
+beyond the frame, through sp, a frame pointer, a pointer argument in a register or on the stack, by
+loops and by bounded indices. Stored words are an argument, a constant, or the address of code
+without callers.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Run:
 
 
 class _Watched(ByteMemory):
-    """Memory that tells what is stored."""
+    """Memory that records stores."""
 
     def __init__(self, image: Image, random: Random) -> None:
         salt = random.getrandbits(32)

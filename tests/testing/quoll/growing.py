@@ -1,4 +1,4 @@
-"""Functions whose graphs grow by what their indirect transfers resolve to."""
+"""Functions whose graphs grow by the targets of their indirect transfers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def code_at(image: Image, addr: int) -> bytes:
 
 
 class Growing:
-    """A function whose graph grows by what ``resolve`` says, the way extraction uses it.
+    """A function whose graph grows by the results of ``resolve``, as in extraction.
 
-    Calls are taken to return. What is not resolved is in ``unknown``.
+    Calls are assumed to return. ``unknown``: unresolved transfers.
     """
 
     def __init__(self, image: Image, entry: int, thumb: bool, code: BlockCode) -> None:

@@ -9,11 +9,11 @@ Program
         FALLTHROUGH to the next address, TAKEN to the target (also of a bl that only jumps),
         ACROSS after a call to the next address, or to where the call comes back, INDIRECT after an
         indirect transfer; CALL and RETURN do not occur
-    P5  what the last instruction may do is there, unless a fact took it: a conditional one falls
-        through, a direct jump has its edge or its tail call, a call has its callee, an indirect
-        transfer has an effect, is unresolved, is proved never to be made in this function (a jump
-        table without targets, or one that only other functions use), or is a return of a function
-        stated never to return; a call to the return address is a return
+    P5  all effects of the last instruction are there, unless a fact excludes one: a conditional one
+        falls through, a direct jump has its edge or its tail call, a call has its callee, an
+        indirect transfer has an effect, is unresolved, is proved never to be made in this function
+        (a jump table without targets, or one that only other functions use), or is a return of a
+        function stated never to return; a call to the return address is a return
     P6  ACROSS is there exactly when a callee may return or is replaced, or the call is unresolved
     P7  every block is reached from block 0
     P8  ``returns`` is there when a block returns or a tail callee does (rule 3)
@@ -53,7 +53,7 @@ TRANSFERS = frozenset(f for f in ControlFlow if f is not ControlFlow.NEXT)
 
 
 class InvariantError(AssertionError):
-    """A graph is not what its type promises: a defect of this project."""
+    """A graph violates an invariant of its type: a defect of this project."""
 
 
 def verify_program(program: Program) -> None:

@@ -88,7 +88,7 @@ BUILDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class _Program:
-    """What is written so far; ``count``: names that are used."""
+    """The program so far; ``count``: number of used names."""
 
     random: Random
     text: list[str] = field(default_factory=list)
@@ -345,7 +345,7 @@ def _folded(p: _Program) -> None:
 
 
 def _section(p: _Program) -> None:
-    """Pointers that the linker puts together, as those of constructors and initial calls."""
+    """Pointers that the linker collects, like constructors and initial calls."""
     names, calls = p.functions(), p.name("calls")
     for name in names:
         p.text.append(

@@ -65,7 +65,7 @@ def _shortened(text: str) -> str:
 
 
 def sketch(image: Image, program: Program) -> str:
-    """``block (instructions): what it may do`` for each block, below its function's name.
+    """``block (instructions): possible transfers`` for each block, below its function's name.
 
     Blocks are named by the nearest label; labels of the form ``x1`` are part of the test.
     """

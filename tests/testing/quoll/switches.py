@@ -1,4 +1,4 @@
-"""Programs with a context switch in every common shape, and what an execution of them shows.
+"""Programs with a context switch in every common form, and their executions.
 
 Each saves a context at r0 and loads the one at r1. Called with the same place twice, it comes back
 at once: a function that returns.
@@ -234,7 +234,7 @@ def returning(elf: Path) -> frozenset[int]:
     core.reg_write(uc.UC_ARM_REG_SP, STACK)
     stop = 0x3F0000
     core.reg_write(uc.UC_ARM_REG_LR, stop | thumb)
-    calls: list[tuple[int, int, int]] = []  # where it comes back, its sp, what is called
+    calls: list[tuple[int, int, int]] = []  # return address, its sp, callee
     found: set[int] = set()
 
     def executed(_core: unicorn.Uc, pc: int, size: int, _data: object) -> None:

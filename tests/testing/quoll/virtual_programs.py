@@ -158,7 +158,7 @@ def _root(random: Random, number: int) -> tuple[_Class, list[str]]:
 
 
 def _besides(made: list[_Class], first: _Class) -> list[_Class]:
-    """What may be a second base: another hierarchy, or the other side of a diamond."""
+    """Possible second bases: another hierarchy, or the other side of a diamond."""
     return [
         c
         for c in made

@@ -41,7 +41,7 @@ ADDRESSES = (0x1000, 0x70000)
 
 
 def byte_at(addr: int) -> int:
-    """What memory holds before anything is stored."""
+    """The initial content of memory."""
     return (addr * 2654435761 >> 7) & 0xFF
 
 

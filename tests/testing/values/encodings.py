@@ -94,7 +94,7 @@ def thumb(rng: random.Random) -> bytes:
 
 
 def arm_store_at(rng: random.Random, registers: list[int]) -> bytes:
-    """A store at what the instruction before has computed, or sp."""
+    """A store to the address that the previous instruction computed, or to sp."""
     base = rng.choice([r for r in registers if r < 13] or [13])
     kind = rng.choice([0x05800000, 0x05000000, 0x05C00000])  # str, str down, strb
     operands = base << 16 | rng.randrange(4) << 12 | 4 * rng.randrange(4)

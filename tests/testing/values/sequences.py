@@ -36,7 +36,7 @@ FRAMES = 0x100  # bytes above sp that may be in use
 
 
 class Excluded(Exception):
-    """The execution is outside what the analysis speaks of: S1 or S2 does not hold in it."""
+    """The execution violates S1 or S2, so that no claim applies to it."""
 
 
 PARTLY_FIXED = MemoryMap(
@@ -115,9 +115,9 @@ def sequence(rng: random.Random, thumb: bool, maintained: bool = False) -> list[
 
 
 class Computed:
-    """Which registers are computed from a stack address: their stores are not S1's concern.
+    """The registers that are computed from a stack address: S1 does not cover stores through them.
 
-    What is loaded counts as not computed, so that the assumption speaks of it.
+    Loaded words count as not computed, so that the assumption covers them.
     """
 
     def __init__(self, state: AbstractState) -> None:
@@ -166,7 +166,7 @@ def execute(insns: list[Insn], machine: ConcreteMachine, state: AbstractState) -
 
 
 def check(seed: int, thumb: bool, maintained: bool = False) -> Counter[str]:
-    """One case. Counts what it was, to show that cases vary.
+    """Check one case; counts of its features, which show that cases vary.
 
     ``maintained``: lines are invalidated, and memory of no fixed translation is exchanged.
     """

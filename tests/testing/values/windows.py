@@ -7,7 +7,7 @@ from tests.testing.arm.interpreter import ByteMemory
 
 __all__ = ["HOME", "LATER", "PLAIN", "WINDOWS", "Translated", "region"]
 
-HOME, PLAIN, LATER = 0x20000, 0x40000, 0x60000  # .data; the same bytes; those from the ninth on
+HOME, PLAIN, LATER = 0x20000, 0x40000, 0x60000  # .data; the same bytes; the bytes from the ninth on
 
 
 def region(low: int, size: int, physical: int, *, fixed: bool = True) -> MemoryRegion:

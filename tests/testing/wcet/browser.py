@@ -49,7 +49,7 @@ def chromium(
 
 
 def findings(browser: webdriver.Chrome) -> list[str]:
-    """What axe finds on the page as it is now: serious and critical rules with an element."""
+    """The findings of axe on the present page: serious and critical rules with an element."""
     axe = Path(str(distribution("axe-core-python").locate_file(AXE))).read_text("utf-8")
     browser.execute_script(f"if (!window.axe) {{ {axe} }}")
     found: list[dict[str, Any]] = browser.execute_async_script(
@@ -63,6 +63,6 @@ def findings(browser: webdriver.Chrome) -> list[str]:
 
 
 def console(browser: webdriver.Chrome) -> list[str]:
-    """What the page has written on the console since this was last asked, warnings included."""
+    """The page's new messages on the console, including warnings."""
     entries: list[dict[str, Any]] = browser.execute("getLog", {"type": "browser"})["value"]
     return [str(entry["message"]) for entry in entries]

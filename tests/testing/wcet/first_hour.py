@@ -34,8 +34,8 @@ BUILDS = {
     "clang -O2 arm": (*CLANG, "-O2", "-ffreestanding"),
 }
 
-# What is true of the handler. Frames in 16 bytes: the rest of one of 32 bytes payload, then at most
-# one of 12, or three of 1; so 44 bytes are sent; the header of that loop executes twice more.
+# True facts about the handler. Frames in 16 bytes: the rest of a frame of 32 bytes payload, then at
+# most one of 12, or three of 1; so 44 bytes are sent; the header of that loop executes twice more.
 CALLED = "beat, sample"
 TIMERS = 5  # executions of the header of a loop over four timers
 SENT = 46
@@ -50,7 +50,7 @@ MORE = re.compile(r" {23}(?!now:|if:)(\S.*)")
 
 @dataclass(slots=True)
 class Hour:
-    """What was done: each command with what it printed, each edit with the lines it wrote."""
+    """The steps: each command with its output, each edit with its lines."""
 
     folder: Path
     commands: list[tuple[str, str]] = field(default_factory=list)
@@ -70,7 +70,7 @@ class Hour:
 
 
 def wcet(folder: Path, *arguments: str) -> str:
-    """What a command prints, run there."""
+    """The output of a command, run in ``folder``."""
     done = subprocess.run(
         [sys.executable, "-m", "wcet.cli", *arguments], cwd=folder, capture_output=True, text=True,
         env={**os.environ, "XDG_CACHE_HOME": str(folder / "kept"), "PYTHONPATH": str(ROOT)},
@@ -122,7 +122,7 @@ def fill(line: str) -> str:
 
 
 def chosen(advice: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those levers that are true, with true numbers: lines of facts, and options."""
+    """The true suggestions, with true numbers: lines of facts, and options."""
     lines: dict[str, None] = {}
     options: list[str] = []
     for lever in re.split(r"(?m)^(?= *[\d,]+ +[\d.]+%  )", advice)[1:]:
@@ -142,7 +142,7 @@ def chosen(advice: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def best(folder: Path) -> int:
     """The least bound with every fact that is known to be true, and every finer analysis.
 
-    Where memory, stack and objects are is taken from the binary, whatever was proposed.
+    The places of memory, stack and objects come from the binary, not from the proposed facts.
     """
     image = Image.load(folder / "handler.elf")
     top = address(image, "irq_stack_top")

@@ -1,9 +1,9 @@
-"""Small kernels with an interrupt that arrives before any instruction: the latency that is seen.
+"""Small kernels with an interrupt that arrives before any instruction: the observed latency.
 
 A kernel has a system call, the interrupt path, and a controller: a line that arrives is pending, in
 the registers that a test reads, until its number is written to a register. The interpreter executes
-one path after the other as the processor would. What was executed is replayed on the concrete
-machine, and the time from the arrival to the end of the path that acknowledges it is the latency.
+one path after the other, like the processor. The execution is replayed on the concrete machine, and
+the time from the arrival to the end of the path that acknowledges it is the latency.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from wcet.platforms.platform_model import Platform
 __all__ = ["Latencies", "analysed", "interrupt_path", "kernel", "latencies", "random_kernel"]
 
 VECTOR, ACKNOWLEDGE = 0xF800_0040, 0xF800_0064
-NONE = 64  # what VECTOR reads if no line is pending
+NONE = 64  # content of VECTOR if no line is pending
 LINES = (3, 37)  # one in each register
 USER = 0x1000
 STEPS = 100_000
 CODE = ("-Wl,-Ttext=0xf0010000", "-Wl,--section-start=.vectors=0xffff0000")
 
-# One instruction a vector. A call that returns 1 is preempted: the handler goes on from there.
+# One instruction per vector. A call that returns 1 is preempted: the handler continues there.
 FRAME = """
 __asm__(
 ".section .vectors, \\"ax\\"\\n.arm\\n"
@@ -210,7 +210,7 @@ class _Board:
 
 @dataclass
 class _Ran:
-    """What ran: one path after the other; positions count the instructions of all of them."""
+    """An execution: one path after the other; positions count the instructions of all paths."""
 
     pcs: list[int] = field(default_factory=list)
     accesses: dict[int, int] = field(default_factory=dict)
@@ -255,10 +255,10 @@ class _Subject:
         return found
 
     def run(self, entry: str, before: Sequence[int], arrives: int | None, line: int) -> _Ran | None:
-        """What runs from ``entry`` on until ``line`` is served; the lines ``before`` are pending.
+        """The execution from ``entry`` until ``line`` is served; the lines ``before`` are pending.
 
-        ``line`` arrives before the instruction at position ``arrives``, or is one of those. None if
-        control is back in user mode by then, or if it is pending already: nothing new arrives.
+        ``line`` arrives before the instruction at position ``arrives``, or is one of ``before``.
+        None if control is already back in user mode, or if the line is pending already.
         """
         board, ran = _Board(self.image, dict(self.content)), _Ran()
         board.pending.update(before)
@@ -300,9 +300,9 @@ class _Subject:
         raise AssertionError("the path does not end")
 
     def clocks(self, ran: _Ran, contents: StartContents) -> tuple[list[int], int]:
-        """The clock before each instruction, and when all is quiet at the end.
+        """The clock before each instruction, and the time at which the machine is idle.
 
-        Only the first exception takes time, so that what is seen is rather too little.
+        Only the first exception takes time, so that the observed latency is a lower limit.
         """
         insns = tuple(map(self.insn, ran.pcs))
         following = [*ran.pcs[1:], USER]
@@ -322,7 +322,7 @@ class _Subject:
 
 
 def interrupt_path(result: AnalysisResult) -> Execution:
-    """What runs when a line arrives in user mode."""
+    """The execution when a line arrives in user mode."""
     subject = _Subject(result.image, result.platform, Random(1))
     ran = subject.run("interrupt", LINES[:1], None, LINES[0])
     assert ran is not None
@@ -396,9 +396,10 @@ def _is_path(result: AnalysisResult, paths: PreparedPaths, pcs: Sequence[int]) -
 
 
 def _every_arrival(subject: _Subject, line: int) -> Iterator[tuple[int, int, _Ran]]:
-    """The first position of each group of arrivals that execute alike, their number, what ran.
+    """(first position, size, execution) for each group of arrivals with equal executions.
 
-    Arrivals with no access to the controller between them do; the first of them waits longest.
+    Arrivals without an access to the controller between them form a group; the first one waits
+    longest.
     """
     alone = subject.run("interrupt", (line,), None, line)  # it arrives in user mode
     assert alone is not None

@@ -39,10 +39,10 @@ SAID = re.compile(r"(\d+) arrivals, at most (\d+) instructions")
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """``closest``: the largest part of a bound that was seen; ``exceeded`` names what broke one.
+    """``closest``: the largest observed share of a bound; ``exceeded``: violations of bounds.
 
-    ``unbounded`` are places where a region starts that are named as not bounded; arrivals in them
-    are not counted, and none of a kernel whose latency is partial.
+    ``unbounded``: starts of regions that are listed without a bound; arrivals in them are not
+    counted, and neither are arrivals in a kernel with a partial latency.
     """
 
     regions: int
@@ -117,7 +117,7 @@ def _in_block(image: Image, start: int) -> Iterator[int]:
 
 
 def _answered(kernel: Kernel, folder: Path, *more: str) -> dict[str, Any]:
-    """What ``wcet masked`` says of all regions, which it must bound."""
+    """The result of ``wcet masked`` for all regions, which it must bound."""
     file = folder / f"{kernel.elf.stem}.json"
     main([
         *("masked", str(kernel.elf), "--facts", str(kernel.facts), "--json", str(file)),

@@ -81,7 +81,7 @@ def masked_times(
 def _executed(
     image: Image, argument: int
 ) -> tuple[list[tuple[int, Insn]], dict[int, int], list[bool]]:
-    """What a system call executes, its accesses, and whether each instruction starts masked."""
+    """The execution of a system call, its accesses, and whether each instruction starts masked."""
     machine = Interpreter(oracle=lambda op: status(op))
     masked = True
 

@@ -1,4 +1,4 @@
-"""Small preemptible kernels: system calls run with interrupts on, but for what holds a lock."""
+"""Small preemptible kernels: system calls run with interrupts on, except under a lock."""
 
 from __future__ import annotations
 

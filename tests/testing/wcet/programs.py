@@ -123,7 +123,7 @@ def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool =
 
 
 def bound(elf: Path, platform: str | None = "kzm", vivu: VivuSettings = FULL) -> AnalysisResult:
-    """What the analysis finds for ``main``, with no fact. Raises UnboundedLoop and its like."""
+    """The result of the analysis for ``main``, without facts. Raises UnboundedLoop and its like."""
     options = AnalysisOptions(
         entries=("main",),
         platform=platform,
@@ -158,7 +158,7 @@ class Recorder(ByteMemory):
 
 
 def _byte(image: Image, addr: int, noise: bytes) -> int:
-    """Constants are what the ELF says; variables may hold anything."""
+    """A byte of memory: constants as in the ELF, variables with any content."""
     known = image.constant(addr, 1)
     return noise[addr % len(noise)] if known is None else known
 

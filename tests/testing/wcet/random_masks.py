@@ -1,10 +1,10 @@
 """Random preemptible kernels in three styles, for the concrete machine and for QEMU's boards.
 
 - locks: C; interrupts are masked inline and out of line, one lock inside of another, in loops;
-- drivers: C++; what runs with interrupts masked is a virtual method of one of several drivers;
+- drivers: C++; a virtual method of one of several drivers runs with interrupts masked;
 - switches: C; threads are switched with interrupts masked.
 
-Each has ``main(n)``, a system call that runs unmasked but for what holds a lock, and ``handler``.
+Each has ``main(n)``, a system call that runs unmasked except under a lock, and ``handler``.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _run(command: tuple[str, ...], folder: Path) -> None:
 
 
 def _facts(elf: Path, file: Path) -> str:
-    """What extraction asks: of what the kernel does, as its author would state it."""
+    """The facts that extraction needs, as the kernel's author would state them."""
     image = Image.load(elf)
     entries = [s.addr for n in ("vector_svc", "vector_irq") if (s := image.symbol(n)) is not None]
     lines = ["change switches context\n"]

@@ -1,4 +1,4 @@
-"""The schemas of what ``--json`` writes, and what a document has against its own."""
+"""The schemas of ``--json`` documents, and the errors of a document."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NAMES = sorted(path.name.removesuffix(".schema.json") for path in FOLDER.iterdir
 
 
 def schema(name: str) -> dict[str, Any]:
-    """That of docs/schemas, which is a schema itself."""
+    """A schema of docs/schemas, checked to be a schema."""
     document: dict[str, Any] = json.loads((FOLDER / f"{name}.schema.json").read_text())
     Draft202012Validator.check_schema(document)
     return document
 
 
 def faults(name: str, document: object) -> list[str]:
-    """Where ``document`` is not what the schema says."""
+    """The violations of the schema in ``document``."""
     return [error.message for error in Draft202012Validator(schema(name)).iter_errors(document)]

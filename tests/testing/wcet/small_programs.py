@@ -1,4 +1,4 @@
-"""Small programs in memory of a board, analysed: one body, and what the report says."""
+"""Small programs in memory of a board, with their reports."""
 
 from __future__ import annotations
 

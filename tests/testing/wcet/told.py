@@ -1,9 +1,8 @@
 """A document with commands, their output and edits of files, which can be followed again.
 
-An indented block that begins with ``$ wcet`` is a command and what it prints; one that begins with
-``# in FILE:`` is an edit: of a TOML file, keys get these values, and ``[[memory]]`` tables and
-entries take the place of those that are there; of another file, lines take the place of comments
-that begin alike.
+An indented block that begins with ``$ wcet`` is a command with its output; a block that begins with
+``# in FILE:`` is an edit: in a TOML file, keys get these values, and ``[[memory]]`` tables and
+entries replace the existing ones; in another file, lines replace comments with the same beginning.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LINES = 14  # of the output of a command
 
 
 def retold(text: str, folder: Path) -> str:
-    """The document with what its commands print now; files change in ``folder``."""
+    """The document with the present output of its commands; files change in ``folder``."""
     found: list[str] = []
     for indented, group in groupby(text.splitlines(), lambda line: line.startswith(INDENT)):
         lines = [line.removeprefix(INDENT) for line in group]

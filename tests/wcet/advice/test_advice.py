@@ -1,4 +1,4 @@
-"""Levers: whoever writes the line gets a bound that is lower by at least what was promised."""
+"""Levers: with the suggested line, the bound falls by at least the promised cycles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUIET = ("--platform", "kzm", "--quiet")
 
 
 def advised(elf: Path, entry: str, *options: str) -> dict[str, Any]:
-    """What the command writes as JSON."""
+    """The JSON document of ``wcet advise``."""
     file = elf.parent / "advice.json"
     assert main(["advise", str(elf), "--entry", entry, "--json", str(file), *options]) == 0
     document: dict[str, Any] = json.loads(file.read_text())
@@ -120,7 +120,7 @@ def test_of_the_kernel(tmp_path: Path) -> None:
 
 @pytest.mark.slow("analyses the program again for each suggestion")
 def test_one_execution_less(tmp_path: Path) -> None:
-    """What one execution less saves is what a fact of one less saves."""
+    """A fact with one execution less saves at least ``each`` cycles."""
     elf = build(SOURCE, optimise="-O1")
     levers = advised(elf, "main", *QUIET)["levers"]
     (loop,) = (lever for lever in levers if lever["line"].startswith("0x"))
@@ -154,7 +154,7 @@ def test_a_function_of_a_parameter_is_refused(
 def test_counts_are_what_recorded_executions_show(
     kernel: Path, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every line saves what it promises and survives the recording; one less, and it does not."""
+    """Every line saves its promised cycles; the recording obeys it, but not a count of one less."""
     found = advised(kernel, "prefetch-abort", "--quiet", "--recording", str(recording))
     levers = [lever for lever in found["levers"] if " executes at most " in lever["line"]]
     counts = [lever["line"] for lever in levers]
@@ -233,7 +233,7 @@ unsigned main(unsigned *where, unsigned n) {
 
 @pytest.mark.slow("analyses the program again for each suggestion")
 def test_an_access_of_unknown_address_is_named(tmp_path: Path) -> None:
-    """What it evicts is charged to accesses of known addresses."""
+    """The lines that it evicts are charged to accesses of known addresses."""
     link = ("-Wl,-Ttext=0xf0010000",)
     elf = build(ONE_ACCESS, optimise="-O1", link=link)
     lines = check_each(elf, "main", tmp_path, *QUIET, levers=20)

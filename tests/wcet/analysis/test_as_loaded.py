@@ -68,7 +68,7 @@ def test_a_loop_that_counts_in_data_is_bounded_from_reset(elf: Path, tmp_path: P
 
 @pytest.mark.slow("several whole analyses")
 def test_a_function_analysed_once_begins_with_what_its_callers_stored(tmp_path: Path) -> None:
-    """What is loaded is there when a path starts, not when a function is called."""
+    """Memory holds the loaded data at the start of a path, not at each call of a function."""
     elf, out = build(CHANGED, optimise="-O1"), tmp_path / "out.json"
     cycles = {}
     for share in ("never", "always"):

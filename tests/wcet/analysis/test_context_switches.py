@@ -36,7 +36,7 @@ def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_pat
 
 
 def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path) -> None:
-    """What the platform says of caches at entries is not said of functions."""
+    """The platform's lines held at an entry do not hold where the function is called."""
     elf = program(ARM["stack pointer"], thumb=False)
     held, text = tmp_path / "held.toml", file_of("cubieboard").read_text()
     held.write_text(text.replace("[caches.l1i]\n", '[caches.l1i]\nheld = ["switch..main"]\n'))

@@ -1,4 +1,4 @@
-"""An entry that is not there is refused with those that are written alike."""
+"""An unknown entry is refused, and the error names functions of similar spelling."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_what_values_exclude_needs_no_fact(tmp_path: Path) -> None:
 
 
 def test_values_that_leave_only_a_loop_without_end_are_no_excuse(tmp_path: Path) -> None:
-    """The exit of the loop is dead: what is left goes round for ever."""
+    """The exit of the loop is infeasible: the remaining paths never leave the loop."""
     body = "ldr r2, [r0]\ncmp r2, #0\nbne 3f\nmov r1, #1\n2: cmp r1, #1\nbeq 2b\n3: nop\n"
     assert analyse(tmp_path, body)[0] == 5
 

@@ -45,7 +45,7 @@ def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, ValueResul
 def test_no_execution_refutes_the_pools(
     kernel: Path, trace: Trace, facts: Facts, valued: dict[int, tuple[Supergraph, ValueResults]]
 ) -> None:
-    """Neither what each fact says, nor any address that values conclude from all of them."""
+    """No access violates a fact, nor an address set that value analysis derives from the facts."""
     image = Image.load(kernel)
     assert len([fact for fact in facts.facts if not isinstance(fact, RegionFact)]) <= 8
     regions = locate(facts, image).regions

@@ -85,7 +85,7 @@ def test_a_preemptible_loop_costs_one_turn(
 
 @pytest.mark.slow("several whole analyses")
 def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]) -> None:
-    """And asked for nothing: its bound does not depend on what the solver can do."""
+    """Its bound comes from the tests for interrupts and does not depend on the solver."""
     for source, methods in ((PREEMPTIBLE, {64: "nusmv", 1: "pending"}), (CLEARING, {})):
         elf = build(source.replace("TEST", "0"), link=("-Wl,-Ttext=0xf0010000",))
         status = main(

@@ -1,4 +1,4 @@
-"""Runs that begin with what an earlier one found out (rule 30)."""
+"""Runs that reuse the stored results of an earlier run (rule 30)."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ unsigned main(void) {
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_dump_that_may_be_written_is_another_question(tmp_path: Path, first: int) -> None:
-    """What was found for ``--raw F@A:r`` was recalled for ``--raw F@A``: a bound far too small."""
+    """A regression: ``--raw F@A`` got the stored, far too small bound of ``--raw F@A:r``."""
     elf = build(COUNTED, "-O1", link=(CODE,))
     (tmp_path / "most").write_bytes((5).to_bytes(4, "little"))
 
@@ -235,7 +235,11 @@ def test_damage_is_as_if_there_was_nothing(runs: Runs, capsys: pytest.CaptureFix
 
 @pytest.mark.slow("several whole analyses")
 def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
-    """Half of what a start imports; in a process of its own, as this one has all of them."""
+    """The command imports the stages before the integer program only when it needs them.
+
+    They are half of all imports. The check runs in a new process, because this one has imported
+    them.
+    """
     code = "import sys, wcet.commands.analyse; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     imported = set(done.stdout.split())

@@ -1,4 +1,4 @@
-"""Recursion with a bound on its depth: what runs stays below the bound, deeper runs refute it."""
+"""Recursion with a stated depth: executions take at most the bound; deeper ones refute the fact."""
 
 from __future__ import annotations
 

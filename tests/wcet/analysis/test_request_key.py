@@ -1,8 +1,8 @@
-"""Nothing that can change an answer is missing from the key of what is kept (rules 30 and 31).
+"""Nothing that can change an answer is missing from the key of a stored result (rules 30, 31).
 
-Every option of the command line, every field of the request, of the platform and of every fact,
-and every class of bytes of the inputs is changed in turn; what changes no key is named here or in
-``LEFT_OUT``, with the reason.
+Every option of the command line, every field of the request, of the platform and of every fact, and
+every class of bytes of the inputs is changed in turn; this file or ``LEFT_OUT`` names each input
+that changes no key, with the reason.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def left_out(where: str) -> bool:
 
 
 def test_every_part_of_a_request_and_of_a_platform_is_in_the_key(asked: Asked) -> None:
-    """Recursively, down to every number; what is left out is on the list, and only that."""
+    """Every nested field down to each number changes the key, except the fields in ``LEFT_OUT``."""
     run = asked.run("--platform", "kzm-paper", "--raw", "/prog.elf@0x100", "--l2", "on",
                     "--symbols", "/symbols", "--facts", "/n.facts", "--set", "n=1",
                     "--end", "main")  # fmt: skip

@@ -115,7 +115,7 @@ def test_code_that_may_be_other_code_is_refused(analysed: Analysed) -> None:
 
 @pytest.mark.slow("several whole analyses")
 def test_code_is_refused_wherever_control_goes_behind(analysed: Analysed) -> None:
-    """The callee is not fixed: the change and what follows it at once are."""
+    """The callee is not in fixed memory; the change and the instructions directly after it are."""
     link = '.section .far,"ax"\n.type far, %function\nfar: bx lr\n.text\n'
     body = f"push {{r4, lr}}\n{TTBR0}ldr r3, =far\nblx r3\n{RETURNS}"
     assert analysed(body, other=link).status == 0  # .far follows .text
@@ -153,7 +153,7 @@ def test_frames_of_a_stack_of_unknown_place_are_assumed_to_stay(analysed: Analys
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("where", ["r4", "r4, #4", "r4, #0x3c"])
 def test_an_invalidated_line_loses_its_stores(analysed: Analysed, where: str) -> None:
-    """Rule 48: a dirty line that is invalidated is not what was stored."""
+    """Rule 48: an invalidated dirty line loses its stored words."""
     stores, loads = STORES.replace("[r4]", f"[{where}]"), LOADS.replace("[r4]", f"[{where}]")
     assert analysed(f"{stores}{INVALIDATES}{loads}").status == NO_BOUND
     body = f"{stores}{INVALIDATES}{loads}"

@@ -1,4 +1,4 @@
-"""Virtual unrolling through the whole analysis: no execution exceeds a bound; what it gains."""
+"""Virtual unrolling through the whole analysis: its bounds are safe, and some are lower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wcet baseline`` and ``wcet check`` as users have them: what closes the gate, what is said."""
+"""``wcet baseline`` and ``wcet check`` as users run them: their failures and messages."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def test_what_other_programs_read(folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_both_forges_show_the_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What GitLab asks of a report of code quality, and GitHub of SARIF: a place for each result.
+    """Each result has a place, as GitLab's code quality reports and GitHub's SARIF require.
 
-    Fingerprints stay when lines move, and tell results apart.
+    Fingerprints are distinct, and they stay the same when lines move.
     """
     files = ["--code-quality", "quality.json", "--sarif", "a.sarif"]
     twice = SLOWER.replace("return part(a) + 1;", "left = 3;\n    return part(a) + 1;")
@@ -223,7 +223,7 @@ def test_a_project_file_stands_for_the_command_line(
 def test_the_project_file_builds_the_kernel(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What the build prints is no part of the output; where it fails, an old ELF is not taken."""
+    """The build's output is not on stdout; if the build fails, no old ELF file is analysed."""
     words = " ".join([*COMPILER, *LINKED, "kernel.c", "-o", "kernel.elf"])
     project = 'kernel = "kernel.elf"\nplatform = "kzm"\nentries = ["handler"]\n'
     Path("wcet.toml").write_text(f'{project}build = "echo building && {words}"\n')

@@ -1,4 +1,4 @@
-"""Facts against what ran: every form, obeyed and violated, with positions (rule 28)."""
+"""Facts against recorded executions: every form, obeyed and violated, with positions (rule 28)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def image() -> Image:
 
 @pytest.fixture(scope="module")
 def trace(image: Image) -> Trace:
-    """What the interpreter executes for 60 arguments."""
+    """The interpreter's executions of ``main`` with 60 seeds."""
     main = image.symbol("main")
     assert main is not None
     executions = []
@@ -97,7 +97,7 @@ def test_totals(image: Image, trace: Trace) -> None:
     for most in range(3):
         (record,) = checked(image, trace, f"other executes at most {most} times")
         assert record.broken == sum(n > most for n in seen)
-        # What never executes is reached wherever it might have.
+        # "at most 0" counts as reached in every execution that could have entered the function.
         assert record.reached == (sum(n > 0 for n in seen) if most else len(seen))
     (record,) = checked(image, trace, "other never executes")
     first = next(i for i, n in enumerate(seen) if n)
@@ -228,7 +228,7 @@ def test_the_kernel_and_its_record(
 
 
 def test_facts_about_memory(image: Image, trace: Trace) -> None:
-    """What accesses show: pointers, unknown addresses, read-only regions; caches they do not."""
+    """Accesses test facts about pointers, unknown addresses and read-only regions, not caches."""
     main, other = (image.symbol(name) for name in ("main", "other"))
     assert main is not None
     assert other is not None

@@ -1,4 +1,4 @@
-"""The commands that explain: versions, codes, pages, and what was probably meant."""
+"""Versions, error codes, help pages, and suggestions for misspelled names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wcet init``: what it sees of an ELF, and that what it writes can be used."""
+"""``wcet init``: the properties it detects in an ELF file, and its files, which are usable."""
 
 from __future__ import annotations
 

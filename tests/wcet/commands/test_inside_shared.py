@@ -1,4 +1,4 @@
-"""The report looks into functions that were analysed once: what costs there is said."""
+"""The report lists the costly loops and calls inside functions that were analysed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``--json`` writes is what docs/schemas says, and the schemas leave nothing open."""
+"""The ``--json`` documents match docs/schemas, and the schemas allow no other keys."""
 
 from __future__ import annotations
 

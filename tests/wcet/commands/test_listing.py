@@ -100,7 +100,7 @@ def test_no_such_function(capsys: pytest.CaptureFixture[str], program: Path) -> 
 
 @needs("dot")
 def test_a_drawing_has_the_worst_path(capsys: pytest.CaptureFixture[str], program: Path) -> None:
-    """Colours, counts of edges and a legend: in dot and in what Graphviz makes of it."""
+    """Colours, counts of edges and a legend: in the dot file and in Graphviz's SVG."""
     of = ["cfg", program, "--function", "main", "--cycles", "main", "--platform", "kzm"]
     dot = out(capsys, *of, "--dot", "-")
     plain = out(capsys, "cfg", program, "--function", "main", "--dot", "-")

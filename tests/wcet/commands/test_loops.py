@@ -85,7 +85,7 @@ def test_in_context_as_json(capsys: pytest.CaptureFixture[str], program: Path) -
 def test_models_can_be_checked_again(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
-    """What ``--smv`` keeps is what was proved."""
+    """The solver proves the property of the model that ``--smv`` keeps."""
     loops(capsys, program, "--entry", "copy", "--smv", str(tmp_path))
     (model,) = tmp_path.glob("*.smv")
     text = model.read_text()
@@ -97,7 +97,7 @@ def test_models_can_be_checked_again(
 
 
 def test_facts_are_read(capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path) -> None:
-    """A count for what cannot be proved is shown as an assumption."""
+    """A stated count for a loop without a proof is shown as an assumption."""
     facts = tmp_path / "my.facts"
     facts.write_text("loop prog.c:9 at most 12\n")
     status, text = loops(capsys, program, "--entry", "list", "--facts", str(facts))
@@ -134,7 +134,7 @@ def test_arguments_refute_a_bound_unless_a_fact_excludes_them(
 def test_guidance_is_followed_in_its_context(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
-    """What a branch fact excludes in a function is not listed there; the fact is an assumption."""
+    """A loop that a branch fact excludes is not listed; the fact is an assumption."""
     facts = tmp_path / "my.facts"
     image = Image.load(program)
     entry = image.symbol("list")
@@ -158,7 +158,7 @@ def test_no_such_entry(capsys: pytest.CaptureFixture[str], program: Path) -> Non
 def test_an_invariant_about_data_bounds_a_loop(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
-    """The bound is proved from what the register may be, and the fact is listed."""
+    """The bound is proved from the register's stated range, and the fact is listed."""
     status, text = loops(capsys, program, "--entry", "counted", "--time-limit", "2")
     assert status == 6
     assert "nothing bounds the word that 'ldr r1, [r0]' reads at" in text
@@ -182,7 +182,7 @@ def test_an_invariant_about_data_bounds_a_loop(
     ],
 )
 def test_what_is_no_invariant(text: str, message: str) -> None:
-    """Each error names what is wrong."""
+    """Each error names the file and the defect."""
     with pytest.raises(FactsError, match=message) as error:
         parse(text, "my.facts")
     assert "my.facts:" in str(error.value)
@@ -207,7 +207,7 @@ def test_what_values_assume_is_listed(capsys: pytest.CaptureFixture[str]) -> Non
 def test_what_values_assume_is_listed_where_there_is_no_loop(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """That no loop is reached may be what they decide."""
+    """Value analysis and its assumptions may be the reason that no loop is reached."""
     source = (
         "volatile unsigned *where;\n"
         "__attribute__((noinline)) unsigned leaf(unsigned a) { *where = a; return a + 1; }\n"

@@ -83,7 +83,7 @@ def test_no_execution_is_masked_for_longer(name: str, optimise: str, tmp_path: P
 
 
 def test_a_nested_lock_does_not_end_the_outer_region(tmp_path: Path) -> None:
-    """What the inner one restores says masked, as it was read when it was."""
+    """The inner unlock restores a status word that was read while interrupts were masked."""
     regions = answered(preemptible(CALLS), tmp_path)["regions"]
     chains = {region["calls"][-1]: region for region in regions if region["entry"] == "syscall"}
     assert chains["take"]["cycles"] > chains["add"]["cycles"]

@@ -1,4 +1,4 @@
-"""``wcet masked --everywhere``: the regions of every function, whatever entries reach."""
+"""``wcet masked --everywhere``: the regions of all functions, also of those no entry reaches."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ NAMES = ("--everywhere", "x, which may unmask them: no latency is given")
 def test_no_name_of_a_file_takes_an_assumption_away(
     command: str, name: str, tmp_path: Path
 ) -> None:
-    """Assumptions are told apart by what they are, never by words in their text."""
+    """Assumptions are distinguished by their kind, never by words in their text."""
     elf = preemptible(WALK)
     line = 1 + elf.with_name("prog.c").read_text().split("i = i->next")[0].count("\n")
     found = []

@@ -1,4 +1,4 @@
-"""A report says what "never returns" rests on."""
+"""A report names the evidence for "never returns"."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ unsigned main(unsigned a) { unsigned s = 0; for (int i = 0; i < 64; i++) s += ta
 def analysed(
     elf: Path, capsys: pytest.CaptureFixture[str], *more: str
 ) -> tuple[int, int, list[str]]:
-    """Cycles, those of instruction misses, and the warnings."""
+    """The bound and its share of instruction misses, in cycles, and the warnings."""
     capsys.readouterr()
     asked = ["--entry", "main", "--quiet", "--platform", "kzm", "--json", "-", *more]
     assert main(["analyse", str(elf), *asked]) == 0

@@ -40,7 +40,7 @@ unsigned main(unsigned a) { return pick(a, 2); }
 
 
 class RunPath(Protocol):
-    """Runs ``wcet path`` on the program and gives what it prints."""
+    """Runs ``wcet path`` on the program and returns its output."""
 
     def __call__(self, *more: str, status: int = 0) -> str: ...
 

@@ -1,4 +1,4 @@
-"""``wcet platform``: list, show, new, check, and what is implausible."""
+"""``wcet platform``: list, show, new, check, and its warnings of implausible values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(capsys: pytest.CaptureFixture[str], status: int, *arguments: str) -> str:
-    """What is printed, on both outputs."""
+    """The text on stdout, then the text on stderr."""
     capsys.readouterr()
     try:
         found: object = main(["platform", *arguments])
-    except SystemExit as end:  # what argparse refuses
+    except SystemExit as end:  # argparse refuses the arguments
         found = end.code
     assert found == status
     captured = capsys.readouterr()

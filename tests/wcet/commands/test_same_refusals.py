@@ -1,4 +1,4 @@
-"""What 'wcet analyse' refuses, the other commands refuse with the same status."""
+"""The other commands refuse the inputs that 'wcet analyse' refuses, with the same status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wcet.cli import main
 AT = ("-Wl,-Ttext=0xf0010000", "-Wl,-Tdata=0xf0020000")
 HEAD = ".syntax unified\n.arm\n.global main\n.type main, %function\nmain:\n"
 TAIL = "\nmov r0, #4\n1: subs r0, r0, #1\nbne 1b\nbx lr\n.size main, .-main\n"
-# Each is one class of what is refused: the code, facts, and more options.
+# One row for each class of refused inputs: the code, facts, and more options.
 REFUSED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "SCTLR is written": ("mcr p15, 0, r0, c1, c0, 0", "", ()),
     "SCTLR is written below a call": (

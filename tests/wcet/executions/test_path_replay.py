@@ -1,4 +1,4 @@
-"""What really ran, on the concrete machine: never above its bound, nor above its path's charge."""
+"""Recorded executions on the concrete machine: at most the bound and their path's charge."""
 
 from __future__ import annotations
 

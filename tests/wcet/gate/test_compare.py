@@ -1,4 +1,4 @@
-"""What is said of two records: verdicts, lines that moved, functions and files with new names."""
+"""The comparison of two records: verdicts, moved lines, renamed functions and files."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_what_a_compiler_appends_to_a_name_changes_nothing(name: str, bare: bool
 
 
 def test_a_function_that_a_compiler_splits_is_one() -> None:
-    """A line that is in both parts takes what they take together."""
+    """The cycles of a line in both parts are added."""
     first, second, other = OLD.lines
     parts = (replace(first, cycles=4), replace(first, function="f.part.0", cycles=9),
              replace(second, function="f.part.0"))  # fmt: skip

@@ -1,4 +1,4 @@
-"""``wcet.toml``: what it says, and what is wrong in it."""
+"""``wcet.toml``: its values, and the errors for wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Baselines as files: what is read is what was written, and what is wrong is named."""
+"""Baselines as files: reading returns the written record, and errors name the defect."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_baseline_without_misses_is_read(tmp_path: Path) -> None:
 def test_every_damage_is_an_error_that_names_it_or_a_record(
     at: tuple[Any, ...], damage: object, tmp_path: Path
 ) -> None:
-    """Whatever stands at any place: a record of the right types, or an error with its name."""
+    """With any value at any place: a record of the right types, or an error with its name."""
     document = json.loads(to_json(WHOLE))
     holder = document
     for name in at[:-1]:

@@ -43,7 +43,7 @@ def kernels(folder: Path, old: str, new: str) -> tuple[Path, Path]:
 def test_a_regression_under_other_facts_does_not_pass(
     which: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What differs is shown; whoever wants the comparison all the same gets it, marked."""
+    """The differences are shown; ``--even-if-different`` compares anyway and marks the result."""
     loop = "loop prog.c:4 at most"
     more = "main executes at most 1 times" if which == "one fact more" else ""
     old, new = kernels(tmp_path, f"{loop} 60\n", f"{loop} {60 if more else 9}\n{more}\n")

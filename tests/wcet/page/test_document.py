@@ -161,7 +161,7 @@ def flows_on(function: dict[str, Any], blocks: list[list[int]], edges: list[list
     for block in function["blocks"]:
         address = block["address"]
         assert left.get(address, 0) <= runs.get(address, 0)
-        if not (block["ends"] or block["calls"]):  # the path may end in what is called
+        if not (block["ends"] or block["calls"]):  # the path may end in the callee
             assert left.get(address, 0) == runs.get(address, 0)
 
 

@@ -1,4 +1,4 @@
-"""The table of keys: what it demands and explains is what the reader of platform files takes."""
+"""The table of keys requires and explains exactly the keys that the platform reader accepts."""
 
 from __future__ import annotations
 

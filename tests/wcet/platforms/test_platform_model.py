@@ -1,4 +1,4 @@
-"""Platform files: the two that ship, how one is chosen, and what is refused."""
+"""Platform files: the two that ship, the choice of one, and refused contents."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_translations_are_assumed_or_charged() -> None:
 
 
 def test_writes_and_initial_states(tmp_path: Path, kernel: Path) -> None:
-    """Keys of L1D, and of both caches of the first level; what they assume is listed."""
+    """Keys of L1D, and of both first-level caches; their assumptions are listed."""
     path = tmp_path / "board.toml"
 
     def board(text: str, level: str = "l1d") -> Platform:
@@ -179,7 +179,7 @@ def test_writes_and_initial_states(tmp_path: Path, kernel: Path) -> None:
 
 
 def test_lines_locked_in_l1(tmp_path: Path, kernel: Path) -> None:
-    """As those of L2; one way stays free, and the others have to hold everything."""
+    """As in L2: one way stays free, and the locked lines have to fit the others."""
     start = "[caches.l1i]\n"
     assert start in KZM
 

@@ -41,7 +41,7 @@ def of_processor(report: dict[str, Any]) -> list[str]:
 def test_another_processor_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cpu: str, platform: str
 ) -> None:
-    """All of them got a bound; with no platform named those that GCC calls 7-A, 7-R and 7-M did."""
+    """A regression: all of them got a bound, or, without a platform, GCC's 7-A, 7-R and 7-M did."""
     chosen = ["--platform", platform] if platform else []
     assert analyse(tmp_path, cpu, *chosen)[0] == 3
     error = capsys.readouterr().err
@@ -99,7 +99,7 @@ def test_the_core_of_the_other_board_is_refused(tmp_path: Path, cpu: str, platfo
 
 
 def test_forcing_is_listed(tmp_path: Path) -> None:
-    """Forced, the bound is that of the platform's core."""
+    """With ``--force-core`` the platform's core is analysed, and the report lists this."""
     status, report = analyse(tmp_path, "cortex-a9", "--force-core")
     assert status == 0
     assert of_processor(report) == [

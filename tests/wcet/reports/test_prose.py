@@ -18,7 +18,7 @@ WORD = re.compile(r"[\w.-]+")
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_have_all_words_in_lines_that_fit(page: Path, columns: int) -> None:
-    """Only what is to be copied is longer, and a word that is."""
+    """Only text to copy is longer, and a line of one word that does not fit."""
     text = page.read_text()
     lines = page_filled(text, columns).splitlines()
     shown = re.sub(r"<!--.*?-->|^ *\|[-:| ]+$", "", text, flags=re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What is printed on a terminal fits it; what is no terminal gets everything."""
+"""Output to a terminal fits its width; output to a file is complete."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ BARE = ("callgraph", "cfg", "disasm", "explain", "platform", "setup")  # they ke
 def on_terminal(
     columns: int, lines: int, *arguments: str | Path, progress: bool = False, **variables: str
 ) -> list[str]:
-    """The lines that ``wcet`` prints on a terminal of this size, those of progress if asked for."""
+    """The lines that ``wcet`` prints on a terminal of this size, with progress if asked for."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     hidden = ("COLUMNS", "LINES", "NO_COLOR")
@@ -181,7 +181,7 @@ def test_every_command_has_a_screen() -> None:
 @pytest.mark.slow("starts the command in a terminal many times")
 @pytest.mark.parametrize("name", SCREENS)
 def test_80_columns_and_their_words(name: str, elf: Path) -> None:
-    """Every line fits; words of ours are explained below, and only those that are there."""
+    """Every line fits; a legend explains exactly the project's terms that occur."""
     words = [str(elf) if word == "ELF" else word for word in SCREENS[name]]
     found = [COLOUR.sub("", line) for line in on_terminal(80, 24, *words)]
     assert found
