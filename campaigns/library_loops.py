@@ -45,8 +45,8 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import NO_FACTS, LocatedFacts, locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.sharing import expansion

@@ -28,8 +28,8 @@ from campaigns.documented import markdown, replace
 from campaigns.vmlinux import dumped, kernel
 from quoll.cfg.cfg import Program
 from quoll.extraction.extract import extract
-from quoll.facts import load
 from quoll.facts.located import locate
+from quoll.facts.read import load
 from quoll.image.image import Image, RawMemory
 from tests.testing.harness import build
 

@@ -22,8 +22,8 @@ from campaigns.extraction_witness import MissedEdge, Walk, executed
 from quoll.cfg.cfg import Program
 from quoll.errors import MissingStatement
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.quoll.virtual_programs import BUILDS, build_virtual, virtual_program
 from wcet.reports.missing_facts import MissingFact, missing_facts

@@ -26,8 +26,8 @@ from quoll.assumptions import RETURN_BY_FORM
 from quoll.cfg.cfg import EdgeKind, Program
 from quoll.cfg.transfers import links
 from quoll.extraction.extract import extract
-from quoll.facts import load
 from quoll.facts.located import locate
+from quoll.facts.read import load
 from quoll.image.image import Image, RawMemory
 from quoll.listing.program_text import function_loops
 

@@ -45,7 +45,8 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
-from quoll.facts import ListAtMostFact, LoopFact
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph

@@ -8,8 +8,9 @@ from typing import TypeVar
 from loopbounds.written_loops import headers_of
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import ListAtMostFact, LoopFact
+from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import PlacedFact
+from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperNode

@@ -25,8 +25,9 @@ from quoll.assumptions import Assumption
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, FactsError
-from quoll.facts import LoopFact, RecursionFact
 from quoll.facts.applied import RecursionDepth
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.guidance import RecursionFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.expand import reached_from, without_edges

@@ -19,7 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import FactsError
-from quoll.facts import Facts, FactSource, ListAtMostFact, LoopFact, LoopParameter
+from quoll.facts.count_facts import LoopFact, LoopParameter
+from quoll.facts.fact import FactSource
+from quoll.facts.invariants import ListAtMostFact
+from quoll.facts.read import Facts
 from quoll.image.dwarf_lines import SourceLine
 from quoll.image.image import Image
 from quoll.inlining.supergraph import NestedBlock, Supergraph

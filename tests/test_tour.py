@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from campaigns.tour import Shown, blocks, commands, difference, printed, tour, walk
-from quoll.facts import parse
+from quoll.facts.read import parse
 from wcet.cli import parser
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -19,10 +19,12 @@ from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.facts import AtMostFact, ConflictFact, Fact, Facts, LinearFact
-from quoll.facts.fact import CountedFact
+from quoll.facts.count_facts import AtMostFact, ConflictFact
+from quoll.facts.fact import CountedFact, Fact
 from quoll.facts.fact_places import FactPlace
+from quoll.facts.linear import LinearFact
 from quoll.facts.located import LocatedFacts
+from quoll.facts.read import Facts
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["Constraint", "is_implied", "resolve_constraints", "unused_constraints"]

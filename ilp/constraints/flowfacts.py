@@ -13,7 +13,9 @@ from math import gcd
 from ilp.constraints.constraint import Constraint
 from ilp.constraints.instance import CallStructure, ContextInstance
 from ilp.solvers.integer_program import LinearRow
-from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, LinearFact, RequireFact
+from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.guidance import RequireFact
+from quoll.facts.linear import LinearFact
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["ConstraintRows", "FlowCounts", "LinearSum", "constraint_rows"]

@@ -15,8 +15,10 @@ from loopbounds.places import loops_meant
 from loopbounds.proof.bound import LoopBound, NamedCount
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.errors import UsageError
-from quoll.facts import AtMostFact, Facts, FactSource, LoopFact, LoopParameter
+from quoll.facts.count_facts import AtMostFact, LoopFact, LoopParameter
+from quoll.facts.fact import FactSource
 from quoll.facts.located import LocatedFacts
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 

@@ -16,7 +16,8 @@ from ilp.paths.solution import PathStep
 from pipeline.costs import Costs
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
-from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, LinearFact
+from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.linear import LinearFact
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["PathViolation", "check_path", "path_cycles", "violations"]

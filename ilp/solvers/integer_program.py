@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quoll.facts import FactSource
+from quoll.facts.fact import FactSource
 
 __all__ = ["EXACT", "IntegerProgram", "LinearRow"]
 

@@ -17,7 +17,8 @@ from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
-from quoll.facts import Facts, PathStartFact
+from quoll.facts.guidance import PathStartFact
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 

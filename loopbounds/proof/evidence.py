@@ -24,7 +24,8 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
-from quoll.facts import ListAtMostFact, LoopFact
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.invariants import ListAtMostFact
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 

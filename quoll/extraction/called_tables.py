@@ -10,7 +10,7 @@ from __future__ import annotations
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.growing_function import CalleeEntry
 from quoll.errors import FactsError
-from quoll.facts import CallsThroughFact
+from quoll.facts.control_flow_facts import CallsThroughFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image

@@ -15,9 +15,9 @@ from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
 from quoll.extraction.stated_registers import decided
-from quoll.facts import BranchFact, IgnoreEdgeFact, IgnoreFact, RequireFact
 from quoll.facts.applied import RemovedEdge, RequiredPlace
 from quoll.facts.fact_places import FactPlace
+from quoll.facts.guidance import BranchFact, IgnoreEdgeFact, IgnoreFact, RequireFact
 from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image

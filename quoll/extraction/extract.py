@@ -25,8 +25,8 @@ from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.work_list import CallGraphFixpoint
-from quoll.facts import RegionFact
 from quoll.facts.located import NO_FACTS, LocatedFacts
+from quoll.facts.memory_facts import RegionFact
 from quoll.graph.closure import closure
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image

@@ -20,26 +20,29 @@ from quoll.cfg.transfers import TransferEffect
 from quoll.cfg.unresolved import WritableSection
 from quoll.errors import FactsError
 from quoll.extraction.called_tables import CalledTables
-from quoll.facts import (
+from quoll.facts.applied import AppliedGuidance, FunctionReplacement, RecursionDepth
+from quoll.facts.control_flow_facts import (
     CallsThroughFact,
-    Fact,
     NeverReturnsFact,
-    PathEndFact,
-    PointsIntoFact,
-    RecursionFact,
-    ReplacedFact,
-    ReturnsEndFact,
     ReturnsFact,
-    SelfJumpsEndFact,
-    SupervisorCallsFact,
-    SupervisorEntersFact,
     SwitchesContextFact,
     TargetsFact,
 )
-from quoll.facts.applied import AppliedGuidance, FunctionReplacement, RecursionDepth
+from quoll.facts.fact import Fact
 from quoll.facts.fact_places import FactPlace
-from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
+from quoll.facts.guidance import (
+    ELSEWHERE,
+    PathEndFact,
+    RecursionFact,
+    ReplacedFact,
+    RestrictedInlining,
+    ReturnsEndFact,
+    SelfJumpsEndFact,
+    SupervisorCallsFact,
+    SupervisorEntersFact,
+)
 from quoll.facts.located import LocatedFacts
+from quoll.facts.memory_facts import PointsIntoFact
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import LOOP_FACT, Assumption
-from quoll.facts import (
+from quoll.facts.contract import CALLEE_SAVED, ByteSpan
+from quoll.facts.control_flow_facts import SwitchesContextFact
+from quoll.facts.fact import Fact
+from quoll.facts.guidance import (
     BranchFact,
-    Fact,
-    Facts,
     IgnoreEdgeFact,
     IgnoreFact,
     PathEndFact,
@@ -25,9 +26,8 @@ from quoll.facts import (
     SelfJumpsEndFact,
     SupervisorCallsFact,
     SupervisorEntersFact,
-    SwitchesContextFact,
 )
-from quoll.facts.contract import CALLEE_SAVED, ByteSpan
+from quoll.facts.read import Facts
 
 __all__ = [
     "CALLEE_SAVED",

@@ -87,9 +87,6 @@ class NeverReturnsFact(FunctionFact):
     stage = FactStage.EXTRACTION
     assumption = assumptions.NEVER_RETURNS
 
-    def fields(self) -> Mapping[str, str | int]:
-        return {"function": self.function}
-
     def subject(self) -> FactSubject:
         return ("returns", self.function), False
 
@@ -101,9 +98,6 @@ class ReturnsFact(PlacedFact):
     stage = FactStage.EXTRACTION
     assumption = assumptions.RETURNS
 
-    def fields(self) -> Mapping[str, str | int]:
-        return {"place": self.place}
-
     def subject(self) -> FactSubject:
         return ("targets", self.place), frozenset[str]()
 
@@ -114,9 +108,6 @@ class SwitchesContextFact(FunctionFact):
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.SWITCHES
-
-    def fields(self) -> Mapping[str, str | int]:
-        return {"function": self.function}
 
     def subject(self) -> FactSubject:
         return ("returns", self.function), "as another context"

@@ -120,6 +120,9 @@ class PlacedFact(Fact):
 
     place: str
 
+    def fields(self) -> Mapping[str, str | int]:
+        return {"place": self.place}
+
     def places(self) -> tuple[str, ...]:
         return (self.place,)
 
@@ -129,6 +132,9 @@ class FunctionFact(Fact):
     """A fact about one function as a whole."""
 
     function: str
+
+    def fields(self) -> Mapping[str, str | int]:
+        return {"function": self.function}
 
     def names(self) -> tuple[str, ...]:
         return (self.function,)

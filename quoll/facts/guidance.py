@@ -70,9 +70,6 @@ class IgnoreFact(PlacedFact):
     stage = FactStage.INLINING
     assumption = assumptions.IGNORE
 
-    def fields(self) -> Mapping[str, str | int]:
-        return {"place": self.place}
-
     def subject(self) -> FactSubject:
         return ("passed", self.place), "never"
 
@@ -103,9 +100,6 @@ class RequireFact(PlacedFact, CountedFact):
 
     stage = FactStage.INLINING
     assumption = assumptions.REQUIRE
-
-    def fields(self) -> Mapping[str, str | int]:
-        return {"place": self.place}
 
     def subject(self) -> FactSubject:
         return ("passed", self.place), "at least once"
@@ -194,9 +188,6 @@ class SupervisorEntersFact(FunctionFact):
     stage = FactStage.EXTRACTION
     assumption = assumptions.SUPERVISOR_ENTERS
 
-    def fields(self) -> Mapping[str, str | int]:
-        return {"function": self.function}
-
     def subject(self) -> FactSubject:
         return ("supervisor calls",), self.function
 
@@ -207,9 +198,6 @@ class PathStartFact(PlacedFact):
 
     stage = FactStage.VALUES
     assumption = assumptions.PATH_STARTS
-
-    def fields(self) -> Mapping[str, str | int]:
-        return {"place": self.place}
 
     def subject(self) -> FactSubject:
         return ("path starts", self.place), True

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from quoll.facts import Fact, Facts, FactSource, ReplacedFact
+from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
+from quoll.facts.guidance import ReplacedFact
+from quoll.facts.read import Facts
 from quoll.facts.regions import NO_REGIONS, MemoryRegions
 from quoll.image.image import Image
 from quoll.source.loop_statement import LoopStatement, SingleLoop

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
-from quoll.facts import (
-    Facts,
+from quoll.facts.fact import PlacedFact
+from quoll.facts.invariants import RegisterAtMostFact
+from quoll.facts.memory_facts import (
     InitialContentsFact,
     PointsIntoFact,
     RegionFact,
-    RegisterAtMostFact,
     UnknownPointsIntoFact,
 )
-from quoll.facts.fact import PlacedFact
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.intervals.strided_interval import ValueSet, progression

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from quoll.cfg.cfg import EdgeKind
 from quoll.extraction.cuts import cut_of, require_branch
-from quoll.facts import BranchFact
 from quoll.facts.applied import RemovedEdge
+from quoll.facts.guidance import BranchFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph

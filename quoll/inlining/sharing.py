@@ -22,9 +22,9 @@ from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
-from quoll.facts import PathStartFact, RecursionFact
 from quoll.facts.applied import FunctionReplacement, RecursionDepth
 from quoll.facts.fact import FactStage
+from quoll.facts.guidance import PathStartFact, RecursionFact
 from quoll.facts.located import LocatedFacts
 
 __all__ = ["NEVER", "SummaryCandidates", "SummarySettings", "exceeds", "expansion"]

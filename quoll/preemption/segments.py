@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
-from quoll.facts import PathStartFact
+from quoll.facts.guidance import PathStartFact
 from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image

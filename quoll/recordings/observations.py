@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
-from quoll.facts import Fact, RegionFact, UnknownPointsIntoFact
+from quoll.facts.fact import Fact
+from quoll.facts.memory_facts import RegionFact, UnknownPointsIntoFact
 from quoll.facts.regions import MemoryRegions, PointerBounds
 from quoll.image.image import Image
 from quoll.recordings.trace import Execution

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from quoll.arm.insn import AccessKind, Insn
 from quoll.errors import ControlFlowError
-from quoll.facts import RegionFact
+from quoll.facts.memory_facts import RegionFact
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.intervals.strided_interval import ANY, ValueSet

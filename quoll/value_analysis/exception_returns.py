@@ -21,7 +21,7 @@ from quoll.abstract_domain.resumption import (
 )
 from quoll.arm.insn import ControlFlow
 from quoll.errors import ControlFlowError
-from quoll.facts import PathEndFact, ReturnsEndFact
+from quoll.facts.guidance import PathEndFact, ReturnsEndFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph

@@ -17,7 +17,9 @@ from ilp.solvers.solve import maximise
 from ilp.worst_case import WorstCase, worst_case
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import InfeasibleError
-from quoll.facts import FactSource, LinearFact, RequireFact
+from quoll.facts.fact import FactSource
+from quoll.facts.guidance import RequireFact
+from quoll.facts.linear import LinearFact
 from tests.testing.ilp.drawn import bounded, consistent, costs, draw, most
 
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN

@@ -17,8 +17,8 @@ from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import NO_FACTS, locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quoll.facts import load
+from quoll.facts.read import load
 from tests.testing.bilby.build import BILBY, CROSS, make, output, symbols
 from tests.testing.bilby.listing import Function, branches
 

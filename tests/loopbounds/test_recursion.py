@@ -16,8 +16,8 @@ from quoll.arm.insn import LR, PC, SP, Insn
 from quoll.errors import ControlFlowError, FactsError
 from quoll.extraction.extract import extract
 from quoll.extraction.functions import function_name
-from quoll.facts import parse
 from quoll.facts.located import NO_FACTS, locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.building import address, build

@@ -22,8 +22,9 @@ from quoll.assumptions import (
     table,
 )
 from quoll.extraction.extract import extract
-from quoll.facts import Fact, parse
+from quoll.facts.fact import Fact
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.results.cache_key import key_of
 from quoll.results.serialization import from_text, to_text

@@ -17,8 +17,10 @@ from ilp.ipet import build_ipet
 from ilp.longest_path import proved_maximum
 from ilp.solvers.solve import solver_named
 from quoll.errors import FactsError, InfeasibleError, SolverError
-from quoll.facts import AtMostFact, Facts, FactSource
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
+from quoll.facts.read import Facts
 from wcet.advice.recorded import RecordedCounts
 from wcet.advice.suggestion import Suggestion
 from wcet.analysis.analysis_options import AnalysisOptions

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cache.reference import Reference, ReferenceKind
 from quoll.errors import WcetError
-from quoll.facts import Facts, PointsIntoFact, UnknownPointsIntoFact
-from quoll.facts.read import load
+from quoll.facts.memory_facts import PointsIntoFact, UnknownPointsIntoFact
+from quoll.facts.read import Facts, load
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.sharing import NEVER
 from quoll.inlining.vivu import VivuSettings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from quoll.errors import FactsError, UsageError
-from quoll.facts import FactSource, PathEndFact
+from quoll.facts.fact import FactSource
 from quoll.facts.fact_places import find_place
+from quoll.facts.guidance import PathEndFact
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.spelling import nearest, suggestion

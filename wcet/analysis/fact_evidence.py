@@ -13,8 +13,11 @@ from enum import Enum
 from ilp.constraints.constraint import is_implied, resolve_constraints
 from loopbounds.places import facts_of_loops
 from loopbounds.proof.bound import LoopBound
-from quoll.facts import AtMostFact, Fact, Facts, RecursionFact
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import Fact
+from quoll.facts.guidance import RecursionFact
 from quoll.facts.located import LocatedFacts
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of

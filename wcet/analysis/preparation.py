@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quoll.assumptions import Assumption, stated
-from quoll.facts import PathStartFact
+from quoll.facts.guidance import PathStartFact
 from quoll.inlining.supergraph import Supergraph
 from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask

@@ -17,8 +17,9 @@ from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption
-from quoll.facts import Facts, LoopParameter
+from quoll.facts.count_facts import LoopParameter
 from quoll.facts.fact import FactSubject
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.results.cache_key import key_of

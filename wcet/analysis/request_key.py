@@ -13,7 +13,8 @@ from pathlib import Path
 from ilp.solvers.cbc import Cbc
 from loopbounds.nusmv.nusmv_run import find_solver
 from quoll.errors import SolverError
-from quoll.facts import Fact, Facts, FactStage
+from quoll.facts.fact import Fact, FactStage
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.results.cache_key import LeftOut, key_of
 from quoll.results.versions import Version, file_version, versions

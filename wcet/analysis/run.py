@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ilp.constraints.parameters import refuse_unknown
-from quoll.facts import Facts, load
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.located import LocatedFacts, locate
-from quoll.facts.read import uncontradicted
+from quoll.facts.read import Facts, load, uncontradicted
 from quoll.image.image import Image
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import exit_facts, find_entries, path_exits

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quoll.errors import InputError
-from quoll.facts import LoopParameter, UnknownPointsIntoFact
+from quoll.facts.count_facts import LoopParameter
+from quoll.facts.memory_facts import UnknownPointsIntoFact
 from quoll.recordings.trace import Trace
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.entry_stages import AnalysisTarget, whole_graph

@@ -19,10 +19,10 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import FactsError, SolverError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import load
 from quoll.facts.applied import RecursionDepth
 from quoll.facts.fact_places import find_place
 from quoll.facts.located import LocatedFacts, locate
+from quoll.facts.read import load
 from quoll.image.image import Image
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
 from quoll.listing.program_text import call_graph_text, disassembly, summary

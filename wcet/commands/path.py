@@ -19,8 +19,11 @@ from ilp.solvers.solve import solver_named
 from ilp.worst_case import solution_of
 from pipeline.costs import CostCause
 from quoll.errors import InfeasibleError, SolverError, UsageError
-from quoll.facts import AtMostFact, Facts, FactSource, RequireFact
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import FactSource
+from quoll.facts.guidance import RequireFact
 from quoll.facts.located import locate
+from quoll.facts.read import Facts
 from wcet import numbers
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions

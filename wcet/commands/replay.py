@@ -13,7 +13,7 @@ from typing import Any
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError
-from quoll.facts import PathStartFact
+from quoll.facts.guidance import PathStartFact
 from quoll.recordings.trace import Execution, Trace
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions

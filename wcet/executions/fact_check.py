@@ -18,19 +18,17 @@ from ilp.paths.solution import PathStep
 from loopbounds.places import loops_meant
 from quoll.assumptions import stated
 from quoll.extraction.called_tables import CalledTables
-from quoll.facts import (
-    AtMostFact,
+from quoll.facts.control_flow_facts import (
     CallsThroughFact,
-    Fact,
-    InitialContentsFact,
-    ListAtMostFact,
-    LoopFact,
-    LoopParameter,
     NeverReturnsFact,
     ReturnsFact,
     TargetsFact,
 )
+from quoll.facts.count_facts import AtMostFact, LoopFact, LoopParameter
+from quoll.facts.fact import Fact
+from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
+from quoll.facts.memory_facts import InitialContentsFact
 from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables

@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from ilp.paths.outline import outline, spent_at
 from pipeline.costs import CostCause
 from quoll.errors import InputError
-from quoll.facts import Fact
+from quoll.facts.fact import Fact
 from quoll.input_files import Unreadable, read_input
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.reports.path_text import read_source

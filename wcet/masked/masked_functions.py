@@ -25,7 +25,8 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.unresolved import STATE_TARGETS
 from quoll.errors import ControlFlowError, MissingKind, WcetError
 from quoll.extraction.extract import extract
-from quoll.facts import FactSource, NeverReturnsFact
+from quoll.facts.control_flow_facts import NeverReturnsFact
+from quoll.facts.fact import FactSource
 from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
 from quoll.image.image import Image
 from quoll.inlining.sharing import exceeds

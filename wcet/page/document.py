@@ -14,7 +14,7 @@ from typing import Any
 from ilp.paths.outline import PathOutline
 from loopbounds.proof.bound import LoopBound
 from quoll.assumptions import table
-from quoll.facts import Fact
+from quoll.facts.fact import Fact
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.gate.compare import RecordChange

@@ -18,9 +18,13 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import AtMostFact, Facts, FactSource, LinearFact, RequireFact, parse
 from quoll.facts.applied import RemovedEdge
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import FactSource
+from quoll.facts.guidance import RequireFact
+from quoll.facts.linear import LinearFact
 from quoll.facts.located import NO_FACTS, locate
+from quoll.facts.read import Facts, parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph

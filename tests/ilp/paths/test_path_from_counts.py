@@ -21,7 +21,7 @@ from pipeline.costs import Costs
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError, SolverError
-from quoll.facts import ConsistentFact
+from quoll.facts.count_facts import ConsistentFact
 from quoll.inlining.supergraph import Supergraph
 from tests.testing.harness.cases import cases
 from tests.testing.ilp.drawn import bounded, conflict, consistent, costs, draw, most

@@ -16,7 +16,7 @@ from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import maximise
 from ilp.solvers.solver_result import SimplexBasis, SolverStatus
 from quoll.errors import InfeasibleError
-from quoll.facts import FactSource
+from quoll.facts.fact import FactSource
 from tests.testing.harness.cases import cases
 from tests.testing.ilp.in_process import InProcess
 from tests.testing.ilp.models import brute_force, models

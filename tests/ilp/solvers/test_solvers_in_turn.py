@@ -18,7 +18,7 @@ from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from ilp.solvers.solve import maximise
 from ilp.solvers.solver_result import Proposal, Solver, SolverResult, SolverStatus
 from quoll.errors import InfeasibleError, SolverError
-from quoll.facts import FactSource
+from quoll.facts.fact import FactSource
 from tests.testing.ilp.programs import random_case
 
 DEFAULT = Highs(preferred=False)

@@ -13,7 +13,7 @@ from loopbounds.proof.bound import EXECUTION
 from quoll.assumptions import S5
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
-from quoll.facts import Facts, parse
+from quoll.facts.read import Facts, parse
 from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build

@@ -12,8 +12,8 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import address, build

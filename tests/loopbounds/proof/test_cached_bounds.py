@@ -24,8 +24,10 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import FactsError
-from quoll.facts import Facts, FactSource, LoopFact
 from quoll.facts.applied import AppliedGuidance, FunctionReplacement
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.fact import FactSource
+from quoll.facts.read import Facts
 from quoll.intervals.strided_interval import ValueSet
 from quoll.results.results_store import DIGEST, MAGIC, NOWHERE, ResultsStore, begin_run
 from tests.testing.loopbounds.bounded import APART, GUARDED, function, only, stated

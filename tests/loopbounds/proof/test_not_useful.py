@@ -9,8 +9,8 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse

@@ -12,7 +12,7 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import FactsError
-from quoll.facts import parse
+from quoll.facts.read import parse
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 

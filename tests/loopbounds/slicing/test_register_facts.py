@@ -10,8 +10,8 @@ from loopbounds.bounds import bound_loops
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import NO_FACTS, locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import analyse

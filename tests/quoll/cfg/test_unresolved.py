@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quoll.cfg.unresolved import CandidateFact, UnresolvedKind, UnresolvedTransfer, WritableSection
 from quoll.errors import MissingKind
-from quoll.facts import parse
+from quoll.facts.read import parse
 
 WORDS = st.from_regex(r"[a-z]{3}[0-9]{3}", fullmatch=True)
 CANDIDATES = CandidateFact("calls at PLACE go to f, g", 2, "others are left out")

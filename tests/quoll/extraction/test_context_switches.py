@@ -10,8 +10,8 @@ import pytest
 from quoll.cfg.cfg import Program
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, parse
 from quoll.facts.located import locate
+from quoll.facts.read import Facts, parse
 from quoll.image.image import Image
 from tests.testing.programs import needs
 from tests.testing.quoll.building import address, build

@@ -8,15 +8,10 @@ import pytest
 
 from quoll.assumptions import EXCEPTION_RETURN
 from quoll.errors import FactsError, UsageError
-from quoll.facts import (
-    Facts,
-    FactSource,
-    NeverReturnsFact,
-    ReturnsEndFact,
-    ReturnsFact,
-    TargetsFact,
-    parse,
-)
+from quoll.facts.control_flow_facts import NeverReturnsFact, ReturnsFact, TargetsFact
+from quoll.facts.fact import FactSource
+from quoll.facts.guidance import ReturnsEndFact
+from quoll.facts.read import Facts, parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, drawn, extracted, sketch

@@ -11,8 +11,8 @@ from campaigns.pointer_calls import examine
 from campaigns.virtual_calls import follow, proposed
 from quoll.arm.wide_constants import relative_addresses
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
 from tests.testing.programs import needs

@@ -9,8 +9,8 @@ import pytest
 
 from quoll.errors import FactsError, InputError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import TEXT_BASE, address, build
 from wcet.cli import main

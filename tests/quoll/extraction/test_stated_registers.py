@@ -6,7 +6,7 @@ import pytest
 
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
-from quoll.facts import parse
+from quoll.facts.read import parse
 from tests.testing.quoll.building import address
 from tests.testing.quoll.sketch import assemble, extracted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quoll.errors import WcetError
-from quoll.facts import Facts, parse
+from quoll.facts.read import Facts, parse
 from tests.testing.quoll.building import address
 from tests.testing.quoll.sketch import assemble, extracted
 

@@ -11,7 +11,7 @@ import pytest
 
 from campaigns.virtual_calls import follow, most_questions, program_of, proposed
 from quoll.errors import FactsError
-from quoll.facts import parse
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from tests.testing.programs import needs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quoll.errors import FactsError
-from quoll.facts import FactSource
+from quoll.facts.fact import FactSource
 from quoll.facts.fact_places import find_place
 from quoll.image.image import Image
 from tests.testing.quoll.building import build

@@ -11,28 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quoll.errors import FactsError
-from quoll.facts import (
+from quoll.facts.control_flow_facts import NeverReturnsFact, ReturnsFact, TargetsFact
+from quoll.facts.count_facts import (
     AtMostFact,
-    BranchFact,
     ConflictFact,
     ConsistentFact,
-    Fact,
-    Facts,
-    FactSource,
-    IgnoreEdgeFact,
-    IgnoreFact,
     LoopFact,
     LoopParameter,
-    NeverReturnsFact,
+)
+from quoll.facts.fact import Fact, FactSource
+from quoll.facts.guidance import (
+    BranchFact,
+    IgnoreEdgeFact,
+    IgnoreFact,
     PathEndFact,
     ReplacedFact,
     RequireFact,
     ReturnsEndFact,
-    ReturnsFact,
-    TargetsFact,
-    load,
-    parse,
 )
+from quoll.facts.read import Facts, load, parse
 from tests.testing.quoll.drawn_facts import (
     facts,
 )

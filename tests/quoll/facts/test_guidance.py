@@ -7,9 +7,9 @@ import pytest
 from quoll.assumptions import stated
 from quoll.errors import FactsError, InfeasibleError
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, parse
 from quoll.facts.applied import unused_guidance
 from quoll.facts.located import locate
+from quoll.facts.read import Facts, parse
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand

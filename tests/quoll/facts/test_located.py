@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quoll.errors import FactsError
-from quoll.facts import NeverReturnsFact, ReplacedFact, TargetsFact, parse
+from quoll.facts.control_flow_facts import NeverReturnsFact, TargetsFact
+from quoll.facts.guidance import ReplacedFact
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from quoll.errors import FactsError
-from quoll.facts import parse
-from quoll.facts.read import FORMS
+from quoll.facts.read import FORMS, parse
 
 # One for each form, except for an old form of path ends, which is always refused.
 LINES = """\

@@ -7,8 +7,10 @@ import pytest
 from quoll.assumptions import stated
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import FactSource, RegionFact, parse
+from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
+from quoll.facts.memory_facts import RegionFact
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, RegionKind
 from quoll.inlining.expand import expand

@@ -6,8 +6,8 @@ import pytest
 
 from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import extract
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import address, build
 from wcet.cli import main

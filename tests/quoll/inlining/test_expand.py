@@ -293,7 +293,9 @@ def test_loops_too_entangled_name_their_blocks() -> None:
 
 def extracted_with_jumps(image: Image, sites: list[str], targets: list[str]) -> Program:
     """Extraction with the same targets stated for several indirect jumps."""
-    from quoll.facts import Facts, FactSource, TargetsFact
+    from quoll.facts.control_flow_facts import TargetsFact
+    from quoll.facts.fact import FactSource
+    from quoll.facts.read import Facts
 
     facts = (TargetsFact(FactSource("k.facts", 1, "fact"), site, tuple(targets)) for site in sites)
     return extracted(image, facts=Facts(tuple(facts)))

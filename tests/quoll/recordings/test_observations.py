@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from quoll.facts import parse
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution

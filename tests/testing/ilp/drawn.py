@@ -9,7 +9,8 @@ from loopbounds.proof.bound import LoopBound
 from pipeline.costs import CostCause, Costs
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, EdgeKind
-from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, FactSource
+from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.fact import FactSource
 from quoll.graph.natural_loops import find_loops
 from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperLoop, SuperNode
 from tests.testing.ilp.programs import insn, loop_bounds

@@ -7,7 +7,7 @@ import itertools
 from hypothesis import strategies as st
 
 from ilp.solvers.integer_program import IntegerProgram, LinearRow
-from quoll.facts import FactSource
+from quoll.facts.fact import FactSource
 
 
 def models(most_variables: int = 4) -> st.SearchStrategy[IntegerProgram]:

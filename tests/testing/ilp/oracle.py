@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from pipeline.costs import Costs
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
-from quoll.facts import AtMostFact, ConflictFact, ConsistentFact, LinearFact, RequireFact
+from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.guidance import RequireFact
+from quoll.facts.linear import LinearFact
 from quoll.inlining.supergraph import Supergraph
 from tests.testing.ilp.programs import Case
 

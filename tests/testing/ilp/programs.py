@@ -12,18 +12,13 @@ from loopbounds.proof.bound import LoopBound
 from pipeline.costs import CostCause, Costs
 from quoll.arm.insn import Condition, ControlFlow, Insn, ShiftKind
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
-from quoll.facts import (
-    AtMostFact,
-    ConflictFact,
-    ConsistentFact,
-    Fact,
-    Facts,
-    FactSource,
-    LinearFact,
-    RequireFact,
-)
+from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import FactPlace
+from quoll.facts.guidance import RequireFact
+from quoll.facts.linear import LinearFact
 from quoll.facts.located import LocatedFacts
+from quoll.facts.read import Facts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 

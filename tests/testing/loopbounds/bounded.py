@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from loopbounds.proof.bound import LoopBound
-from quoll.facts import Facts, FactSource, LoopFact
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.fact import FactSource
+from quoll.facts.read import Facts
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 

@@ -14,8 +14,8 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.arm.insn import LR, PC, SP
 from quoll.extraction.extract import extract
-from quoll.facts import Facts
 from quoll.facts.located import NO_FACTS, locate
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import ValueResults, analyse

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from quoll.facts import (
+from quoll.facts.control_flow_facts import NeverReturnsFact, ReturnsFact, TargetsFact
+from quoll.facts.count_facts import (
     AtMostFact,
-    BranchFact,
     ConflictFact,
     ConsistentFact,
-    Fact,
-    FactSource,
-    IgnoreEdgeFact,
-    IgnoreFact,
-    InitialContentsFact,
-    LinearFact,
     LoopFact,
     LoopParameter,
-    NeverReturnsFact,
+)
+from quoll.facts.fact import Fact, FactSource
+from quoll.facts.guidance import (
+    BranchFact,
+    IgnoreEdgeFact,
+    IgnoreFact,
     PathEndFact,
     PathStartFact,
-    PointsIntoFact,
     RecursionFact,
-    RegionFact,
     ReplacedFact,
     RequireFact,
     ReturnsEndFact,
-    ReturnsFact,
-    TargetsFact,
+)
+from quoll.facts.linear import LinearFact
+from quoll.facts.memory_facts import (
+    InitialContentsFact,
+    PointsIntoFact,
+    RegionFact,
     UnknownPointsIntoFact,
 )
 

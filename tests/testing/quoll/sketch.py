@@ -7,8 +7,8 @@ from textwrap import dedent
 
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.extraction.extract import extract
-from quoll.facts import Facts
 from quoll.facts.located import locate
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import verify_program

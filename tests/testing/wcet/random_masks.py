@@ -15,8 +15,8 @@ from pathlib import Path
 from random import Random
 
 from quoll.extraction.extract import extract
-from quoll.facts import load
 from quoll.facts.located import locate
+from quoll.facts.read import load
 from quoll.image.image import Image
 
 __all__ = ["BUILDS", "STYLES", "Kernel", "random_kernel"]

@@ -13,8 +13,8 @@ from ilp.constraints.parameters import loop_parameters, numbered, visits
 from ilp.solvers.highs import Highs
 from ilp.worst_case import worst_case
 from loopbounds.proof.options import BoundOptions
-from quoll.facts import load
 from quoll.facts.located import locate
+from quoll.facts.read import load
 from tests.testing.quoll.building import build
 from wcet.analysis.analysis import analyse as run
 from wcet.analysis.analysis_options import AnalysisOptions

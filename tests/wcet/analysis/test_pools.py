@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from quoll.extraction.extract import extract
-from quoll.facts import Facts, RegionFact, load
 from quoll.facts.located import locate
+from quoll.facts.memory_facts import RegionFact
+from quoll.facts.read import Facts, load
 from quoll.image.image import Image
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from importlib import import_module
@@ -21,16 +21,16 @@ import pytest
 
 from ilp.solvers import cbc
 from loopbounds.nusmv import nusmv_run as nusmv
-from quoll import facts as kinds
 from quoll.errors import InputError, SolverError
-from quoll.facts import Facts
-from quoll.facts.fact import Fact
+from quoll.facts.fact import Fact, FactSource
+from quoll.facts.read import Facts
 from quoll.image.elf import RawSymbol
 from quoll.image.image import DERIVED, Image, RawMemory
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import NOWHERE
 from quoll.results.versions import file_version
 from tests.testing.quoll.building import build
+from tests.testing.quoll.fact_kinds import fact_kinds
 from wcet.analysis import request_key as module
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.request_key import LEFT_OUT, matters, request_key
@@ -227,20 +227,20 @@ def test_every_part_of_a_request_and_of_a_platform_is_in_the_key(asked: Asked) -
     assert all(reason for less in LEFT_OUT.values() for reason in less.values())
 
 
-def every_kind() -> list[kinds.Fact]:
+def every_kind() -> list[Fact]:
     """One fact of each kind, made of its fields."""
     values: dict[str, object] = {
         "int": 3, "str": "main", "bool": True, "str | None": "main", "int | None": 3,
         "tuple[str, ...]": ("main",), "tuple[tuple[int, str], ...]": ((1, "main"),),
     }  # fmt: skip
-    source = kinds.FactSource("my.facts", 1, "text")
-    exported = [getattr(kinds, name) for name in kinds.__all__]
-    made: list[kinds.Fact] = []
-    for kind in (k for k in exported if isinstance(k, type) and Fact in k.__mro__[1:]):
+    source = FactSource("my.facts", 1, "text")
+    made: list[Fact] = []
+    for kind in fact_kinds():
         given = {
             f.name: source if f.name == "source" else values[str(f.type)] for f in fields(kind)
         }
-        made.append(kind(**given))
+        make: Callable[..., Fact] = kind
+        made.append(make(**given))
     return made
 
 
@@ -248,7 +248,7 @@ def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     """But where it stands, and facts of which only the integer program takes notice."""
     run = asked.run()
 
-    def key(*facts: kinds.Fact) -> str:
+    def key(*facts: Fact) -> str:
         return request_key(run.options, run.image, run.platform, Facts(facts), run.exits)
 
     none, seen = key(), 0

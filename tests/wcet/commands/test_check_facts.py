@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from quoll.extraction.extract import extract
-from quoll.facts import ReturnsFact, parse
+from quoll.facts.control_flow_facts import ReturnsFact
 from quoll.facts.located import locate
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand

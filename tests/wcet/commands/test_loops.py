@@ -13,7 +13,7 @@ from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import FactsError
 from quoll.extraction.extract import extract
-from quoll.facts import parse
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.quoll.building import build
 from wcet.cli import main
