@@ -32,7 +32,9 @@ DEFECTS = {
     ),
     "threads shared registers of coprocessors": (
         "registers of ThumbEE and of the counters are undefined",
+        "the thread registers of the kernel cannot be used",
         "each thread has its own thread register",
+        "and keeps it when its slice of time ends",
     ),
     "an answer to a fault ended an IT block": (
         "a fault handler that writes back what it read keeps the IT block",

@@ -38,7 +38,12 @@ def cores_given_back() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "wrong", "words"),
     [
-        ("kzm-after", boot_of("arm1136"), [0xE3A00000, 0xE3833010, 0xE3833C02]),  # mov, orr
+        # mov, orr, tst of the revision, mcrne
+        (
+            "kzm-after",
+            boot_of("arm1136"),
+            [0xE3A00000, 0xE3833010, 0xE3833C02, 0xE310060F, 0x1E0D0F50, 0x1E0D0F70],
+        ),
         ("cubieboard-after", boot_of("cortex-a8"), [0xE16F5F14, 0xE2577001, 0xE08320A3]),
         # ldr pc, b to itself, tst of a mode, ldr sp
         ("kzm-after", wrong_entries, [0xE59FF018, 0xEAFFFFFE, 0xE31D000F, 0xE59FD178]),

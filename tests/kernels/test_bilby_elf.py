@@ -53,12 +53,23 @@ CP15 = {
     (0, 8, 7, 0), (0, 8, 7, 2), (0, 13, 0, 1),
 }  # fmt: skip
 
+# The main ID register, and the thread registers, which revision r0 lacks: where threads change, and
+# in boot; a thread register only under the condition that the ID register gives (NE).
+MAIN_ID, THREAD_REGISTERS = (0, 0, 0, 0), {(0, 13, 0, 2), (0, 13, 0, 3)}
+KNOW_REVISION = {"sched_switch", "_start"}
+NE = 1
+
 # Boot alone: (coprocessor, ...) of CPACR, and of Jazelle's JOSCR and JMCR, which it closes.
 CLOSED = {(15, 0, 1, 0, 2), (14, 7, 1, 0, 0), (14, 7, 2, 0, 0)}
 
 
-def refusal(word: int, boot: bool = False) -> str | None:
-    """Why this instruction may not be in the kernel; None if it may."""
+def asks_revision(word: int, place: tuple[int, int, int, int]) -> bool:
+    """Whether it reads the revision, or is executed only where the revision has the register."""
+    return place == MAIN_ID or (place in THREAD_REGISTERS and word >> 28 == NE)
+
+
+def refusal(word: int, function: str = "") -> str | None:
+    """Why this instruction may not be in a function of the kernel; None if it may."""
     for mask, value, name in FORBIDDEN:
         if word & mask != value or (word >> 28 == 0xF and mask >> 28 == 0):
             continue
@@ -68,7 +79,9 @@ def refusal(word: int, boot: bool = False) -> str | None:
             place = (word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7)
             if word >> 8 & 15 == 15 and place in CP15:
                 return None
-            if boot and (word >> 8 & 15, *place) in CLOSED:
+            if function == "_start" and (word >> 8 & 15, *place) in CLOSED:
+                return None
+            if function in KNOW_REVISION and word >> 8 & 15 == 15 and asks_revision(word, place):
                 return None
         return "coprocessor access"
     return None
@@ -98,7 +111,24 @@ def test_the_detector_refuses_each_forbidden_encoding(tmp_path: Path) -> None:
     insns = disassemble(tmp_path / "samples.o", [".text"])[0].insns
     assert len(insns) == REFUSED_SAMPLES.count(";") + REFUSED_SAMPLES.strip().count("\n") + 1
     for insn in insns:
-        assert refusal(insn.word), f"{insn.word:08x} {insn.mnemonic} {insn.operands}"
+        for function in ("", "_start", "sched_switch"):
+            assert refusal(insn.word, function), f"{insn.word:08x} {insn.mnemonic} {insn.operands}"
+
+
+def test_thread_registers_are_used_only_where_the_chip_has_them(functions: list[Function]) -> None:
+    """Each access follows the test of the revision, with no other change of the flags between."""
+    accesses = 0
+    for function in functions:
+        tested = False
+        for insn in function.insns:
+            if insn.mnemonic.startswith(("tst", "cmp", "bl", "adds", "subs", "ands", "teq")):
+                tested = insn.mnemonic == "tst" and insn.operands.split(",")[1].startswith(
+                    " #15728640"
+                )
+            if insn.word & 0x0F0F0F1F == 0x0E0D0F10 and insn.word >> 5 & 7 != 1:  # not CONTEXTIDR
+                assert tested, f"{function.name} {insn.address:#x}"
+                accesses += 1
+    assert accesses == 4
 
 
 IDLE_CALL = ("idle_loop", "svc")
@@ -110,7 +140,7 @@ def test_no_forbidden_instruction(functions: list[Function]) -> None:
         for insn in function.insns:
             if (function.name, insn.mnemonic) == IDLE_CALL:
                 continue
-            reason = refusal(insn.word, function.name == "_start")
+            reason = refusal(insn.word, function.name)
             assert reason is None, f"{function.name} {insn.address:#x}: {reason}"
 
 

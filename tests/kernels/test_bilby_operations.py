@@ -53,10 +53,16 @@ def test_a_difference_is_told() -> None:
         "machine_drain: mcr p15 0 c7 c5 4, isb; stated is mcr p15 0 c7 c10 4 =0",
         "unknown: mcr p15 0 c7 c5 4, isb; stated is nothing",
     ]
-    assert not differences("arm1136", {"machine_enter_thread": ()})
+    assert not differences("arm1136", {"machine_copy_line": ()})
     assert differences("arm1136", {"idle_loop": ()}) == [
         "idle_loop: nothing; stated is mcr p15 0 c7 c0 4 =0"
     ]
+
+
+def test_conditional_accesses_are_told() -> None:
+    insns = [Insn(0, 0, "movne", "r3, #1"), Insn(4, 0, "mcrne", "15, 0, r3, cr13, cr0, {2}")]
+    assert operations(Function("f", insns)) == ("mcrne p15 0 c13 c0 2",)
+    assert operations(Function("f", [Insn(0, 0, "mcrr", "15, 0, r3, r4, cr2")])) == ()
 
 
 def test_a_constant_is_told_until_its_register_is_written() -> None:

@@ -115,7 +115,11 @@ __asm__(
     "    bx      r1\n"
     "    .ltorg\n");
 
-/* The handler maps the missing page, and writes back as many words of its message. */
+/* Instructions that several tests use; see below. */
+void undefined_arm(word_t value);
+extern char undefined_arm_next[];
+
+/* The handler maps what is missing, and writes back as many words of its message. */
 static bool goes_on(void (*run)(word_t), word_t words, word_t wanted)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
@@ -167,7 +171,45 @@ static bool it_block_is_kept(void)
 }
 #endif
 
-/* Memory that a user may not touch: text for writing, the kernel at all. */
+/* Bits of cpsr that are the state of an IT block, where the processor has them; of both, Thumb. */
+#define IT_STATE 0x0600fc00u
+#define THUMB    0x20u
+#if __ARM_ARCH >= 7
+#define IT_OF_THUMB IT_STATE
+#else
+#define IT_OF_THUMB 0u
+#endif
+
+/* A thread that is not in Thumb state is in no IT block, and on the ARM1136 none can be put in one. */
+static bool it_blocks_are_of_thumb_code(void)
+{
+    struct child child = make_child(read_word, HOLE, 20, 0);
+    struct registers r;
+
+    for (word_t state = 0; state < 2; state++) {
+        word_t thumb = state ? THUMB : 0;
+
+        SAME(tcb_write_registers(child.tcb, 0x1000, 0, IT_STATE | thumb, 0), ERROR_NONE);
+        SAME(tcb_read_registers(child.tcb, &r), ERROR_NONE);
+        SAME(r.cpsr & (IT_STATE | THUMB), state ? IT_OF_THUMB | THUMB : 0);
+    }
+    return true;
+}
+
+/* The same of the answer to a fault: the thread goes on outside of any block. */
+static bool an_answer_begins_no_block(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct message m;
+
+    faulting_child(undefined_arm, 5, endpoint);
+    m = receive(endpoint);
+    answer(0, 3, (word_t)undefined_arm_next, m.w[1], m.w[2] | IT_STATE);
+    SAME(wait_report(), 5);
+    return true;
+}
+
+/* A user may not touch: text for writing, the kernel at all. */
 static bool protected_memory(void)
 {
     static const struct { word_t address; bool write; word_t status; } tries[] = {
@@ -234,9 +276,8 @@ static bool prefetch_fault_resumes(void)
     return true;
 }
 
-void undefined_arm(word_t value);
 void undefined_thumb(word_t value);
-extern char undefined_arm_at[], undefined_arm_next[], undefined_thumb_at[];
+extern char undefined_arm_at[], undefined_thumb_at[];
 __asm__(
     "    .text\n"
     "    .arm\n"
@@ -344,37 +385,66 @@ static bool cp15_is_undefined(void)
     return true;
 }
 
-#if __ARM_ARCH >= 7
-/* Registers that users could write, and that would tell one thread of another. */
+/*
+ * Registers that users could write, and that would tell one thread of another.  QEMU's ARM1136 is of
+ * revision r1p3, which has thread registers; the Cortex-A8 has ThumbEE, and counters elsewhere.
+ */
 static void use_thumbee(word_t unused)
 {
     (void)unused;
     __asm__ volatile("mcr p14, 6, r0, c1, c0, 0"); /* where handlers of ThumbEE are */
-    tell(1);
-    rest();
+    tells(1);
 }
 
 static void use_counter(word_t unused)
 {
     (void)unused;
     __asm__ volatile("mcr p15, 0, r0, c9, c12, 2" : : : "r0"); /* the counters' flags */
-    tell(1);
-    rest();
+    tells(1);
+}
+
+static void use_counter_of_arm1136(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mrc p15, 0, r0, c15, c12, 1" : : : "r0");
+    tells(1);
+}
+
+static void write_read_only_thread_register(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mcr p15, 0, r0, c13, c0, 3");
+    tells(1);
+}
+
+static void read_privileged_thread_register(word_t unused)
+{
+    (void)unused;
+    __asm__ volatile("mrc p15, 0, r0, c13, c0, 4" : : : "r0");
+    tells(1);
+}
+
+static bool is_undefined(void (*use)(word_t))
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    faulting_child(use, 0, endpoint);
+    run_child(tells, 5, 1, 0, 0);
+    SAME(wait_report(), 5); /* and not 1 */
+    SAME(message_label(receive(endpoint).info), FAULT_UNDEFINED);
+    return true;
 }
 
 static bool shared_registers_are_undefined(void)
 {
-    static void (*const uses[])(word_t) = { use_thumbee, use_counter };
+    return is_undefined(use_thumbee) && is_undefined(use_counter)
+        && is_undefined(use_counter_of_arm1136);
+}
 
-    for (word_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
-        word_t endpoint = make(TYPE_ENDPOINT, 0);
-
-        faulting_child(uses[i], 0, endpoint);
-        run_child(tells, 5, 1, 0, 0);
-        SAME(wait_report(), 5); /* and not 1 */
-        SAME(message_label(receive(endpoint).info), FAULT_UNDEFINED);
-    }
-    return true;
+static bool other_thread_registers_are_closed(void)
+{
+    return is_undefined(write_read_only_thread_register)
+        && is_undefined(read_privileged_thread_register);
 }
 
 static word_t thread_register(void)
@@ -385,11 +455,24 @@ static word_t thread_register(void)
     return value;
 }
 
-/* Reports its thread register, and again when it has lost the processor. */
+static void set_thread_register(word_t value)
+{
+    __asm__ volatile("mcr p15, 0, %0, c13, c0, 2" : : "r"(value));
+}
+
+static word_t read_only_thread_register(void)
+{
+    word_t value;
+
+    __asm__ volatile("mrc p15, 0, %0, c13, c0, 3" : "=r"(value));
+    return value;
+}
+
+/* Tells what it finds in its thread register, and again when it has lost the processor. */
 static void keeps_thread_register(word_t value)
 {
-    tell(thread_register());
-    __asm__ volatile("mcr p15, 0, %0, c13, c0, 2" : : "r"(value));
+    tell(thread_register() | read_only_thread_register());
+    set_thread_register(value);
     receive(CHILD_ENDPOINT);
     tells(thread_register());
 }
@@ -398,6 +481,7 @@ static bool thread_registers_are_private(void)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
+    set_thread_register(99);
     for (word_t i = 1; i <= 3; i++) {
         run_child(keeps_thread_register, i, 10, endpoint, 0);
         SAME(wait_report(), 0);
@@ -407,9 +491,33 @@ static bool thread_registers_are_private(void)
         SAME(send(SYS_SEND, endpoint, 0), 0);
         SAME(wait_report(), i);
     }
+    SAME(thread_register(), 99);
     return true;
 }
-#endif
+
+/* Puts its own number there, again and again, until another one's was there. */
+static void mixes_thread_registers(word_t number)
+{
+    for (word_t i = 0; i < 500000; i++) {
+        set_thread_register(number);
+        for (word_t j = 0; j < 20; j++)
+            if (thread_register() != number)
+                tells(99);
+    }
+    tells(number);
+}
+
+static bool slices_end_between_thread_registers(void)
+{
+    word_t told;
+
+    run_child(mixes_thread_registers, 1, 10, 0, 0);
+    run_child(mixes_thread_registers, 2, 10, 0, 0);
+    told = wait_report();
+    SAME(told == 1 || told == 2, true);
+    SAME(wait_report(), 3 - told);
+    return true;
+}
 
 /* ---- handlers ------------------------------------------------------------------ */
 
@@ -525,6 +633,8 @@ const struct test fault_tests[] = {
 #if __ARM_ARCH >= 7
     { it_block_is_kept, "a fault handler that writes back what it read keeps the IT block" },
 #endif
+    { it_blocks_are_of_thumb_code, "a thread is put in an IT block only in Thumb state, and only where there are any" },
+    { an_answer_begins_no_block, "an answer to a fault begins no IT block in ARM state" },
     { data_fault_resumes, "a read of an unmapped page reaches its handler and is resumed" },
     { write_fault_resumes, "a write without table, then without page, is resumed each time" },
     { protected_memory, "text cannot be written, the kernel and its devices not be touched" },
@@ -533,10 +643,10 @@ const struct test fault_tests[] = {
     { undefined_thumb_resumes, "the same in Thumb state, and back to ARM state" },
     { vfp_is_undefined, "floating point is undefined" },
     { cp15_is_undefined, "a privileged coprocessor operation is undefined" },
-#if __ARM_ARCH >= 7
     { shared_registers_are_undefined, "registers of ThumbEE and of the counters are undefined" },
+    { other_thread_registers_are_closed, "the thread registers of the kernel cannot be used" },
     { thread_registers_are_private, "each thread has its own thread register" },
-#endif
+    { slices_end_between_thread_registers, "and keeps it when its slice of time ends" },
     { no_handler_stops, "without a usable handler only the faulting thread stops" },
     { other_label_stops, "a fault answered with another label leaves the thread stopped" },
     { fault_waits_for_handler, "faults wait in order until their handler receives" },

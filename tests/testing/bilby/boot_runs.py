@@ -24,6 +24,7 @@ from unicorn import (
     UcError,
 )
 from unicorn.arm_const import (
+    UC_ARM_REG_CPSR,
     UC_ARM_REG_LR,
     UC_ARM_REG_PC,
     UC_ARM_REG_R0,
@@ -40,9 +41,12 @@ AT_MOST = 2_000_000  # instructions
 STOP = 0x1000  # nothing is there
 LINE = 32
 MCR, MRC = 0x0E000010, 0x0E100010
+NE = 1  # a condition
 SCTLR, ACTLR, TTBR = (15, 0, 1, 0, 0), (15, 0, 1, 0, 1), (15, 0, 2, 0, 0)
 CLIDR, CCSIDR, BY_SET_AND_WAY = (15, 1, 0, 0, 1), (15, 1, 0, 0, 0), (15, 0, 7, 6, 2)
 CSSELR = (15, 2, 0, 0, 0)
+MAIN_ID = (15, 0, 0, 0, 0)
+THREAD_REGISTERS: set[tuple[int, ...]] = {(15, 0, 13, 0, 2), (15, 0, 13, 0, 3)}
 FETCH, EVICT, DRAIN = (15, 0, 7, 13, 1), (15, 0, 7, 14, 1), (15, 0, 7, 10, 4)
 LOCK_DATA, LOCK_INSTRUCTIONS = (15, 0, 9, 0, 0), (15, 0, 9, 0, 1)
 OTHERS, TARGET = 0xFFFFFFF7, 0xFFFFFFF8  # ways that are not filled, as lock.h has them
@@ -61,7 +65,7 @@ WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
     "arm1136": {
         (14, 7, 1, 0, 0): 2, (14, 7, 2, 0, 0): 0, (15, 0, 1, 0, 2): 0, (15, 0, 7, 7, 0): 0,
         (15, 0, 8, 7, 0): 0, DRAIN: 0, (15, 0, 2, 0, 2): 0, (15, 0, 3, 0, 0): 1,
-        (15, 0, 13, 0, 1): 0,
+        (15, 0, 13, 0, 1): 0, **dict.fromkeys(THREAD_REGISTERS, 0),
     },
     "cortex-a8": {
         (14, 6, 0, 0, 0): 1, (15, 0, 1, 0, 2): 0, (15, 0, 9, 14, 0): 0, (15, 0, 13, 0, 2): 0,
@@ -69,6 +73,11 @@ WRITTEN: dict[str, dict[tuple[int, ...], int]] = {
         (15, 0, 2, 0, 2): 0, (15, 0, 3, 0, 0): 1, (15, 0, 13, 0, 1): 0,
     },
 }  # fmt: skip
+# Main ID registers of revisions, and the thread registers that they have.
+REVISIONS: dict[str, dict[int, set[tuple[int, ...]]]] = {
+    "arm1136": {0x4107B364: set(), 0x4117B363: THREAD_REGISTERS},
+    "cortex-a8": {0x413FC082: THREAD_REGISTERS},
+}
 CORES = {"arm1136": UC_CPU_ARM_1136, "cortex-a8": UC_CPU_ARM_CORTEX_A8}
 # Bits of the control register when the MMU is switched on: set bits, and clear bits.
 CONTROL = {"arm1136": (0xC03005, 0x800), "cortex-a8": (0x3005, 0x70000802)}
@@ -118,11 +127,15 @@ USER, SUPERVISOR = 0x10, 0x13
 Read = Callable[[int, int], bytes]  # of the memory that is left: address and bytes
 
 
-def executed(elf: Path, begin: str, machine: str, *, physical: bool) -> tuple[list[Access], Read]:
+def executed(
+    elf: Path, begin: str, machine: str, *, physical: bool, main_id: int = 0
+) -> tuple[list[Access], Read]:
     """A function, up to its return; with the MMU off, up to where it is switched on.
 
-    Memory that the ELF does not fill is not zero, and neither are registers.
+    ``main_id`` is read from the main ID register; 0 stands for the core's own. Memory
+    that the ELF does not fill is not zero, and neither are registers.
     """
+    told_words = READ[machine] | ({MAIN_ID: main_id} if main_id else {})
     core_of = Uc(UC_ARCH_ARM, UC_MODE_ARM)
     core_of.ctl_set_cpu_model(CORES[machine])
     mapped: set[int] = set()
@@ -152,13 +165,15 @@ def executed(elf: Path, begin: str, machine: str, *, physical: bool) -> tuple[li
     def each(_: Any, address: int, __: int, ___: object) -> None:
         while waiting:
             place, number = waiting.pop()
-            told = SIZES.get(selected[-1]) if place == CCSIDR else READ[machine].get(place)
+            told = SIZES.get(selected[-1]) if place == CCSIDR else told_words.get(place)
             if told is not None:
                 core_of.reg_write(UC_ARM_REG_R0 + number, told)
             found.append(Access("mrc", place, register(number)))
         word = int.from_bytes(core_of.mem_read(address, 4), "little")
         number = word >> 12 & 15
-        if word >> 28 == 14 and word & 0x0F100010 in (MCR, MRC):
+        equal = int(core_of.reg_read(UC_ARM_REG_CPSR)) >> 30 & 1
+        is_executed = word >> 28 == 14 or (word >> 28 == NE and not equal)
+        if is_executed and word & 0x0F100010 in (MCR, MRC):
             place = (word >> 8 & 15, word >> 21 & 7, word >> 16 & 15, word & 15, word >> 5 & 7)
             if word & 0x00100000:
                 waiting.append((place, number))
@@ -196,8 +211,17 @@ def _physical(elf: Path, address: int) -> int:
 
 
 def wrong_boot(elf: Path, machine: str) -> str:
-    """The first error of boot up to the MMU; empty if there is none."""
-    found, read = executed(elf, "_start", machine, physical=True)
+    """What boot does wrong, up to the MMU, on some revision of the core; empty if nothing."""
+    wrong = (wrong_boot_of(elf, machine, main_id) for main_id in REVISIONS[machine])
+    return next(filter(None, wrong), "")
+
+
+def wrong_boot_of(elf: Path, machine: str, main_id: int) -> str:
+    """The same on one revision, by its main ID register."""
+    found, read = executed(elf, "_start", machine, physical=True, main_id=main_id)
+    closed = {access.place for access in found} & THREAD_REGISTERS
+    if closed != REVISIONS[machine][main_id]:
+        return f"of thread registers {closed} are closed on revision {main_id:#x}"
     for access in found:
         wanted = WRITTEN[machine].get(access.place, access.value)
         if access.kind == "mcr" and access.value != wanted:

@@ -18,7 +18,8 @@ from tests.testing.bilby.listing import Function, disassemble
 
 MACHINES = {"kzm": "arm1136", "cubieboard": "cortex-a8"}
 PLAIN = re.compile(r"^(?:dsb|dmb|isb|wfi|nop|clrex|strex|cpsi[de]|cps|msr|mrs)")
-MOVED = re.compile(r"^mov (\w+), #(\d+)$")
+MOVES = re.compile(r"(mcr|mrc)(?:eq|ne)?")
+CONSTANT = re.compile(r"^mov (\w+), #(\d+)$")
 INLINE = re.compile(r"^static inline (\w+) (machine_\w+)\(([^)]*)\)", re.M)
 FLAGS = {"arm1136": ["-mcpu=arm1136j-s"], "cortex-a8": ["-mcpu=cortex-a8", "-mfpu=neon"]}
 
@@ -45,18 +46,20 @@ def operations(function: Function) -> tuple[str, ...]:
     constants: dict[str, str] = {}
     for insn in function.insns:
         parts = re.findall(r"\w+", insn.operands)
-        if insn.mnemonic in ("mcr", "mrc"):
+        moved = MOVES.fullmatch(insn.mnemonic)
+        kind = moved[1] if moved else ""
+        if moved:
             places = [part.replace("cr", "c") for part in parts[3:]]
-            value = constants.get(parts[2]) if insn.mnemonic == "mcr" else None
+            value = constants.get(parts[2]) if kind == "mcr" else None
             said = [insn.mnemonic, f"p{parts[0]}", parts[1], *places]
             found.append(" ".join([*said, f"={value}"] if value is not None else said))
         elif PLAIN.match(insn.mnemonic):
             operands = insn.operands if insn.mnemonic.startswith("cps") else ""
             found.append(f"{insn.mnemonic} {operands}".strip())
-        written = parts[2] if insn.mnemonic == "mrc" else parts[0] if parts else ""
-        if insn.mnemonic != "mcr":
+        written = parts[2] if kind == "mrc" else parts[0] if parts else ""
+        if kind != "mcr":
             constants.pop(written, None)
-        if moved := MOVED.match(f"{insn.mnemonic} {insn.operands}"):
+        if moved := CONSTANT.match(f"{insn.mnemonic} {insn.operands}"):
             constants[moved[1]] = moved[2]
     return tuple(found)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The maintenance operations of the ARM1136 (r0p4): caches, TLB, barriers, fault registers.  Each
- * function is one coprocessor operation, except where a comment says otherwise.
+ * The ARM1136 (r0p4, r1p3) is told of: caches, TLB, barriers, fault registers.
+ * Each function is one coprocessor operation, except where it says otherwise.
  *
  * Table walks do not look into the data cache: a descriptor is cleaned to memory
  * (machine_clean_line, then machine_drain) before it may be walked.  Instruction fetches do not
@@ -11,8 +11,12 @@
 #ifndef BILBY_MACHINE_H
 #define BILBY_MACHINE_H
 
+#include <stdbool.h>
+
 #include <cp15.h>
 #include <layout.h>
+
+#define MACHINE_VARIANT 0x00f00000u /* of the main ID register: n of revision rn */
 
 /* Wait until earlier writes and cache operations have reached memory. */
 static inline void machine_drain(void)
@@ -82,17 +86,28 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
                      : "r3", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "memory");
 }
 
-/* A thread runs no more.  Leave no exclusive reservation to the next: a store that may fail. */
-static inline void machine_leave_thread(word_t *scratch)
+/*
+ * A thread runs no more: keep its thread register (TPIDRURW).  Chips of revision r1 have one, those of
+ * r0 have none; the main ID register says which this is.
+ */
+static inline void machine_leave_thread(word_t *kept)
 {
-    word_t failed;
-    __asm__ volatile("strex %0, %2, [%1]" : "=&r"(failed) : "r"(scratch), "r"(0) : "memory");
+    word_t value;
+    __asm__ volatile("mrc p15, 0, %0, c0, c0, 0\n\ttst %0, %2\n\t"
+                     "mrcne p15, 0, %0, c13, c0, 2\n\tstrne %0, %1"
+                     : "=&r"(value), "+m"(*kept) : "i"(MACHINE_VARIANT) : "cc");
 }
 
-/* A thread begins to run: on r0p4 it has only the registers that entry.S loads. */
-static inline void machine_enter_thread(const word_t *scratch)
+/*
+ * A thread begins to run, with its own thread register, and with no exclusive reservation of the one
+ * before: a store, which may fail, takes it away and changes nothing.
+ */
+static inline void machine_enter_thread(word_t *kept)
 {
-    (void)scratch;
+    word_t value = *kept, scratch;
+    __asm__ volatile("strex %0, %1, [%2]\n\tmrc p15, 0, %0, c0, c0, 0\n\ttst %0, %3\n\t"
+                     "mcrne p15, 0, %1, c13, c0, 2"
+                     : "=&r"(scratch) : "r"(value), "r"(kept), "i"(MACHINE_VARIANT) : "cc", "memory");
 }
 
 #endif

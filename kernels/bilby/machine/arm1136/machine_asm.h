@@ -3,6 +3,7 @@
 #ifndef BILBY_MACHINE_ASM_H
 #define BILBY_MACHINE_ASM_H
 
+#define ID_VARIANT       0x00f00000 /* n of revision rn */
 #define JOSCR_CLOSED     (1 << 1)   /* and no valid configuration */
 #define SCTLR_MMU        (1 << 0)
 #define SCTLR_DCACHE     (1 << 2)
@@ -23,13 +24,18 @@
     .endm
 
     /*
-     * State that users could reach and no thread needs: floating point becomes undefined, and so do
-     * Jazelle and its registers (disabled in JMCR, closed to users in JOSCR). Leaves r0 = 0.
+     * Registers that users could reach and no thread needs: floating point is undefined, and so are
+     * Jazelle and its registers (disabled in JMCR, closed to users in JOSCR).  From revision r1 on
+     * there are thread registers, which are 0.  Leaves r0 = 0.
      */
     .macro machine_boot_close_coprocessors
     mov     r0, #JOSCR_CLOSED
     mcr     p14, 7, r0, c1, c0, 0
+    mrc     p15, 0, r0, c0, c0, 0
+    tst     r0, #ID_VARIANT
     mov     r0, #0
+    mcrne   p15, 0, r0, c13, c0, 2
+    mcrne   p15, 0, r0, c13, c0, 3
     mcr     p14, 7, r0, c2, c0, 0
     mcr     p15, 0, r0, c1, c0, 2
     .endm

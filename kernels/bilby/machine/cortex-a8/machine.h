@@ -86,16 +86,16 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
                      : "r3", "r4", "r5", "r6", "r7", "r8", "r10", "r11", "memory");
 }
 
-/* A thread runs no more: keep its thread register, and leave no exclusive reservation to the next. */
+/* A thread runs no more: keep its thread register (TPIDRURW). */
 static inline void machine_leave_thread(word_t *kept)
 {
-    __asm__ volatile("clrex" : : : "memory");
     __asm__ volatile("mrc p15, 0, %0, c13, c0, 2" : "=r"(*kept));
 }
 
-/* A thread begins to run, with its own thread register (TPIDRURW). */
+/* A thread begins to run, with its own thread register, and no exclusive reservation of the one before. */
 static inline void machine_enter_thread(const word_t *kept)
 {
+    __asm__ volatile("clrex" : : : "memory");
     __asm__ volatile("mcr p15, 0, %0, c13, c0, 2" : : "r"(*kept));
 }
 

@@ -23,7 +23,7 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
 }
 
 void machine_leave_thread(word_t *kept);
-void machine_enter_thread(const word_t *kept);
+void machine_enter_thread(word_t *kept);
 word_t machine_data_fault_address(void);
 word_t machine_data_fault_status(void);
 word_t machine_prefetch_fault_status(void);

@@ -13,7 +13,8 @@
  *       runs stays where it was, in a space that exists, until the next switch
  *   M5  the space number is 0 while the table base changes
  *   M6  an exclusive reservation does not survive a change of thread
- *   M7  a thread finds in its thread register the value it left; 0 when it runs first
+ *   M7  a thread finds its own word in its thread register, which its control block holds
+ *       meanwhile; 0 when it runs first
  *   M8  of the mapping with which boot came into the window, nothing is left
  *   M9  where time is a capability: the alarm comes when the running context has used up its budget,
  *       or the first of the release queue is due; at least once in half a turn of the clock, and
@@ -304,12 +305,12 @@ void machine_switch_space(word_t table_base, word_t asid)
 void machine_leave_thread(word_t *kept)
 {
     *kept = model->thread_register;
-    model->exclusive = false;
 }
 
-void machine_enter_thread(const word_t *kept)
+void machine_enter_thread(word_t *kept)
 {
     model->thread_register = *kept;
+    model->exclusive = false;
 }
 
 word_t machine_data_fault_address(void)
@@ -476,9 +477,12 @@ static struct page_directory *space_of(const struct tcb *thread)
 
 static void check_current(void)
 {
+    const struct tcb *user = model->user;
     struct page_directory *space;
     bool stays;
 
+    if (current_thread != user && universe_has_object(user) && user->machine != (word_t)user)
+        check_failed("M7 a thread loses its register", (word_t)user);
     if (current_thread == &idle_thread)
         return;
     space = space_of(current_thread);
