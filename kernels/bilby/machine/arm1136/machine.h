@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ARM1136 (r0p4, r1p3) is told of: caches, TLB, barriers, fault registers.
- * Each function is one coprocessor operation, except where it says otherwise.
+ * The maintenance operations of the ARM1136 (r0p4, r1p3): caches, TLB, barriers, fault registers.  Each
+ * function is one coprocessor operation, except where a comment says otherwise.
  *
  * Table walks do not look into the data cache: a descriptor is cleaned to memory
  * (machine_clean_line, then machine_drain) before it may be walked.  Instruction fetches do not
