@@ -246,21 +246,15 @@ def reached_by(entry: _Entry, visits: Sequence[NodeVisit]) -> Iterator[Fact]:
     graph = entry.graph
     executed = {visit.node for visit in visits}
     contexts = {graph.nodes[node].context for node in executed}
+
+    def is_entered(constraint: Constraint) -> bool:
+        inside = graph.invocations(constraint.function, constraint.caller)
+        return any(inside[context] for context in contexts)
+
     for constraint in entry.constraints:
         never = isinstance(constraint.fact, AtMostFact) and not constraint.fact.count
-        if executed & (constraint.a | constraint.b) or (
-            never and any(is_about(graph, constraint, context) for context in contexts)
-        ):
+        if executed & (constraint.a | constraint.b) or (never and is_entered(constraint)):
             yield constraint.fact
-
-
-def is_about(graph: Supergraph, constraint: Constraint, context: int) -> bool:
-    """Whether the constraint concerns an invocation in ``context``."""
-    at = graph.contexts[context]
-    if constraint.function is None:
-        return True
-    caller = None if at.parent is None else graph.contexts[at.parent].function
-    return at.function == constraint.function and constraint.caller in (None, caller)
 
 
 def iterations_of(graph: Supergraph, visits: Sequence[NodeVisit]) -> Iterator[tuple[int, int, int]]:
