@@ -26,7 +26,7 @@ LINES = """
 static int in_page(unsigned start, unsigned end, unsigned bits) {{
     return start < end && start >> bits == (end - 1) >> bits;
 }}
-int main(unsigned start, unsigned end, unsigned what) {{
+int main(unsigned start, unsigned end, unsigned pick) {{
     {0}
     for (unsigned line = start >> 5; line < ((end - 1) >> 5) + 1; line++)
         __asm__ volatile("mcr p15, 0, %0, c7, c10, 1" :: "r"(line << 5));
@@ -37,14 +37,14 @@ int main(unsigned start, unsigned end, unsigned what) {{
 CHECKED = {
     "both in one page": ("if (!in_page(start, end, 20)) return 1;", 1 << 15),
     "a page of several sizes": (
-        "unsigned bits = what & 1 ? 12 : what & 2 ? 16 : 20;"
+        "unsigned bits = pick & 1 ? 12 : pick & 2 ? 16 : 20;"
         "if (!in_page(start, end, bits)) return 1;",
         1 << 15,
     ),
     "within a page that lies anywhere": (
-        "unsigned size = what & 1 ? 1u << 16 : 1u << 21;"
+        "unsigned size = pick & 1 ? 1u << 16 : 1u << 21;"
         "if (end <= start || start >= size || end > size) return 1;"
-        "start += what & ~31u; end += what & ~31u; if (end <= start) return 1;",
+        "start += pick & ~31u; end += pick & ~31u; if (end <= start) return 1;",
         1 << 16,
     ),
 }
@@ -54,7 +54,7 @@ CHECKED = {
 @pytest.mark.parametrize("level", ["-O1", "-O2", "-Os"])
 @pytest.mark.parametrize("name", CHECKED)
 def test_lines_of_a_range(name: str, level: str) -> None:
-    """That a part of two words is equal says how far apart they are; so do offsets into a page."""
+    """Equal parts of two words limit their distance; so do offsets into a page."""
     checks, most = CHECKED[name]
     (found,) = Program(build(LINES.format(checks), optimise=level), "main").bounds()
     assert found.bound is not None

@@ -86,7 +86,7 @@ def test_invocations(image: Image) -> None:
     ],
 )
 def test_every_place_that_a_fact_names_exists(image: Image, line: str) -> None:
-    """Whatever stage reads the fact, and whether any does."""
+    """An unknown place is an error even where no stage reads the fact."""
     facts = parse(f"ignore main\n{line}\nloop schedu at most 3\n", "k.facts")
     with pytest.raises(FactsError, match=r"^k.facts:2: there is no symbol schedul .*schedule"):
         locate(facts, image)
