@@ -51,7 +51,7 @@ class StackTaint:
         return frozenset(new)
 
     def failed(self, whole: ScopeValues) -> frozenset[HeaderCell]:
-        """The assumptions that fail, including those that depended on failed ones.
+        """The assumptions that fail, with all that depended on failed ones.
 
         ``whole`` is the scope of the whole graph.
         """

@@ -249,7 +249,7 @@ def _of_accesses(
     facts: Facts,
     accesses: Sequence[tuple[int, Reference]],
 ) -> Iterator[_Trial]:
-    """The place of single accesses: those that the worst path executes most, stores first.
+    """A trial fact per access of unknown address: stores first, then the most executed.
 
     Every remaining unknown access still evicts lines, so such a line pays only if few accesses are
     unknown.

@@ -86,7 +86,7 @@ class _Cutter:
         return cls(prepared[0], starts, image, ahead)
 
     def pieces(self, executions: Sequence[Execution]) -> Iterator[RecordedPath]:
-        """The sections of executions that ran alike, except those that are known."""
+        """The sections of ``executions``, all of one path, that no earlier call has given."""
         pcs, begin, paths = executions[0].pcs, 0, self.first
         while True:
             following = self._known(paths, pcs, begin)

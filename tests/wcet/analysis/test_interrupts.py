@@ -117,7 +117,7 @@ def test_a_loop_of_the_handler_that_only_its_tests_end_has_no_bound(
 
 @pytest.mark.slow("several whole analyses")
 def test_the_latency_lists_what_it_rests_on(tmp_path: Path) -> None:
-    """Rule 40: each assumption has a row; that of a preempted call names ``exit_to_interrupt``."""
+    """Rule 40: each assumption has a row; for a preempted call it names ``exit_to_interrupt``."""
     status, report = run(tmp_path, "analyse", kernel(CALL + HANDLER), "--entry", "all")
     assert status == 0
     assert (

@@ -244,7 +244,7 @@ def test_the_project_file_builds_the_kernel(
 
 
 def test_the_project_file_ends_paths(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``exits`` are assumptions, as those of ``--end`` are; the baseline knows none of them."""
+    """``exits`` are assumptions, like the ends of ``--end``; the baseline has none of them."""
     Path("wcet.toml").write_text(
         'kernel = "kernel.elf"\nplatform = "kzm"\nentries = ["handler"]\nexits = ["part"]\n'
     )

@@ -1,4 +1,4 @@
-"""The figures of a page are those of the result, and agree with each other."""
+"""A page shows the figures of the result, and its figures agree with each other."""
 
 from __future__ import annotations
 
