@@ -211,13 +211,13 @@ def _physical(elf: Path, address: int) -> int:
 
 
 def wrong_boot(elf: Path, machine: str) -> str:
-    """What boot does wrong, up to the MMU, on some revision of the core; empty if nothing."""
+    """The first error of boot up to the MMU, on any revision of the core, or ""."""
     wrong = (wrong_boot_of(elf, machine, main_id) for main_id in REVISIONS[machine])
     return next(filter(None, wrong), "")
 
 
 def wrong_boot_of(elf: Path, machine: str, main_id: int) -> str:
-    """The same on one revision, by its main ID register."""
+    """The first error of boot up to the MMU on the revision with this main ID, or ""."""
     found, read = executed(elf, "_start", machine, physical=True, main_id=main_id)
     closed = {access.place for access in found} & THREAD_REGISTERS
     if closed != REVISIONS[machine][main_id]:
