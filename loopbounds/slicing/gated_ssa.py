@@ -24,7 +24,8 @@ from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.gates import PathGates
 from loopbounds.slicing.loaded_words import AFTER, LoadedWords
 from loopbounds.slicing.memo import MemoTable, UnboundedCounter
-from loopbounds.slicing.scope import ScopeValues, WordOrigin
+from loopbounds.slicing.register_places import Places, register_places
+from loopbounds.slicing.scope import ScopeSymbols
 from loopbounds.slicing.stack_taint import StackTaint
 from loopbounds.slicing.trips import TripCounts
 from loopbounds.terms import rewrite
@@ -34,32 +35,11 @@ from loopbounds.terms.bit_vectors import (
     const,
     ite,
     sub,
-    sym,
 )
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
-from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["GatedSsa", "OutOfEffort", "SsaScope"]
-
-FRAME_POINTERS = range(4, 12)
-WORDS = 1 << 32
-
-
-@dataclass(frozen=True, slots=True)
-class CellAddress:
-    """A constant, or a constant distance from sp."""
-
-    from_sp: bool
-    amount: int
-
-    def term(self, scope: SsaScope) -> Term:
-        """The address, as a term at the start of a scope."""
-        amount = const(self.amount, 32)
-        return add(scope.leaf(SP), amount) if self.from_sp else amount
-
-
-Places = tuple[tuple[int, CellAddress], ...]  # registers with their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +73,7 @@ class SsaScope:
         loops = code.graph.loops
         self.start = code.graph.entry if loop is None else loops[loop].header
         self._nodes = None if loop is None else loops[loop].nodes
-        self.leaves: dict[Term, Cell] = {}
-        self.origin: dict[Term, WordOrigin] = {}  # of inputs and havoc
+        self.symbols = ScopeSymbols(loop, self.start)
         self.unbounded = ssa.unbounded
         self._at = MemoTable[tuple[int, Cell], Term](ssa.unbounded)
         self._instances = MemoTable[tuple[int, Term], Term](ssa.unbounded)
@@ -108,7 +87,7 @@ class SsaScope:
     def renewed(self) -> SsaScope:
         """The same scope without the values that depend on unbounded loops."""
         scope = SsaScope(self.code, self.loop, self._ssa, self._known)
-        scope.leaves, scope.origin = dict(self.leaves), dict(self.origin)
+        scope.symbols = self.symbols.copied()
         scope._at, scope._instances = self._at.for_good(), self._instances.for_good()
         scope._changes, scope._incoming = self._changes.for_good(), self._incoming
         scope.used = set(self.used)
@@ -148,14 +127,10 @@ class SsaScope:
         taken = self.code.graph.edges[edge]
         if not isinstance(cell, int):
             if self.memory.passed(edge, cell):
-                return self.input(
-                    taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
-                )
+                return self.symbols.lost(taken.src, f"passed{edge}", cell)
             return self.after(taken.src, cell)
         if self.code.passes(edge, cell):
-            return self.input(
-                taken.src, f"passed{edge}_{cell_name(cell)}", cell_width(cell), frame=True
-            )
+            return self.symbols.lost(taken.src, f"passed{edge}", cell)
         written = self.code.effect(taken.src).on_edge(
             cell, falls_through=taken.kind is EdgeKind.FALLTHROUGH
         )
@@ -179,7 +154,7 @@ class SsaScope:
             if symbol in effect.loads:
                 values[symbol] = self.memory.loaded(node, effect.loads[symbol])
             elif symbol in effect.unknown:
-                values[symbol] = self.input(node, symbol.name, symbol.width, frame=True)
+                values[symbol] = self.symbols.input(node, symbol.name, symbol.width, frame=True)
             elif (end := self.code.stacks.end_of(symbol)) is not None:
                 values[symbol] = self._end_of_stack(symbol, end)
             else:
@@ -190,13 +165,13 @@ class SsaScope:
         """The end of a stack: a symbol in the graph's scope, the constant in a loop's scope."""
         if self.loop is not None:
             return const(end, 32)
-        self.leaves[symbol] = STACK
+        self.symbols.leaves[symbol] = STACK
         return symbol
 
     def _limited(self, node: int, term: Term) -> Term:
         if len(term.args) and rewrite.size(term) > table.LARGE_VALUE:
             lost = self.tainted(term)
-            return self.input(node, f"large{term.serial}", term.width, frame=lost)
+            return self.symbols.input(node, f"large{term.serial}", term.width, frame=lost)
         return term
 
     def _find(self, node: int, cell: Cell) -> Term:
@@ -224,35 +199,7 @@ class SsaScope:
         value = None if self.is_plain else self.trips.left(loop, header, cell)
         if value is not None:
             return value
-        return self.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
-
-    def starts_with(self, loop: int) -> bool:
-        """Whether the pass starts at the header of a loop."""
-        return self.start == self.code.graph.loops[loop].header
-
-    def places(self, loop: int) -> Places:
-        """Registers that are constants, or at a constant distance from sp, at a loop's header.
-
-        Value analysis proves them for all visits: a search along the paths to the loop would take
-        most of the time of a slice, and find little more.
-        """
-        header, values = self.code.graph.loops[loop].header, self.code.values
-        if self.starts_with(loop):
-            return ()
-        sp, at = _single(values.frame_register(header, SP)), _single(values.register(header, SP))
-        found = []
-        for register in (*FRAME_POINTERS, SP):
-            amount = _single(values.register(header, register))
-            above = _single(values.frame_register(header, register))
-            if at is not None and amount is not None and self.code.stacks.are_apart(at, amount):
-                found.append((register, CellAddress(from_sp=True, amount=(amount - at) % WORDS)))
-            elif amount is not None:
-                found.append((register, CellAddress(from_sp=False, amount=amount)))
-            elif register == SP:
-                found.append((register, CellAddress(from_sp=True, amount=0)))
-            elif sp is not None and above is not None:
-                found.append((register, CellAddress(from_sp=True, amount=(above - sp) % WORDS)))
-        return tuple(found)
+        return self.symbols.input(header, f"havoc_{cell_name(cell)}", cell_width(cell), cell=cell)
 
     def incoming(self, node: int) -> list[int]:
         """Edges from inside the scope, except for back edges."""
@@ -272,9 +219,10 @@ class SsaScope:
             if known is not None:
                 return known
         if isinstance(cell, int):
-            return self._places[cell].term(self) if cell in self._places else self.leaf(cell)
+            place = self._places.get(cell)
+            return self.symbols.leaf(cell) if place is None else place.term(self.symbols)
         word = self._at_start(cell)
-        return self.leaf(cell) if word is None else const(word, cell_width(cell))
+        return self.symbols.leaf(cell) if word is None else const(word, cell_width(cell))
 
     def _at_start(self, cell: MemoryCell) -> int | None:
         """A word of memory as loaded, if the scope starts where paths do; else None."""
@@ -282,30 +230,6 @@ class SsaScope:
         if self.loop is not None or not self.code.at_start or address.constant is None:
             return None
         return self.code.image.at_start(address.value, size)
-
-    def leaf(self, cell: Cell) -> Term:
-        """The unknown value of a cell at the start."""
-        symbol = sym(f"leaf_{self.loop}_{cell_name(cell)}", cell_width(cell))
-        self.leaves[symbol] = cell
-        return symbol
-
-    def input(
-        self,
-        node: int,
-        name: str,
-        width: int,
-        *,
-        cell: Cell | None = None,
-        frame: bool = False,
-        given: bool = False,
-        most: int | None = None,
-        parts: Callable[[ScopeValues], tuple[Term, ...]] | None = None,
-    ) -> Term:
-        symbol = sym(f"{name}_{node}_{self.loop}", width)
-        self.origin[symbol] = WordOrigin(
-            node, cell, frame=frame, given=given, most=most, parts=parts
-        )
-        return symbol
 
     def after_iteration(self, cell: Cell) -> Term:
         """The value of ``cell`` when an iteration returns to the header of this loop."""
@@ -330,27 +254,6 @@ class SsaScope:
     def before_loop(self, header: int, cell: Cell) -> Term:
         """The value of ``cell`` when a loop of this scope is entered."""
         return self.at_entries(header, self.incoming(header), cell)
-
-    def unknown(self, node: int, cell: Cell) -> Term:
-        """Any word, standing for ``cell`` at ``node``."""
-        return self.input(node, f"unknown_{cell_name(cell)}", cell_width(cell), frame=True)
-
-    def is_given(self, symbol: Term) -> bool:
-        """Whether a word is unknown from the start, not lost by the analysis."""
-        if symbol in self.leaves:
-            return self.leaves[symbol] != STACK
-        return self.origin[symbol].given
-
-    def knows(self, symbol: Term) -> bool:
-        """Whether a symbol belongs to this scope."""
-        return symbol in self.leaves or symbol in self.origin
-
-    def source(self, symbol: Term) -> tuple[int, Cell | None]:
-        """The node a symbol belongs to, and the cell it holds when that node begins, if any."""
-        if symbol in self.leaves:
-            return self.start, self.leaves[symbol]
-        origin = self.origin[symbol]
-        return origin.node, origin.cell
 
     # --- Joins ------------------------------------------------------------------------------
 
@@ -421,7 +324,7 @@ class SsaScope:
         if distance.constant is None or not self._ssa.preserved(loop, SP, self):
             return None
         address = add(self.at(header, SP), distance)
-        known = rewrite.symbols([address]) <= self.leaves.keys()
+        known = rewrite.symbols([address]) <= self.symbols.leaves.keys()
         return cell._replace(address=address) if known else None
 
     def tainted(self, term: Term) -> bool:
@@ -432,11 +335,6 @@ class SsaScope:
     def is_plain(self) -> bool:
         """Whether the scope uses no value from outside the loop, except for places of registers."""
         return self.loop is not None and not self._known.outside
-
-
-def _single(values: ValueSet | None) -> int | None:
-    """The only one of ``values``; None if there are several."""
-    return values.low if values is not None and values.low == values.high else None
 
 
 class OutOfEffort(Exception):
@@ -531,10 +429,11 @@ class GatedSsa:
         By induction: the first iteration starts with these places, and each one preserves them. A
         register that is not preserved is dropped, and the others are checked again.
         """
-        key = loop, outside.starts_with(loop)
+        header = self.code.graph.loops[loop].header
+        key = loop, outside.start == header
         known = self._preserving.get(key)
         if known is None:
-            places = outside.places(loop)
+            places = () if outside.start == header else register_places(self.code, header)
             known = self.plain(loop, places)
             while changed := [r for r, _ in places if not known.preserves(r)]:
                 places = tuple((r, p) for r, p in places if r not in changed)

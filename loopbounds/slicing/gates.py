@@ -40,7 +40,7 @@ class PathGates:
 
     def choice(self, node: int, edge: int) -> Term:
         """A free choice of an edge out of ``node``."""
-        return self._scope.input(node, f"way{edge}", 1)
+        return self._scope.symbols.input(node, f"way{edge}", 1)
 
     def guards(self, node: int, edges: Sequence[int]) -> list[Term]:
         """The condition of each edge into a join, from its dominator on; else a free choice."""
@@ -50,7 +50,7 @@ class PathGates:
             since = self._scope.unbounded.met
             reach = self._reach.keep(key, self._reached(node, edges), since)
         if not reach:
-            return [self._scope.input(node, f"choice{e}", 1) for e in edges]
+            return [self._scope.symbols.input(node, f"choice{e}", 1) for e in edges]
         graph = self._scope.code.graph
         return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
 
@@ -100,7 +100,7 @@ class PathGates:
         ]
         if len(others) == 1:
             return leaves
-        return both(leaves, self._scope.input(source, f"way{edge}", 1))
+        return both(leaves, self._scope.symbols.input(source, f"way{edge}", 1))
 
     def leaving(self, node: int) -> Term:
         """The condition to continue elsewhere than at the next instruction in memory."""

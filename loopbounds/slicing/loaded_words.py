@@ -86,7 +86,7 @@ class LoadedWords:
         frame = self._scope.tainted(address)
         name = load.symbol.name
         given = not (self._code.image.as_loaded or self._code.stored_before(node))
-        word = self._scope.input(node, name, 8 * load.size, frame=frame, given=given)
+        word = self._scope.symbols.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
 
@@ -129,14 +129,14 @@ class LoadedWords:
         for (first, _), (_, word) in zip(runs[:0:-1], runs[-2::-1], strict=True):
             before = terms.ult(address, terms.const(first, 32))
             value = ite(before, terms.const(word, 8 * load.size), value)
-        other = self._scope.input(node, f"other_{load.symbol.name}", 8 * load.size)
+        other = self._scope.symbols.input(node, f"other_{load.symbol.name}", 8 * load.size)
         return ite(_among(address, places), value, other)
 
     def _followed(self, node: int, address: Term, load: LoadEffect) -> bool:
         """Whether a cell is tracked: only stores of the program change it, at one address."""
         if address.constant is not None and self._code.steady(address.value, load.size):
             return True
-        if not rewrite.symbols([address]) <= self._scope.leaves.keys():
+        if not rewrite.symbols([address]) <= self._scope.symbols.leaves.keys():
             return False
         return self._in_frame(node, address, load)
 
@@ -183,14 +183,16 @@ class LoadedWords:
         The cell's address is a term over registers at the header, and moves with them.
         """
         scope, address = self._scope, cell.address
-        bases = {leaf: scope.along(edge, scope.leaves[leaf]) for leaf in rewrite.symbols([address])}
+        bases = {
+            leaf: scope.along(edge, scope.symbols.leaves[leaf])
+            for leaf in rewrite.symbols([address])
+        }
         moved = rewrite.substitute(address, bases)
         node = self._code.graph.edges[edge].src
         if moved is not address:
-            one_place = rewrite.symbols([moved]) <= scope.leaves.keys()
+            one_place = rewrite.symbols([moved]) <= scope.symbols.leaves.keys()
             if not one_place or not self._in_frame(node, moved, None):
-                name = f"moved{edge}_{cell_name(cell)}"
-                return scope.input(node, name, 8 * cell.size, frame=True)
+                return scope.symbols.lost(node, f"moved{edge}", cell)
         return scope.along(edge, cell._replace(address=moved))
 
     def _mixed(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term:
@@ -202,7 +204,7 @@ class LoadedWords:
 
         name = f"after{store.position}_{cell_name(cell)}"
         frame = self._in_frame(node, cell.address, store)  # the content of dead frames is unknown
-        return self._scope.input(node, name, 8 * cell.size, frame=frame, parts=parts)
+        return self._scope.symbols.input(node, name, 8 * cell.size, frame=frame, parts=parts)
 
     def changed(self, loop: int, cell: MemoryCell) -> bool:
         """Whether a store in a loop may hit a cell of constant address."""
@@ -253,7 +255,7 @@ class LoadedWords:
         sp = self._scope.after(node, SP)
         for offset in STACK_ARGUMENTS:
             address = terms.add(sp, terms.const(offset, 32))
-            if rewrite.symbols([address]) <= self._scope.leaves.keys():
+            if rewrite.symbols([address]) <= self._scope.symbols.leaves.keys():
                 yield self.before(node, AFTER, MemoryCell(address, 4))
             else:
                 yield sp
@@ -339,12 +341,12 @@ class LoadedWords:
         """Ranges of the symbols of ``term``: by value analysis, or by the bound of a loop."""
         found: dict[Term, tuple[int, int]] = {}
         for symbol in rewrite.symbols([term]):
-            node, cell = self._scope.source(symbol)
+            node, cell = self._scope.symbols.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 values = self._code.values.register(node, cell)
                 found[symbol] = values.low, values.high
-            elif symbol in self._scope.origin and self._scope.origin[symbol].most is not None:
-                found[symbol] = 0, self._scope.origin[symbol].most or 0
+            elif (most := self._scope.symbols.limit(symbol)) is not None:
+                found[symbol] = 0, most
         return found
 
     def _known(self, node: int, store: StoreEffect, address: Term) -> tuple[int, Span] | None:
@@ -371,7 +373,7 @@ class LoadedWords:
             return None
         [symbol] = symbols
         distance = sub(address, symbol).constant
-        at, cell = self._scope.source(symbol)
+        at, cell = self._scope.symbols.source(symbol)
         if distance is None or not isinstance(cell, int) or cell >= FLAG:
             return None
         base = self._code.values.frame_register(at, cell)

@@ -148,7 +148,7 @@ class _Slicer:
         iteration = LoopIteration(self._code, self._scope, self._loop)
         self._again, self._exits = iteration.again, iteration.exits
         self._close()
-        initial = {leaf: self._entry(self._scope.leaves[leaf]) for leaf in self._changing}
+        initial = {leaf: self._entry(self._scope.symbols.leaves[leaf]) for leaf in self._changing}
         model, origins = self._assemble(initial)
         assumed = frozenset(self._scope.used | self._whole.used)
         return Slice(
@@ -178,7 +178,7 @@ class _Slicer:
         steps = {leaf: terms.sub(after, leaf).constant for leaf, after in self._changing.items()}
         steps |= dict.fromkeys(self._fixed, 0)
         leaves = {
-            leaf: (self._scope.leaves[leaf], step)
+            leaf: (self._scope.symbols.leaves[leaf], step)
             for leaf, step in steps.items()
             if step is not None
         }
@@ -201,9 +201,9 @@ class _Slicer:
                 seen.add(leaf)
                 if leaf in addresses:
                     pending.append(addresses[leaf])
-                if leaf not in self._scope.leaves:
+                if leaf not in self._scope.symbols.leaves:
                     continue
-                cell = self._scope.leaves[leaf]
+                cell = self._scope.symbols.leaves[leaf]
                 if len(self._changing) >= table.SLICE_CELLS:
                     self._lost.add(leaf)
                     continue
@@ -221,7 +221,7 @@ class _Slicer:
         if not isinstance(cell, int):
             address = self._global_address(cell.address)
             if address is None:
-                return self._whole.unknown(self._loop.header, cell)
+                return self._whole.symbols.lost(self._loop.header, "unknown", cell)
             cell = cell._replace(address=address)
         return self._whole.at_entries(self._loop.header, self._loop.entries, cell)
 
@@ -229,12 +229,12 @@ class _Slicer:
         """An address over leaves of this loop, at its first visit, over leaves of the graph."""
         values: dict[Term, Term] = {}
         for leaf in rewrite.symbols([address]):
-            cell = self._scope.leaves.get(leaf)
+            cell = self._scope.symbols.leaves.get(leaf)
             if cell is None:
                 return None
             values[leaf] = self._entry(cell)
         result = rewrite.substitute(address, values)
-        return result if rewrite.symbols([result]) <= self._whole.leaves.keys() else None
+        return result if rewrite.symbols([result]) <= self._whole.symbols.leaves.keys() else None
 
     def _conditions(self, wanted: set[Term]) -> list[Term]:
         """Conditions that hold whenever the loop is entered, about ``wanted`` symbols."""
@@ -249,7 +249,7 @@ class _Slicer:
         ]
         conditions = [] if self._lost else self._way_in()
         parameters = rewrite.symbols([*steps, *initial.values(), *conditions]) - initial.keys()
-        registers = {s: self._whole.leaves.get(s) for s in _sorted(parameters)}
+        registers = {s: self._whole.symbols.leaves.get(s) for s in _sorted(parameters)}
         if self._lost or any(cell not in ARGUMENTS for cell in registers.values()):
             return None
         again, *following = steps
@@ -296,8 +296,8 @@ class _Slicer:
         loops = self._code.graph.loops
         for _ in loops:
             found: dict[Term, Term] = {}
-            for symbol in rewrite.symbols([term]) & self._whole.origin.keys():
-                origin = self._whole.origin[symbol]
+            for symbol in rewrite.symbols([term]) & self._whole.symbols.origin.keys():
+                origin = self._whole.symbols.origin[symbol]
                 around = self._code.acyclic.headers.get(origin.node)
                 if around is None or self._loop.header not in loops[around].nodes:
                     continue
@@ -313,9 +313,11 @@ class _Slicer:
 
     def _says_all(self, deciding: Set[str]) -> bool:
         whole = self._whole
-        held = {s: cell for s, cell in whole.leaves.items() if not isinstance(cell, int)}
+        held = {s: cell for s, cell in whole.symbols.leaves.items() if not isinstance(cell, int)}
         cells = {s: (cell.address, cell.size) for s, cell in held.items()}
-        words = UnknownWords(whole.is_given, whole.memory.addresses, cells, self._code.image.memory)
+        words = UnknownWords(
+            whole.symbols.is_given, whole.memory.addresses, cells, self._code.image.memory
+        )
         way_in = self._way_in()
         return says_all(
             self._constraints,
@@ -335,7 +337,7 @@ class _Slicer:
             rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
         ]
         leaves = list(self._changing)
-        local = self._scope.origin.keys() | self._lost
+        local = self._scope.symbols.origin.keys() | self._lost
         inputs = _sorted(rewrite.symbols(steps) & local)
         trips = self._trips(self._scope, inputs)
         known = {*leaves, *inputs, *self._fixed}
@@ -357,17 +359,19 @@ class _Slicer:
         self._constraints = set(conditions)
         names = _rename("x", leaves) | _rename("i", inputs) | _rename("p", parameters)
         self._parameters = {names[p].name: p for p in parameters}
-        self._given = frozenset(names[p].name for p in parameters if self._whole.is_given(p))
+        self._given = frozenset(
+            names[p].name for p in parameters if self._whole.symbols.is_given(p)
+        )
         scopes = (self._scope, self._whole)
         origins = {
-            names[s].name: _described(next(x for x in scopes if x.knows(s)), s)
+            names[s].name: _described(next(x for x in scopes if x.symbols.knows(s)), s)
             for s in (*leaves, *inputs, *parameters)
         }
-        self._cells = {names[leaf]: self._scope.leaves[leaf] for leaf in leaves}
+        self._cells = {names[leaf]: self._scope.symbols.leaves[leaf] for leaf in leaves}
         self._known_trips = {
-            self._code.acyclic.headers[origin.node]: names[p]
+            self._code.acyclic.headers[self._whole.symbols.origin[p].node]: names[p]
             for p in parameters
-            if (origin := self._whole.origin.get(p)) is not None and origin.most is not None
+            if self._whole.symbols.limit(p) is not None
         }
         self._havoc = {
             names[s]: loop
@@ -418,7 +422,7 @@ class _Slicer:
         return walk or model
 
     def _header_range(self, leaf: Term) -> ValueSet:
-        cell = self._scope.leaves[leaf]
+        cell = self._scope.symbols.leaves[leaf]
         if not isinstance(cell, int) or cell >= FLAG:
             return ANY
         return self._code.values.register(self._loop.header, cell)
@@ -438,7 +442,7 @@ class _Slicer:
     def _parameter_ranges(self, parameters: Iterable[Term]) -> list[Term]:
         found = self._trips(self._whole, parameters)
         for symbol in _sorted(parameters):
-            node, cell = self._whole.source(symbol)
+            node, cell = self._whole.symbols.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += within(symbol, self._code.values.register(node, cell))
             for header, register in self._whole.trips.counted.get(symbol, ()):
@@ -449,7 +453,7 @@ class _Slicer:
     @staticmethod
     def _trips(scope: SsaScope, symbols: Iterable[Term]) -> list[Term]:
         """Upper limits of the completed iterations of bounded loops."""
-        known = [(s, scope.origin[s].most) for s in _sorted(symbols) if s in scope.origin]
+        known = [(s, scope.symbols.limit(s)) for s in _sorted(symbols)]
         return [terms.ule(s, const(most, 32)) for s, most in known if most is not None]
 
     @staticmethod
@@ -458,14 +462,14 @@ class _Slicer:
         return [
             condition
             for s in _sorted(symbols)
-            if s in scope.origin and scope.origin[s].most is not None
+            if scope.symbols.limit(s) is not None
             for condition in scope.trips.came_round(s)
         ]
 
     def _havocked_by(self, symbol: Term) -> int | None:
         """The unbounded loop that leaves a symbol behind; None if there is none."""
         for scope in (self._scope, self._whole):
-            origin = scope.origin.get(symbol)
+            origin = scope.symbols.origin.get(symbol)
             if origin is not None and origin.cell is not None:
                 loop = self._code.acyclic.headers[origin.node]
                 return None if loop in self._code.bounds else loop
@@ -482,7 +486,7 @@ def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
 
 def _described(scope: SsaScope, symbol: Term) -> WordDescription:
     """The description of a symbol of ``scope``."""
-    node, cell = scope.source(symbol)
+    node, cell = scope.symbols.source(symbol)
     block = scope.code.graph.nodes[node].block
     where = scope.code.image.place(block.addr)
     if cell == STACK:

@@ -77,13 +77,13 @@ class StackTaint:
         return found
 
     def _of_symbol(self, scope: ScopeValues, symbol: Term) -> bool:
-        cell = scope.leaves.get(symbol)
+        cell = scope.symbols.leaves.get(symbol)
         if cell is not None:
             if scope.loop is not None:
                 return self._at(scope.loop, cell)
             code = scope.code
             return cell in (SP, STACK) or code.values.hands_on_a_stack_address(code.graph.entry)
-        origin = scope.origin[symbol]
+        origin = scope.symbols.origin[symbol]
         if origin.cell is not None:
             loop = scope.code.acyclic.headers[origin.node]
             if scope.is_plain and not isinstance(origin.cell, int):
@@ -121,7 +121,7 @@ class StackTaint:
             return True
         outside = any(self.of_term(whole, whole.along(e, outer)) for e in edges.entries)
         if scope.start == whole.start:
-            outside |= self.of_term(whole, whole.leaf(outer))
+            outside |= self.of_term(whole, whole.symbols.leaf(outer))
         return outside or any(self.of_term(scope, scope.along(e, cell)) for e in edges.backs)
 
 

@@ -74,7 +74,7 @@ class TripCounts:
         if bound is None or query in self._pending:
             self._scope.unbounded.met += 1
             return None
-        trip = self._scope.input(header, "trip", 32, most=bound - 1)
+        trip = self._scope.symbols.input(header, "trip", 32, most=bound - 1)
         self._pending.add(query)
         value = self._after(loop, header, cell, trip)
         if value is None:
@@ -122,9 +122,9 @@ class TripCounts:
         inner = self._scope.inner(loop)
         after = inner.after_iteration(local)
         self._scope.used |= inner.used
-        for leaf in rewrite.symbols([after]) & inner.leaves.keys():
+        for leaf in rewrite.symbols([after]) & inner.symbols.leaves.keys():
             offset = sub(after, leaf).constant
-            source = self._scope.outside(loop, header, inner.leaves[leaf])
+            source = self._scope.outside(loop, header, inner.symbols.leaves[leaf])
             if offset is None or source is None or leaf.width != 32:
                 continue
             before = self._after(loop, header, source, sub(trip, const(1, 32)))
@@ -160,7 +160,7 @@ class TripCounts:
         return known
 
     def _came_round(self, trip: Term) -> list[Term]:
-        origin, code = self._scope.origin[trip], self._scope.code
+        origin, code = self._scope.symbols.origin[trip], self._scope.code
         loop = code.acyclic.headers[origin.node]
         known = code.continued.get(loop)
         if known is None:
