@@ -308,12 +308,31 @@ class AbstractMemory:
 
     def _tell_frames_apart(self, symbol: int, first: int, reach: int) -> None:
         """Forget cells of a stack of unknown place that may alias the stored bytes."""
-        for key in [key for key in self.frames if key >> 32 == symbol]:
+        hit = [symbol << 32 | at for at in self._other_names(symbol, first, reach)]
+        if hit:
+            cells = self._writable("frames")
+            for key in hit:
+                cells.pop(key, None)
+        if S3 in self.use.assumptions:
+            return
+        places = ((key - first) & MASK for key in self.frames if key >> 32 == symbol)
+        if any(same_in_page((0, reach - 1), (away, away + 3)) for away in places):
+            self.use.assumptions.add(S3)
+
+    def _other_names(self, symbol: int, first: int, reach: int) -> Iterator[int]:
+        """The offsets of recorded cells that the memory map may alias with the stored bytes.
+
+        Visits the fewer of the stored bytes and the cells: deep calls have many cells.
+        """
+        if reach < len(self.frames):
+            for away in self.map.places_that_meet(WORD, reach):
+                if symbol << 32 | (at := first + away & MASK) in self.frames:
+                    yield at
+            return
+        for key in self.frames:
             away = (key - first) & MASK
-            if self.map.meets_at((away, away), WORD, reach):
-                del self._writable("frames")[key]
-            elif same_in_page((0, reach - 1), (away, away + 3)):
-                self.use.assumptions.add(S3)
+            if key >> 32 == symbol and self.map.meets_at((away, away), WORD, reach):
+                yield key & MASK
 
     def _store_unknown(self, sp: Term, facts: Facts) -> None:
         if self.globals:

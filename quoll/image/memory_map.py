@@ -13,7 +13,7 @@ that differ within a page need no S3, because memory is mapped by pages.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
@@ -117,6 +117,8 @@ class MemoryMap:
     mirrors: tuple[PhysicalMirror, ...] = ()
     # Virtual ranges (first, last) that alias the bytes from a third address on.
     _aliased: tuple[tuple[int, int, int], ...] = field(init=False, repr=False, compare=False)
+    # Distances from a range to another one that names the same bytes.
+    _shifts: frozenset[int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         ranges = [physical for region in self.regions for physical in self._ranges(region)]
@@ -127,6 +129,8 @@ class MemoryMap:
             if i != j and (low := max(at, other)) <= (high := min(at + size, other + length) - 1)
         )
         object.__setattr__(self, "_aliased", aliased)
+        shifts = frozenset(other - first for first, _, other in aliased)
+        object.__setattr__(self, "_shifts", shifts)
 
     def _ranges(self, region: MemoryRegion) -> list[tuple[int, int, int]]:
         """The region as (virtual address, physical address, bytes), with mirrors resolved."""
@@ -185,9 +189,13 @@ class MemoryMap:
 
         ``size`` bytes lie at a ``distance``, first and last, from ``stored`` bytes.
         """
-        shifts = {other - first for first, _, other in self._aliased}
         first, last = distance[0] - stored + 1, distance[1] + size - 1
-        return any((shift - first) % WORDS <= last - first for shift in shifts)
+        return any((shift - first) % WORDS <= last - first for shift in self._shifts)
+
+    def places_that_meet(self, size: int, stored: int) -> Iterator[int]:
+        """The distances from ``stored`` bytes at which ``size`` bytes meet them by the map."""
+        for shift in self._shifts:
+            yield from range(shift - size + 1, shift + stored)
 
     def region(self, addr: int) -> MemoryRegion | None:
         """The region that contains ``addr``, or None."""

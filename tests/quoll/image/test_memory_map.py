@@ -49,6 +49,10 @@ def test_names_are_those_of_the_same_bytes() -> None:
     for _ in range(150):
         memory = random_map(random)
         physical = translation(memory)
+        near = range(-SIZE - 8, SIZE + 8)
+        assert set(memory.places_that_meet(4, 8)) == {
+            away for away in near if memory.meets_at((away, away), 4, 8)
+        }
         for _ in range(30):
             low, other = random.randrange(SIZE - 8), random.randrange(SIZE - 8)
             a = low, low + random.choice([0, 1, 3, 7])
