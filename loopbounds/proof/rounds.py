@@ -101,12 +101,9 @@ class ProofRounds:
         code, outcomes = self.code, self.outcomes
         pending, wanted = [loop for loop in loops if self._is_open(loop)], set(loops)
         while pending:
-            new = slice_loops(ssa, pending)
-            changed = [
-                i for i in pending if i not in outcomes or new[i].model != self.slices[i].model
-            ]
-            self.slices |= {i: new[i] for i in changed}
-            ready = self._ready(changed, wanted)
+            ready = self._waiting_for_none(ssa, pending, wanted)
+            if not ready:
+                ready = self._ready(self._changed(ssa, pending), wanted)
             if not ready:
                 return
             outcomes |= self._outcomes(ready)
@@ -120,6 +117,29 @@ class ProofRounds:
                 }
             pending = [loop for loop in loops if self._is_open(loop)]
 
+    def _waiting_for_none(self, ssa: GatedSsa, loops: Sequence[int], wanted: set[int]) -> list[int]:
+        """Those of ``loops`` that wait for nothing any more, as the last one has an outcome.
+
+        Only these are sliced again: of the loops around a nest one in each round.
+        """
+        due = []
+        for loop in loops:
+            needed = waits_for(self.slices[loop]) & wanted if loop in self.slices else set()
+            if needed & self.code.bounds.keys() and needed <= self.outcomes.keys():
+                due.append(loop)
+        if not due:
+            return []
+        return [i for i in self._changed(ssa, due) if not self._missing(waits_for, i, wanted)]
+
+    def _changed(self, ssa: GatedSsa, loops: Sequence[int]) -> list[int]:
+        """Those of ``loops`` without an outcome for their model, which are sliced again."""
+        new = slice_loops(ssa, loops)
+        changed = [
+            i for i in loops if i not in self.outcomes or new[i].model != self.slices[i].model
+        ]
+        self.slices |= {i: new[i] for i in changed}
+        return changed
+
     def waited_for(self) -> set[int]:
         """The loops for whose bounds the unbounded loops wait."""
         without = (i for i, outcome in self.outcomes.items() if outcome.bound is None)
@@ -128,12 +148,14 @@ class ProofRounds:
     def _ready(self, loops: Sequence[int], wanted: set[int]) -> list[int]:
         """The loops to prove next: they wait for no loop, else for no deciding one, else all."""
         for known in (waits_for, waits_for_deciding):
-            found = [
-                i for i in loops if not (known(self.slices[i]) & wanted) - self.outcomes.keys()
-            ]
+            found = [i for i in loops if not self._missing(known, i, wanted)]
             if found:
                 return found
         return list(loops)
+
+    def _missing(self, known: Callable[[Slice], set[int]], loop: int, wanted: set[int]) -> set[int]:
+        """The loops without an outcome that ``loop`` waits for."""
+        return (known(self.slices[loop]) & wanted) - self.outcomes.keys()
 
     def _is_open(self, loop: int) -> bool:
         """Whether a loop is untried, or may get a bound once others have theirs."""
