@@ -51,7 +51,7 @@ class AnalysisEnvironment:
     use: MemoryUsage = field(default_factory=MemoryUsage)
     constants: dict[tuple[int, int], int | None] = field(default_factory=dict)
     limits: dict[int, set[int]] = field(default_factory=dict)  # position -> thresholds
-    given: Mapping[int, ValueSet] = field(default_factory=dict)  # possible values of device words
+    given: Mapping[int, Fact] = field(default_factory=dict)  # possible values of device words
     loaded: dict[int, set[int]] = field(default_factory=dict)  # position -> words without a cell
     unknown: set[int] = field(default_factory=set)  # unknown accesses that a fact restricts
     spilled: Callable[[object], bool] | None = None  # whether array stores spare a cell

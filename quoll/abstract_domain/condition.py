@@ -28,6 +28,7 @@ from quoll.abstract_domain.terms import (
 )
 from quoll.intervals import interval_arithmetic
 from quoll.intervals.interval_comparison import ComparisonOperator, holds, refine
+from quoll.intervals.masked_words import MaskedWords
 from quoll.intervals.strided_interval import ANY, ValueSet, meet
 
 __all__ = [
@@ -189,7 +190,17 @@ def _decide_comparison(condition: TermComparison, facts: Facts, stacks: Stacks) 
         assert isinstance(left, AnchoredTerm)
         assert isinstance(right, AnchoredTerm)
         return holds(relation, left.offsets, right.offsets)
+    if relation in _SAME_OPERANDS and _differ(left, right):
+        return relation is NE
     return holds(relation, words(left, stacks), words(right, stacks))
+
+
+def _differ(a: Fact, b: Fact) -> bool:
+    """Whether one of them is a constant that is no member of the other, by known bits."""
+    for masked, other in ((a, b), (b, a)):
+        if isinstance(masked, MaskedWords) and isinstance(other, ValueSet):
+            return other.exact is not None and other.exact not in masked
+    return False
 
 
 def assume(condition: Condition, facts: Facts, stacks: Stacks) -> Facts | None:
@@ -225,6 +236,8 @@ def _assume_comparison(condition: TermComparison, facts: Facts, stacks: Stacks) 
     left_fact, right_fact = describe(a, facts), describe(b, facts)
     if relation in _SAME_OPERANDS and _share_base(left_fact, right_fact):
         return _assume_offsets(condition, left_fact, right_fact, facts)
+    if relation is EQ and _differ(left_fact, right_fact):
+        return None
     left, right = words(left_fact, stacks), words(right_fact, stacks)
     refined = refine(relation, left, right)
     if refined is None:
@@ -282,6 +295,11 @@ def _restrict(term: Term, narrowed: ValueSet, facts: Facts, stacks: Stacks) -> F
         moved = plain(rotated(-offset - fact.origin & MASK, narrowed))
         remaining = meet(fact.members, moved)
         restricted = None if remaining is None else rotated(fact.origin, remaining)
+    elif isinstance(fact, MaskedWords):
+        word = None if narrowed.exact is None else narrowed.exact - offset & MASK
+        if word is not None and word not in fact:
+            return None
+        restricted = fact if word is None else ValueSet(word, word, 0)
     else:
         restricted = meet(fact, interval_arithmetic.subtract(narrowed, ValueSet(offset, offset, 0)))
     if restricted is None:

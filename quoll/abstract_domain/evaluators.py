@@ -22,6 +22,7 @@ from quoll.abstract_domain.terms import (
     RotatedTerm,
     Term,
     add_facts,
+    covers,
     describe,
     exact_term,
     is_stack,
@@ -30,7 +31,8 @@ from quoll.abstract_domain.terms import (
     subtract_facts,
 )
 from quoll.arm.system_registers import LINE
-from quoll.intervals import interval_arithmetic
+from quoll.intervals import interval_arithmetic, masked_words
+from quoll.intervals.masked_words import MaskedWords, Words
 from quoll.intervals.strided_interval import ANY, REMEMBERED, ValueSet, join
 from quoll.semantics.operations import OPERATIONS
 from quoll.semantics.ops import OpCode
@@ -269,7 +271,11 @@ def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
     words = m.words(term)
     if words.high < 1 << 8 * size:
         return term
-    return m.fresh(site, interval_arithmetic.subpiece(words, 0, 8 * size))
+    low = interval_arithmetic.subpiece(words, 0, 8 * size)
+    if m.environment.given:
+        ones = ValueSet.of((1 << 8 * size) - 1)
+        return m.fresh(site, _fields(OpCode.INT_AND, describe(term, m.facts), ones, low))
+    return m.fresh(site, low)
 
 
 def subpiece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
@@ -309,6 +315,9 @@ def unary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     site, code, bits = extra
     words = m.words(m.v[a])
     result = OPERATIONS[code].intervals(words, words, bits, bits)
+    if m.environment.given and bits == 32:
+        m.v[out] = m.fresh(site, _by_fields(m, code, m.v[a], m.v[a], result))
+        return
     m.v[out] = m.fresh(site, _marked(m, result, bits, m.v[a], None))
 
 
@@ -320,7 +329,47 @@ def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         m.v[out] = OPERATIONS[code].intervals(_wide(m, p), _wide(m, q), 64, 64)
         return
     result = _applied(code, m.words(p), m.words(q), bits)
+    if m.environment.given and bits == 32:
+        m.v[out] = m.fresh(site, _by_fields(m, code, p, q, result))
+        return
     m.v[out] = m.fresh(site, _marked(m, result, bits, p, q))
+
+
+def _by_fields(m: AbstractMachine, code: OpCode, p: Any, q: Any, result: ValueSet) -> Fact:
+    """``result``, or less of it where bits of the inputs are known."""
+    marked = _marked(m, result, 32, p, q)
+    if marked is not result or code not in FIELDS:
+        return marked
+    return _fields(code, _fact(m, p), _fact(m, q), result)
+
+
+def _fact(m: AbstractMachine, value: Any) -> Fact:
+    return describe(value, m.facts) if type(value) is int else m.words(value)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _fields(code: OpCode, a: Fact, b: Fact, result: ValueSet) -> Fact:
+    words = (fact if isinstance(fact, MaskedWords) else plain(fact) for fact in (a, b))
+    found = FIELDS[code](*words)
+    return found if found is not None and covers(result, found) else result
+
+
+def _shifted(shift: Callable[[Words, int], Words]) -> Callable[[Words, Words], Words | None]:
+    def apply(a: Words, b: Words) -> Words | None:
+        amount = b.exact if isinstance(b, ValueSet) else None
+        return None if amount is None else shift(a, amount)
+
+    return apply
+
+
+FIELDS: dict[OpCode, Callable[[Words, Words], Words | None]] = {
+    OpCode.INT_AND: masked_words.bit_and,
+    OpCode.INT_OR: masked_words.bit_or,
+    OpCode.INT_XOR: masked_words.bit_xor,
+    OpCode.INT_NEGATE: lambda a, b: masked_words.bit_not(a),
+    OpCode.INT_LEFT: _shifted(masked_words.shift_left),
+    OpCode.INT_RIGHT: _shifted(masked_words.shift_right),
+}
 
 
 @lru_cache(maxsize=REMEMBERED)

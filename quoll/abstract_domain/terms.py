@@ -10,7 +10,8 @@ entry, and stacks (``STACKS`` on: a constant loaded into sp). All others are exi
 asserts that words exist for its symbols, within its facts.
 
 A fact is the set of words of a symbol: a ``ValueSet``; ``RotatedTerm`` for a set that wraps around
-zero, as -4 to 2 does; or ``AnchoredTerm(base, set)`` for a rigid base plus a member of the set.
+zero, as -4 to 2 does; ``MaskedWords`` for a set of which only some bits are known; or
+``AnchoredTerm(base, set)`` for a rigid base plus a member of the set.
 ``AnchoredTerm(TAINT, ANY)`` is any word, possibly computed from a stack address; only words without
 that mark are "unknown pointers" in the sense of S1 (rule 1).
 """
@@ -22,7 +23,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
 
-from quoll.intervals import interval_arithmetic
+from quoll.intervals import interval_arithmetic, masked_words
+from quoll.intervals.masked_words import MaskedWords
 from quoll.intervals.strided_interval import (
     ANY,
     REMEMBERED,
@@ -96,7 +98,7 @@ class RotatedTerm:
     members: ValueSet
 
 
-Fact = ValueSet | AnchoredTerm | RotatedTerm
+Fact = ValueSet | AnchoredTerm | RotatedTerm | MaskedWords
 Facts = Mapping[int, Fact]  # facts of existential symbols; a symbol without one may be any word
 TAINTED = AnchoredTerm(TAINT, ANY)
 
@@ -142,7 +144,7 @@ def _shifted(fact: Fact, offset: int) -> Fact:
         return AnchoredTerm(fact.base, interval_arithmetic.add(fact.offsets, ValueSet.of(offset)))
     if isinstance(fact, RotatedTerm):
         return rotated(fact.origin + offset & MASK, fact.members)
-    return rotated(offset, fact)
+    return rotated(offset, plain(fact))
 
 
 def rotated(origin: int, members: ValueSet) -> Fact:
@@ -156,6 +158,8 @@ def plain(fact: Fact) -> ValueSet:
     """The words of ``fact`` as a ``ValueSet``; any word if they are relative to a base."""
     if isinstance(fact, ValueSet):
         return fact
+    if isinstance(fact, MaskedWords):
+        return masked_words.hull(fact)
     if isinstance(fact, RotatedTerm):
         return interval_arithmetic.add(fact.members, ValueSet(fact.origin, fact.origin, 0))
     return ANY
@@ -214,7 +218,13 @@ def covers(a: Fact, b: Fact) -> bool:
         return a == ANY and not on_stack(b)
     if isinstance(a, RotatedTerm):
         return leq(plain(shift_fact(b, -a.origin & MASK)), a.members)
+    if isinstance(a, MaskedWords):
+        return masked_words.covers(a, _words(b))
     return leq(plain(b), a)
+
+
+def _words(fact: ValueSet | RotatedTerm | MaskedWords) -> masked_words.Words:
+    return fact if isinstance(fact, MaskedWords) else plain(fact)
 
 
 def union(a: Fact, b: Fact) -> Fact:
@@ -228,6 +238,8 @@ def _joined(a: Fact, b: Fact) -> Fact:
         if isinstance(a, AnchoredTerm) and isinstance(b, AnchoredTerm) and a.base == b.base:
             return AnchoredTerm(a.base, join(a.offsets, b.offsets))
         return TAINTED if on_stack(a) or on_stack(b) else ANY
+    if isinstance(a, MaskedWords) or isinstance(b, MaskedWords):
+        return masked_words.join_words(_words(a), _words(b))
     if isinstance(a, RotatedTerm):
         return rotated(a.origin, join(a.members, plain(shift_fact(b, -a.origin & MASK))))
     return union(b, a) if isinstance(b, RotatedTerm) else join(a, b)
@@ -247,6 +259,8 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
         return rotated(old.origin, widen(old.members, moved, ()))
     both = union(old, new)
     if not isinstance(both, AnchoredTerm) or not isinstance(old, AnchoredTerm):
+        if isinstance(both, MaskedWords) or isinstance(old, MaskedWords):
+            return both if both == old or isinstance(both, AnchoredTerm) else ANY
         return ANY if isinstance(both, RotatedTerm) else both
     return AnchoredTerm(both.base, widen(old.offsets, both.offsets, thresholds))
 

@@ -20,6 +20,7 @@ __all__ = [
     "count_ones",
     "divide",
     "halves",
+    "known_bits",
     "leading_zeros",
     "multiply",
     "negate",
@@ -73,7 +74,7 @@ def bit_and(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
         aligned = _clear_low_bits(a, b.low, bits)
         if aligned is not None:
             return aligned
-    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    (ones_a, free_a), (ones_b, free_b) = known_bits(a, bits), known_bits(b, bits)
     may = (ones_a | free_a) & (ones_b | free_b)
     result = _from_bits(ones_a & ones_b, may)
     return _at_most(result, min(a.high, b.high))
@@ -81,7 +82,7 @@ def bit_and(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
 
 def bit_or(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
     """{x | y}."""
-    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    (ones_a, free_a), (ones_b, free_b) = known_bits(a, bits), known_bits(b, bits)
     must = ones_a | ones_b
     result = _from_bits(must, must | free_a | free_b)
     return _at_least(result, max(a.low, b.low))
@@ -89,18 +90,18 @@ def bit_or(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
 
 def preserves_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
     """Whether x & mask == x is proved for every member."""
-    ones, free = _known(a, bits)
+    ones, free = known_bits(a, bits)
     return (ones | free) & ~mask == 0
 
 
 def has_bits(a: ValueSet, mask: int, bits: int = 32) -> bool:
     """Whether x | mask == x is proved for every member."""
-    return mask & ~_known(a, bits)[0] == 0
+    return mask & ~known_bits(a, bits)[0] == 0
 
 
 def bit_xor(a: ValueSet, b: ValueSet, bits: int = 32) -> ValueSet:
     """{x ^ y}."""
-    (ones_a, free_a), (ones_b, free_b) = _known(a, bits), _known(b, bits)
+    (ones_a, free_a), (ones_b, free_b) = known_bits(a, bits), known_bits(b, bits)
     free = free_a | free_b
     must = (ones_a ^ ones_b) & ~free
     return _from_bits(must, must | free)
@@ -218,7 +219,7 @@ def _shift_signed(a: ValueSet, n: int, bits: int) -> ValueSet:
     )
 
 
-def _known(a: ValueSet, bits: int) -> tuple[int, int]:
+def known_bits(a: ValueSet, bits: int) -> tuple[int, int]:
     """Bits that are one in all members, and bits that differ between members.
 
     All bits above the highest differing bit of the ends are common, and so are all bits below the

@@ -15,7 +15,7 @@ from quoll.abstract_domain.condition import words
 from quoll.abstract_domain.function_values import BlockCode, environment_of
 from quoll.abstract_domain.havoc import after_call
 from quoll.abstract_domain.steps import CompiledBlock
-from quoll.abstract_domain.terms import describe
+from quoll.abstract_domain.terms import Fact, describe
 from quoll.abstract_domain.transfer import BlockOutcome, run
 from quoll.abstract_domain.value_domain import ValueDomain
 from quoll.arm.insn import SP, ControlFlow, Insn
@@ -124,7 +124,7 @@ class ContextDomain(ValueDomain):
             EdgeKind.RETURN: self._passed,
         }
 
-    def assuming(self, given: Mapping[int, ValueSet], closed: frozenset[int]) -> ContextDomain:
+    def assuming(self, given: Mapping[int, Fact], closed: frozenset[int]) -> ContextDomain:
         """The same domain where device words read as ``given`` and no state passes ``closed``."""
         domain = copy(self)
         domain.environment = replace(self.environment, given=given)

@@ -294,7 +294,7 @@ class ValueResults:
 
     def resumed(
         self,
-        given: Mapping[int, ValueSet],
+        given: Mapping[int, Fact],
         closed: frozenset[int] = frozenset(),
         like: ResumedValues | None = None,
     ) -> ResumedValues:

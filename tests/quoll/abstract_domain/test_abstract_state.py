@@ -8,13 +8,28 @@ from collections import Counter
 import pytest
 
 from quoll.abstract_domain.abstract_state import AbstractState, covered_by, merge
-from quoll.abstract_domain.terms import RIGID, TAINTED
+from quoll.abstract_domain.terms import (
+    MASK,
+    RIGID,
+    TAINTED,
+    covers,
+    shift_fact,
+    union,
+    widen_facts,
+)
+from quoll.intervals.masked_words import MaskedWords
 from quoll.intervals.strided_interval import ValueSet
 from tests.testing.harness.cases import cases
-from tests.testing.values.concretes import differences, environment, random_pair
+from tests.testing.values.concretes import (
+    differences,
+    environment,
+    random_fact,
+    random_field,
+    random_pair,
+)
 
 
-def check(seed: int) -> Counter[str]:
+def check(seed: int, fields: int) -> Counter[str]:
     """Two states (or one twice) are merged, and each machine is looked for in the result.
 
     In half of the cases the symbols of both belong to the merged component, and must be renamed; in
@@ -22,8 +37,8 @@ def check(seed: int) -> Counter[str]:
     """
     rng = random.Random(seed)
     around = environment()
-    a, machine_a, rigid_a = random_pair(rng, around)
-    b, machine_b, rigid_b = random_pair(rng, around)
+    a, machine_a, rigid_a = random_pair(rng, around, fields)
+    b, machine_b, rigid_b = random_pair(rng, around, fields)
     if rng.random() < 0.5:
         b, machine_b, rigid_b = a, machine_a, rigid_a
     owned = rng.random() < 0.5
@@ -40,7 +55,7 @@ def check(seed: int) -> Counter[str]:
         assert not symbols & first
     again = merge(merged, b, around.names, (1, 1) if not owned else (0, 1), "test", thresholds)
     assert covered_by(b, again)
-    third, _, _ = random_pair(rng, around)
+    third, _, _ = random_pair(rng, around, fields)
     last = merge(merged, third, around.names, span, "again", thresholds)
     assert all(covered_by(state, last) for state in (a, b, merged, third))
     return _counted(a, b, merged)
@@ -59,10 +74,11 @@ def _counted(a: AbstractState, b: AbstractState, merged: AbstractState) -> Count
 
 
 @pytest.mark.slow("many random instruction sequences and states")
-def test_merge_covers_both() -> None:
+@pytest.mark.parametrize("fields", [0, 3])
+def test_merge_covers_both(fields: int) -> None:
     counts: Counter[str] = Counter()
     for seed in range(cases(500)):
-        counts += check(seed)
+        counts += check(seed, fields)
     assert min(counts[what] for what in ("kept", "classes", "cells", "covers")) > 150
 
 
@@ -96,6 +112,20 @@ def test_words_that_are_known_are_equal_whatever_they_are_called() -> None:
     assert not covered_by(a._replace(facts={**facts, loaded: ValueSet.of(4)}), b)
 
 
+@pytest.mark.parametrize("thresholds", [None, [], [0, 100, 1 << 31]])
+def test_facts_of_all_kinds_are_covered_by_their_union(thresholds: list[int] | None) -> None:
+    rng = random.Random(1)
+    masked = 0
+    for _ in range(4000):
+        field, other = random_field(rng)[0], shift_fact(random_fact(rng), rng.choice([0, 4, MASK]))
+        a, b = rng.sample([field, other, random_field(rng)[0]], 2)
+        both = union(a, b) if thresholds is None else widen_facts(a, b, thresholds)
+        assert covers(both, a), (a, b, both)
+        assert covers(both, b), (a, b, both)
+        masked += isinstance(a, MaskedWords)
+    assert masked > 1000
+
+
 def test_order_is_not_everything() -> None:
     """States that miss a machine do not cover the state of that machine."""
     told_apart = 0
@@ -111,16 +141,17 @@ def test_order_is_not_everything() -> None:
 
 
 @pytest.mark.slow("many random instruction sequences and states")
+@pytest.mark.parametrize("fields", [0, 3])
 @pytest.mark.parametrize("owned", [False, True])
-def test_widening_ends(owned: bool) -> None:
+def test_widening_ends(owned: bool, fields: int) -> None:
     for seed in range(60):
         rng = random.Random(seed)
         around = environment()
-        state, _, _ = random_pair(rng, around)
+        state, _, _ = random_pair(rng, around, fields)
         span = (0, 1) if owned else (1, 1)
         changes = 0
         for _ in range(200):
-            other, _, _ = random_pair(rng, around)
+            other, _, _ = random_pair(rng, around, fields)
             wider = merge(state, other, around.names, span, "test", [0, 1 << 31])
             changes += not covered_by(wider, state)
             state = wider

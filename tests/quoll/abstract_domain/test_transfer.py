@@ -39,6 +39,17 @@ def test_covers_execution_with_maintenance() -> None:
     assert counts["stored"] > 150
 
 
+@pytest.mark.slow("many random instruction sequences and states")
+@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
+def test_covers_execution_where_bits_are_known(thumb: bool) -> None:
+    """Fields of device registers go through masks, shifts, comparisons and joins."""
+    counts: Counter[str] = Counter()
+    for seed in range(cases(700)):
+        counts += check(seed, thumb, fields=3)
+    assert counts["checked"] > 500
+    assert counts["fields"] > 300
+
+
 def test_blocks_are_compiled_once_for_each_instruction_set() -> None:
     """Bytes at one place may be ARM code in one image and Thumb code in another."""
     raw = bytes.fromhex("4ff00100")  # mov.w r0, #1, or a conditional and into the pc

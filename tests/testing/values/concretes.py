@@ -28,6 +28,7 @@ from quoll.abstract_domain.terms import (
     rotated,
 )
 from quoll.intervals.interval_comparison import ComparisonOperator
+from quoll.intervals.masked_words import MaskedWords, Words, masked
 from quoll.intervals.strided_interval import ANY, WORD, ValueSet, progression
 from quoll.semantics.ops import Op
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
@@ -111,7 +112,7 @@ class Valuation:
 
 
 def member(word: int, fact: Fact, rigid: Mapping[int, int]) -> bool:
-    if isinstance(fact, ValueSet):
+    if isinstance(fact, ValueSet | MaskedWords):
         return word in fact
     if isinstance(fact, RotatedTerm):
         return (word - fact.origin) & MASK in fact.members
@@ -157,6 +158,16 @@ def differences(
     return wrong
 
 
+def random_field(rng: random.Random) -> tuple[Words, int]:
+    """Words of which some bits are known, as of a device register, and one of them."""
+    mask = rng.choice([0x3FF, 0xFF, 0xFFFF_0000, 0xFFFF_FFFC, 1 << rng.randrange(32),
+                       rng.randrange(1, WORD)])  # fmt: skip
+    low, high = sorted(rng.randrange(WORD) & mask for _ in range(2))
+    members = rng.choice([ValueSet.of(low), progression(low, high, mask & -mask)])
+    bits = rng.choice([low, high if members.stride else low])
+    return masked(mask, members), bits | rng.randrange(WORD) & ~mask
+
+
 def random_fact(rng: random.Random) -> Fact:
     kind = rng.randrange(7)
     if kind == 6:
@@ -173,9 +184,12 @@ def random_fact(rng: random.Random) -> Fact:
 
 
 def random_pair(
-    rng: random.Random, environment: AnalysisEnvironment
+    rng: random.Random, environment: AnalysisEnvironment, fields: int = 0
 ) -> tuple[AbstractState, ConcreteMachine, dict[int, int]]:
-    """An abstract state, a machine in it, and the words of the rigid symbols."""
+    """An abstract state, a machine in it, and the words of the rigid symbols.
+
+    ``fields``: how many of its four facts are about some bits only.
+    """
     rigid = {entry_symbol(r): rng.randrange(*ADDRESSES) for r in range(15)}
     rigid[ENTRY_SP] = ENTRY_STACK
     stack = environment.stack(KNOWN_STACK)
@@ -184,6 +198,9 @@ def random_pair(
     words: dict[int, int] = {}
     for slot in range(4):
         symbol = environment.names.of(0, ("initial", slot))
+        if slot < fields:
+            facts[symbol], words[symbol] = random_field(rng)
+            continue
         fact = random_fact(rng)
         if isinstance(fact, AnchoredTerm):
             offset = fact.offsets.low + fact.offsets.stride * rng.randrange(fact.offsets.size)
@@ -195,6 +212,7 @@ def random_pair(
             below = KNOWN_STACK - 4 * rng.randrange(12, 30)  # no live frame
             words[symbol] = rng.choice([rng.randrange(0x60000, 0x70000), below, 0x20000])
         else:
+            assert isinstance(fact, ValueSet)
             words[symbol] = fact.low + fact.stride * rng.randrange(fact.size)
         facts[symbol] = fact
     valuation = {**rigid, **words}

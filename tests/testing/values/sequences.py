@@ -16,7 +16,8 @@ from quoll.arm.system_registers import changes_translation, discards_line
 from quoll.arm.unpredictable import has_meaning
 from quoll.errors import ControlFlowError
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.masked_words import MaskedWords
+from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.semantics.lift import lift
 from quoll.semantics.ops import Op, OpCode
 from tests.testing.arm.interpreter import ConcreteMachine, ConcreteMemory, Oracle
@@ -32,6 +33,7 @@ from tests.testing.values.concretes import (
 )
 
 START = 0x10000
+DEVICE = 0x6800_0000  # of which the analysis is given something: it then follows bits
 FRAMES = 0x100  # bytes above sp that may be in use
 
 
@@ -165,17 +167,20 @@ def execute(insns: list[Insn], machine: ConcreteMachine, state: AbstractState) -
     return machine.registers[15] != insns[-1].next
 
 
-def check(seed: int, thumb: bool, maintained: bool = False) -> Counter[str]:
+def check(seed: int, thumb: bool, maintained: bool = False, *, fields: int = 0) -> Counter[str]:
     """Check one case; counts of its features, which show that cases vary.
 
     ``maintained``: lines are invalidated, and memory of no fixed translation is exchanged.
+    ``fields``: of so many of four words only some bits are known.
     """
     rng = random.Random(seed)
     around = environment()
+    if fields:
+        around.given = {DEVICE: ANY}
     if maintained:
         around.map = PARTLY_FIXED
         around.retranslated = True
-    state, machine, rigid = random_pair(rng, around)
+    state, machine, rigid = random_pair(rng, around, fields)
     assert not differences(state, machine, rigid, around.stacks)
     if maintained:
         choose = machine.oracle
@@ -200,4 +205,5 @@ def check(seed: int, thumb: bool, maintained: bool = False) -> Counter[str]:
         stored=int(bool(after.frames or after.globals)),
         conditional=int(any(i.conditional for i in insns)),
         registers_known=known,
+        fields=sum(isinstance(after.fact(r), MaskedWords) for r in range(15)),
     )
