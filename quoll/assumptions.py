@@ -428,8 +428,8 @@ LINEAR = _fact(
 # The board, from its platform file.
 PENDING = AssumptionKind(
     "pending",
-    "platform {platform}: pending: an interrupt is pending: one of the words at {registers} is "
-    "not 0 from the start of the path on, or from just after the read with which it starts",
+    "platform {platform}: pending: an interrupt is pending: {predicate} from the start of the path "
+    "on, or from just after the read with which it starts",
     proved_by="nothing: it selects the paths (rule 21)",
     refuted_by="nothing: paths without a pending interrupt end no latency",
     checked_by="nothing: it selects the paths",

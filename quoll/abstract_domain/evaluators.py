@@ -272,9 +272,9 @@ def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
     if words.high < 1 << 8 * size:
         return term
     low = interval_arithmetic.subpiece(words, 0, 8 * size)
-    if m.environment.given:
-        ones = ValueSet.of((1 << 8 * size) - 1)
-        return m.fresh(site, _fields(OpCode.INT_AND, describe(term, m.facts), ones, low))
+    fact = describe(term, m.facts)
+    if isinstance(fact, MaskedWords):
+        return m.fresh(site, _fields(OpCode.INT_AND, fact, ValueSet.of((1 << 8 * size) - 1), low))
     return m.fresh(site, low)
 
 
@@ -336,15 +336,11 @@ def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 
 
 def _by_fields(m: AbstractMachine, code: OpCode, p: Any, q: Any, result: ValueSet) -> Fact:
-    """``result``, or less of it where bits of the inputs are known."""
+    """``result``, marked if need be, or less of it where bits of an input are known."""
+    facts = tuple(describe(x, m.facts) if type(x) is int else m.words(x) for x in (p, q))
+    known = code in FIELDS and any(isinstance(fact, MaskedWords) for fact in facts)
     marked = _marked(m, result, 32, p, q)
-    if marked is not result or code not in FIELDS:
-        return marked
-    return _fields(code, _fact(m, p), _fact(m, q), result)
-
-
-def _fact(m: AbstractMachine, value: Any) -> Fact:
-    return describe(value, m.facts) if type(value) is int else m.words(value)
+    return _fields(code, *facts, result) if known and marked is result else marked
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -2,7 +2,7 @@
 
 ``MaskedWords(mask, members)`` is every word x with x & mask in ``members``: the other bits may be
 anything. A strided interval cannot say that bit 3 is set, or that a field of ten bits is not all
-ones. ``masked`` gives an interval where that is the same set.
+ones. ``masked`` gives an interval where all bits are in the mask.
 
 Operations contain the results for all members, and take ``bits``, as those of
 ``quoll.intervals.interval_arithmetic`` do.
@@ -55,18 +55,14 @@ Words = ValueSet | MaskedWords
 
 def masked(mask: int, members: ValueSet, bits: int = 32) -> Words:
     """The words whose bits of ``mask`` form one of ``members``; there must be one."""
-    lowest, free = mask & -mask, (1 << bits) - 1 - mask
+    lowest = mask & -mask
     within = meet(members, progression(0, mask, lowest))
     assert within is not None, (mask, members)
     tight = intervals.bit_and(within, ValueSet.of(mask), bits)
     within = tight if leq(tight, within) else within
     if within == progression(0, mask, lowest):
         return intervals.any_word(bits)
-    step = free & -free
-    run = step and free // step
-    if run & (run + 1) == 0 and within.stride in (0, free + step if step == 1 else 0):
-        return progression(within.low, within.high + free, step or within.stride)
-    return MaskedWords(mask, within) if free else within
+    return within if mask == (1 << bits) - 1 else MaskedWords(mask, within)
 
 
 def hull(a: Words, bits: int = 32) -> ValueSet:
@@ -112,11 +108,10 @@ def bit_or(a: Words, b: Words, bits: int = 32) -> Words:
     (ones, may), (others, other_may) = _known(a, bits), _known(b, bits)
     found = [_of_bits(ones | others, may | other_may, bits)]
     for x, known, elsewhere in ((a, others, other_may), (b, ones, may)):
-        mask = _mask(x, bits) & ~(elsewhere & ~known) | known
-        found.append(
-            masked(mask, intervals.bit_or(_under(x, mask, bits), ValueSet.of(known), bits), bits)
-        )
-    return min(found, key=lambda words: _size(words, bits))
+        field = _under(x, ~elsewhere, bits)
+        both = intervals.bit_or(field, ValueSet.of(known), bits) if known else field
+        found.append(masked(_mask(x, bits) & ~elsewhere | known, both, bits))
+    return min(found, key=lambda words: (_size(words, bits), _lowest(_mask(words, bits))))
 
 
 def bit_xor(a: Words, b: Words, bits: int = 32) -> Words:
@@ -181,7 +176,14 @@ def _members(a: Words) -> ValueSet:
 
 def _under(a: Words, mask: int, bits: int) -> ValueSet:
     """{x & mask} of the known bits of a member."""
+    mask &= _mask(a, bits)
+    if intervals.preserves_bits(_members(a), mask, bits):
+        return _members(a)
     return intervals.bit_and(_members(a), ValueSet.of(mask), bits)
+
+
+def _lowest(mask: int) -> int:
+    return mask & -mask
 
 
 def _size(a: Words, bits: int) -> int:

@@ -1,8 +1,9 @@
 """Branches that a pending interrupt decides (rule 21).
 
-A preemption point reads a device to test whether an interrupt is pending. While one is pending, at
-least one of the registers in the platform file reads as nonzero, until the interrupt is taken.
-Value analysis under that assumption finds the decided branches; no form of code is recognised.
+A preemption point reads a device to test whether an interrupt is pending. While one is pending,
+loads from the registers in the platform file give certain words (``quoll.preemption.predicate``),
+until the interrupt is taken. Value analysis under that assumption finds the decided branches; no
+form of code is recognised.
 
 The assumption holds from the arrival of the interrupt on. After the arrival, the relevant suffix of
 a path begins at the entry, or with the last test that did not see the interrupt: the *negative*
@@ -17,16 +18,18 @@ from typing import NamedTuple
 
 from quoll.arm.insn import AccessKind, MemoryAccess
 from quoll.errors import ControlFlowError
+from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ValueSet, meet
+from quoll.preemption.predicate import PendingCase, PendingPredicate
 from quoll.processes.worker import worker
 from quoll.value_analysis.value_results import ResumedValues, ValueResults
 
 __all__ = ["PendingTests", "find_pending_tests"]
 
 WORD = 4  # bytes
+DECISION = 64  # nodes between two decisions of a test, on all its paths
 ARRAY = 4096  # bytes: the largest span of a store to device registers that counts as known
-NON_ZERO = ValueSet(1, 2**32 - 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +47,48 @@ class PendingTests:
 
 
 def find_pending_tests(
-    values: ValueResults, registers: Sequence[int], *, parallel: bool = False
+    values: ValueResults, predicate: PendingPredicate, *, parallel: bool = False
 ) -> PendingTests | None:
-    """The tests of ``values.graph``; None if no node reads a register.
+    """The tests of ``values.graph``; None if no node reads a register of ``predicate``.
 
-    ``registers`` are addresses of words, at least one of which is nonzero while an interrupt is
-    pending: each in turn is assumed to be nonzero, and an edge is dead if it is dead in all these
-    cases. The assumption decides nothing before the first read, so values are recomputed from
-    there. Only loads of a whole register are decided: a byte load, an access across its end and an
-    access of unknown address may read any value (rule 36). Loads whose address is known only under
-    the assumption are among ``reads``, because they decide too.
+    Each case of the predicate in turn is assumed to hold for all loads, and an edge is dead if it
+    is dead in all these cases. Fields of which no word is read are left out. The assumption decides
+    nothing before the first read, so values are recomputed from there. Only loads of a whole
+    register are decided: a byte load, an access across its end and an access of unknown address may
+    read any value (rule 36). Loads whose address is known only under the assumption are among
+    ``reads``, because they decide too.
 
     None too if the code stores to a register: the store may acknowledge the interrupt, after which
-    the register reads as 0. Raises ControlFlowError for a register in memory of the ELF.
+    the register reads as if there were none. Raises ControlFlowError for a register in memory of
+    the ELF.
 
     With ``parallel``, another process analyses all cases but the first. ``values`` then miss the
     loads whose address is known only in those cases; the result includes them.
     """
+    _refuse_memory(values, predicate.registers)
+    reads = values.reading(predicate.registers)
+    if not reads or _acknowledges(values, predicate):
+        return None
+    before, new = _before_any(values.graph, reads)
+    first, *rest = predicate.cases(one for one in predicate.fields if values.reading(one.registers))
+    case = _Case(values, predicate, first)
+    others = _Cases(values, predicate, rest, None if parallel else case)
+    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over subgraphs
+    with worker(others.start, worth=parallel and bool(rest)) as other:
+        while True:
+            seen |= new
+            other.submit(sorted(new))
+            found = case.start(sorted(new)).joined(other.result())
+            dead = every & found.dead - before
+            decided = (dead - values.dead_edges) & found.reached
+            negative = _last_decisions(values, decided, found.reads)
+            new = {values.graph.edges[e].dst for e in negative} - seen
+            if not new:
+                reads = found.reads
+                return PendingTests(tuple(sorted(reads)), negative, dead)
+
+
+def _refuse_memory(values: ValueResults, registers: Sequence[int]) -> None:
     for register in registers:
         if any(map(values.is_memory, range(register, register + WORD))):
             raise ControlFlowError(
@@ -68,48 +96,37 @@ def find_pending_tests(
                 "ELF, whose words do not change by themselves",
                 hint="name a register of the interrupt controller in 'pending', or none",
             )
-    reads = values.reading(registers)
-    if not reads or _acknowledges(values, registers):
-        return None
-    before, new = _before_any(values.graph, reads)
-    case = _Case(values, registers, registers[0])
-    others = _Cases(values, registers, None if parallel else case)
-    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over subgraphs
-    with worker(others.start, worth=parallel and len(registers) > 1) as other:
-        while True:
-            seen |= new
-            other.submit(sorted(new))
-            found = [case.start(sorted(new)), *other.result()]
-            dead = frozenset.intersection(every, *(one.dead for one in found)) - before
-            reached = frozenset[int]().union(*(one.reached for one in found))
-            negative = (dead - values.dead_edges) & reached
-            new = {values.graph.edges[e].dst for e in negative} - seen
-            if not new:
-                reads = frozenset[int]().union(*(one.reads for one in found))
-                return PendingTests(tuple(sorted(reads)), negative, dead)
 
 
 class _Found(NamedTuple):
-    """The dead edges of a case, its dead edges with a reached source, and readers of registers."""
+    """The dead edges of cases, those with a reached source, and the readers of registers."""
 
     dead: frozenset[int]
     reached: frozenset[int]
     reads: frozenset[int]
 
+    def joined(self, other: _Found | None) -> _Found:
+        """The edges that are dead in all cases, and the others of any."""
+        if other is None:
+            return self
+        return _Found(
+            self.dead & other.dead, self.reached | other.reached, self.reads | other.reads
+        )
+
 
 class _Case:
-    """The case that one of ``registers`` is nonzero; ``like``: a similar case, computed before."""
+    """One case of a predicate holds; ``like``: a similar case, computed before."""
 
     def __init__(
         self,
         values: ValueResults,
-        registers: Sequence[int],
-        register: int,
+        predicate: PendingPredicate,
+        case: PendingCase,
         like: _Case | None = None,
     ) -> None:
-        self._values, self._registers = values, registers
+        self._values, self._registers = values, predicate.registers
         known = None if like is None else like.resumed
-        self.resumed: ResumedValues = values.resumed({register: NON_ZERO}, like=known)
+        self.resumed: ResumedValues = values.resumed(case, like=known)
 
     def start(self, nodes: Sequence[int]) -> _Found:
         """The result when control may also start at ``nodes``."""
@@ -120,17 +137,67 @@ class _Case:
 
 
 class _Cases:
-    """The cases of all registers but the first; ``first``: its case if computed here before."""
+    """The cases of a predicate but the first; ``first``: its case if computed here before."""
 
-    def __init__(self, values: ValueResults, registers: Sequence[int], first: _Case | None) -> None:
+    def __init__(
+        self,
+        values: ValueResults,
+        predicate: PendingPredicate,
+        cases: Sequence[PendingCase],
+        first: _Case | None,
+    ) -> None:
         self._cases: list[_Case] = []
-        for register in registers[1:]:
+        for case in cases:
             like = self._cases[-1] if self._cases else first
-            self._cases.append(_Case(values, registers, register, like))
+            self._cases.append(_Case(values, predicate, case, like))
 
-    def start(self, nodes: Sequence[int]) -> list[_Found]:
-        """The result of each case."""
-        return [case.start(nodes) for case in self._cases]
+    def start(self, nodes: Sequence[int]) -> _Found | None:
+        """The joined result when control may also start at ``nodes``; None without a case."""
+        found: _Found | None = None
+        for case in self._cases:
+            found = case.start(nodes).joined(found)
+        return found
+
+
+def _last_decisions(
+    values: ValueResults, decided: frozenset[int], reads: frozenset[int]
+) -> frozenset[int]:
+    """The edges of ``decided`` behind which no other comes before a read, or the end of a path.
+
+    A test may decide several times: it returns early that there is none, and its caller branches
+    by that. Every path behind the first of these edges comes to the last one.
+    """
+    behind = {e: _next_decisions(values, e, decided, reads) for e in decided}
+    following = {e: found for e, found in behind.items() if found}
+    return frozenset(
+        e
+        for e in decided
+        if e not in following or e in closure(following[e], lambda x: following.get(x, ()))
+    )
+
+
+def _next_decisions(
+    values: ValueResults, edge: int, decided: frozenset[int], reads: frozenset[int]
+) -> frozenset[int]:
+    """The first edges of ``decided`` behind ``edge``.
+
+    None unless each path comes to one, soon and before it reads, ends, or enters a loop.
+    """
+    graph = values.graph
+    last = {*reads, *graph.exits, *(loop.header for loop in graph.loops)}
+    waiting, visits, found = [(graph.edges[edge].dst, values.along(edge))], 0, set[int]()
+    while waiting:
+        node, state = waiting.pop()
+        visits += 1
+        if node in last or visits > DECISION:
+            return frozenset()
+        for following in graph.successors[node]:
+            after = values.along(following, state)
+            if after is not None and following in decided:
+                found.add(following)
+            elif after is not None:
+                waiting.append((graph.edges[following].dst, after))
+    return frozenset(found)
 
 
 def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
@@ -153,8 +220,9 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
     return frozenset(found), seen & reads
 
 
-def _acknowledges(values: ValueResults, registers: Sequence[int]) -> bool:
-    """Whether a store of known address, or to a known array, may hit one of ``registers``."""
+def _acknowledges(values: ValueResults, predicate: PendingPredicate) -> bool:
+    """Whether a store of known address, or to a known array, may hit a register."""
+    registers = (*predicate.registers, *predicate.stores)
     return any(
         insn.memory is not None
         and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)

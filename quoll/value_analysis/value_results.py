@@ -309,6 +309,13 @@ class ValueResults:
         likely = self._fixpoint.states if like is None else like.states
         return ResumedValues(self._fixpoint, domain, self._in_edges, likely)
 
+    def along(self, edge: int, state: AbstractState | None = None) -> AbstractState | None:
+        """The state behind ``edge`` when ``state`` holds before its source; None if it is not
+        taken. Left out: the state there is what is known of all executions.
+        """
+        known = self._fixpoint.states[self.graph.edges[edge].src] if state is None else state
+        return None if known is None else self._domain.transfer(edge, known)
+
     def reading(self, words: Iterable[int]) -> frozenset[int]:
         """The nodes that load one of ``words``, by any instruction, from a known address.
 

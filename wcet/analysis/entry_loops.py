@@ -116,7 +116,9 @@ def on_paths(
     if parts[0].start is not None:  # a fact sets the start, after the other loops
         return [bound for bound in bounds if bound.loop in repeated]
     reached = {node for part in parts for node in part.nodes}
-    reads = valued.values.reading(run.platform.pending) if len(repeated) < len(bounds) else ()
+    reads = (
+        valued.values.reading(run.platform.pending.registers) if len(repeated) < len(bounds) else ()
+    )
     found = []
     for bound in bounds:
         loop = graph.loops[bound.loop]

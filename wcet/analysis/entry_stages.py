@@ -226,12 +226,12 @@ def divided(valued: ValuedCode) -> list[PendingSegment]:
 
 def pending_tests(valued: ValuedCode) -> PendingTests | None:
     """The tests that a pending interrupt decides; none on the interrupt path (rule 32)."""
-    registers = valued.code.run.platform.pending
-    if not registers:
+    predicate = valued.code.run.platform.pending
+    if not predicate.fields:
         return None
     serves = on_interrupt_path(valued)
     tests = find_pending_tests(
-        valued.values, registers, parallel=not serves and len(valued.graph.nodes) >= LARGE
+        valued.values, predicate, parallel=not serves and len(valued.graph.nodes) >= LARGE
     )
     return None if serves else tests
 
@@ -272,7 +272,7 @@ def bounded(
         identity=identity,
         replay=None if origin.enters else NoReplay(),
     )
-    reads = values.reading(run.platform.pending) if whole and not origin.called else ()
+    reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
         bounds = not_by_tests(graph, reads, bounds)
     return BoundedLoops(bounds)

@@ -15,7 +15,7 @@ __all__ = ["ValueRow", "commented", "copied", "explained", "value_rows"]
 
 COLUMNS = 92  # of a comment
 BARE = re.compile(r"[A-Za-z0-9_-]+")
-ADDRESSES = (Form.ADDRESS, Form.ADDRESSES, Form.RANGE)
+ADDRESSES = (Form.ADDRESS, Form.ADDRESSES, Form.RANGE, Form.WORD)
 SHORT = 10_000  # integers from here on have underscores
 ValueRow = tuple[str, str, str, str]  # key, value, unit, source
 HEADER = """\
@@ -163,7 +163,10 @@ def _sections(contents: list[Mapping[str, Any]], key: PlatformKey) -> Iterator[s
 
 def _absent(key: PlatformKey) -> Iterator[str]:
     for inner in KEYS:
-        if inner.parent == key.path:
+        if inner.parent == key.path and inner.form is Form.TABLES:
+            yield f"# [[{inner.path.removesuffix(EACH)}]]".ljust(40) + f" # {inner.meaning}"
+            yield from _absent(inner)
+        elif inner.parent == key.path:
             yield f"# {inner.last} = {inner.example}".ljust(40) + f" # {inner.meaning}"
 
 

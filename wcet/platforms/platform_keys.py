@@ -34,6 +34,8 @@ class Form(Enum):
     NUMBER = "integer"
     ADDRESS = "address"
     ADDRESSES = "list of addresses"
+    WORD = "word of 32 bits"
+    NUMBERS = "list of integers"
     RANGE = "[first, last]"
     FLAG = "true or false"
     FIGURE = "figure"  # { value = N, source = "..." }
@@ -138,6 +140,67 @@ KEYS: tuple[PlatformKey, ...] = (
         "pending", Form.ADDRESSES, "registers of the interrupt controller of which one is not 0 "
         "while an interrupt is pending: virtual addresses", "interrupt controller, pending",
         without="no load is a test for interrupts", example="[0xF8000058]",
+    ),
+    PlatformKey(
+        "controller", Form.TABLE, "the interrupt controller, where kernels test fields of its "
+        "registers: a number, or a raw bit and its enable bit", "interrupt controller, registers",
+        without="only pending tells that an interrupt is pending",
+    ),
+    PlatformKey(
+        "controller.source", Form.TEXT, "where its registers come from", example='"..."'
+    ),
+    PlatformKey(
+        "controller.stores", Form.ADDRESSES, "registers to which a store may acknowledge, disable "
+        "or mask an interrupt: the tests of an entry with such a store are not used. Words of "
+        "fields are such registers, too", "interrupt controller: end of interrupt, priority mask, "
+        "disable", without="only words of fields", example="[0xE0001010]",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}", Form.TABLES, "a field of a register, with its values while an "
+        "interrupt is pending, enabled and not masked. Every entry of the list holds, and pending",
+        without="no field is known",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}.registers", Form.ADDRESSES, "words, one of which has such a "
+        "value: virtual addresses", "interrupt controller, registers", example="[0x48200040]",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}.mask", Form.WORD, "the bits of the field; its lowest bit is bit 0 "
+        "of values", "interrupt controller, registers", without="all bits", example="0xFFFFFFFF",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}.values", Form.NUMBERS, "[first, last] value of the field while an "
+        "interrupt is pending", "interrupt controller, registers", without="every value",
+        example="[0, 95]",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}.without", Form.NUMBERS, "of values, those that mean none: at the "
+        "ends of the range", "interrupt controller, registers", without="[0] without values, else "
+        "none", example="[0xFFFFFFFF]",
+    ),
+    PlatformKey(
+        f"controller.field{EACH}.selects", Form.ADDRESSES, "words with a bit for each line, 32 a "
+        "word. The field is the number of one line, which stays the same, and its bit is set there",
+        "interrupt controller, registers", without="the field selects no bit",
+        example="[0x48200098, 0x482000B8, 0x482000D8]",
+    ),
+    PlatformKey(
+        f"controller.raw{EACH}", Form.TABLES, "registers that show lines which are not enabled, "
+        "too. A pending line has its bit set in one of them", without="none is known",
+    ),
+    PlatformKey(
+        f"controller.raw{EACH}.registers", Form.ADDRESSES, "words with a bit for each line: "
+        "virtual addresses", "interrupt controller, registers", example="[0xF8020410]",
+    ),
+    PlatformKey(
+        f"controller.raw{EACH}.enabled_by", Form.ADDRESSES, "for each of registers the word in "
+        "which an enabled line has its bit set", "interrupt controller, registers",
+        without="there are none", example="[0xF8020440]",
+    ),
+    PlatformKey(
+        f"controller.raw{EACH}.disabled_by", Form.ADDRESSES, "for each of registers the word in "
+        "which a masked line has its bit set", "interrupt controller, registers",
+        without="there are none", example="[0xF8020450]",
     ),
     PlatformKey("entries", Form.TABLE, "where paths start, by the names of --entry"),
     PlatformKey(

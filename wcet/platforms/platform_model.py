@@ -35,8 +35,10 @@ from quoll.facts.regions import MemoryRegions
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryMap, MemoryRegion, PhysicalMirror, RegionKind
 from quoll.input_files import Unreadable, read_input
+from quoll.preemption.predicate import PendingPredicate
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
+from wcet.platforms.controller import read_predicate
 from wcet.platforms.platform_keys import schema_errors
 from wcet.platforms.processor import Processor
 from wcet.platforms.toml_table import TomlTable, read_toml
@@ -82,7 +84,7 @@ class Platform:
     clock_hz: int
     entries: Mapping[str, EntryPoint]
     exits: tuple[str, ...]  # a path may end at symbols that begin with one of these
-    pending: tuple[int, ...]  # registers: one of them is not 0 while an interrupt is pending
+    pending: PendingPredicate  # words that loads give while an interrupt is pending
     hierarchy: CacheHierarchy
     timing: TimingModel
     processor: Processor
@@ -104,8 +106,7 @@ class Platform:
 
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """The assumptions of a bound whose paths contain tests for interrupts (rule 21)."""
-        registers = ", ".join(f"{r:#010x}" for r in self.pending)
-        return PENDING.of(platform=self.name, registers=registers), STAYS_PENDING.of()
+        return PENDING.of(platform=self.name, predicate=self.pending.text), STAYS_PENDING.of()
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -347,7 +348,7 @@ def _platform(path: Path) -> Platform:
         clock_hz=clock_hz,
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
-        pending=top.addresses("pending") if top.present("pending") else (),
+        pending=read_predicate(top),
         hierarchy=CacheHierarchy(
             l1i,
             l1d,

@@ -14,6 +14,7 @@ from cache.initial import InitialContentsKind
 from pipeline.core import load_core
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability, MemoryRegion, RegionKind
+from quoll.preemption.predicate import MOST_CASES
 from quoll.printable import printable, shortened
 from quoll.spelling import did_you_mean
 from wcet.platforms.outside import outside_map
@@ -164,12 +165,27 @@ def _addresses(platform: Platform) -> Iterator[str]:
             yield f"entries.{name}.vector: {point.vector:#010x} is in no [[memory]]"
     if INTERRUPT not in platform.entries:
         yield f"entries: none is called {INTERRUPT}, so no interrupt latency is given"
-    for register in platform.pending:
-        if memory.cacheability(register, register + 3) is not Cacheability.NEVER:
-            yield f"pending: {register:#010x} is in no [[memory]] of kind device"
+    yield from _controller(platform)
     for low, high, size in platform.tlb.large if platform.tlb is not None else ():
         if low % size or (high + 1) % size:
             yield f"tlb.large: {low:#010x} to {high:#010x} is not whole pages of {size:,} bytes"
+
+
+def _controller(platform: Platform) -> Iterator[str]:
+    """Registers that are no words of devices, and lines that are too many to analyse."""
+    memory, known = platform.hierarchy.memory, platform.pending
+    words = [(one.key, register) for one in known.fields for register in sorted(one.registers)]
+    for key, register in (*words, *(("controller.stores", one) for one in sorted(known.stores))):
+        if memory.cacheability(register, register + 3) is not Cacheability.NEVER:
+            yield f"{key}: {register:#010x} is in no [[memory]] of kind device"
+        if register % 4:
+            yield f"{key}: {register:#010x} is no address of a word"
+    for one in known.fields:
+        if len(one.cases) > MOST_CASES:
+            yield (
+                f"{one.key}: {len(one.cases):,} lines, each of which is an analysis of values: "
+                "name those that are used"
+            )
 
 
 def _optimism(platform: Platform) -> Iterator[str]:

@@ -113,6 +113,13 @@ class TomlTable:
             raise self.error(key, "must be a list of 32-bit addresses")
         return tuple(values)
 
+    def numbers(self, key: str) -> tuple[int, ...]:
+        """A list of integers from 0 on, of 32 bits."""
+        values = self._take(key, list, "a list of integers")
+        if not all(_is_address(v) for v in values):
+            raise self.error(key, "must be a list of integers from 0 to 4294967295")
+        return tuple(values)
+
     def address_range(self, key: str) -> tuple[int, int]:
         """``[low, high]``: 32-bit addresses, both included."""
         values = self._take(key, list, "[low, high]")

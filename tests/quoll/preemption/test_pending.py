@@ -9,11 +9,14 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.preemption.pending import PendingTests, find_pending_tests
+from quoll.preemption.predicate import PendingPredicate, non_zero
 from quoll.preemption.segments import segments
 from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import HEADER, assemble
 from tests.testing.values.preemptible import HIGH, LOW
+
+REGISTERS = PendingPredicate((non_zero((LOW, HIGH)),))
 
 # A first test, so that something is decided; then a loop that tests before its work.
 LOOP = f"""
@@ -62,7 +65,8 @@ def values_of(image: Image) -> ValueResults:
 
 
 def pending_in(values: ValueResults, *registers: int) -> PendingTests:
-    found = find_pending_tests(values, registers or (LOW, HIGH))
+    predicate = PendingPredicate((non_zero(registers or (LOW, HIGH)),))
+    found = find_pending_tests(values, predicate)
     assert found is not None
     return found
 
@@ -143,7 +147,7 @@ def test_code_that_stores_to_a_register_is_not_cut() -> None:
     """It acknowledges the interrupt: pending registers may then read as 0."""
     for store in ("str r2, [r5, #4]", "strb r2, [r5, #11]", "stm r5, {r1, r2}", "swp r1, r2, [r6]"):
         text = LOOP.replace("READ", f"ldrd r2, r3, [r5, #4]\n add r6, r5, #8\n {store}")
-        assert find_pending_tests(values_of(assemble(text)), (LOW, HIGH)) is None, store
+        assert find_pending_tests(values_of(assemble(text)), REGISTERS) is None, store
     elsewhere = LOOP.replace("READ", "ldrd r2, r3, [r5, #4]\n str r2, [r5]\n str r2, [r5, #12]")
     assert pending_in(values_of(assemble(elsewhere)))
 
@@ -153,7 +157,7 @@ def test_a_register_in_memory_of_the_program_is_refused() -> None:
     source = HEADER + LOOP.replace("READ", "ldrd r2, r3, [r5, #4]") + "\n.data\n.space 64\n"
     image = Image.load(build(source, f"-Wl,-Tdata={LOW - 16:#x}", language="S"))
     with pytest.raises(ControlFlowError, match="is in a section of this ELF"):
-        find_pending_tests(values_of(image), (LOW, HIGH))
+        find_pending_tests(values_of(image), REGISTERS)
 
 
 WAITING = f"""

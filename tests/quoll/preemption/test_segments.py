@@ -20,6 +20,7 @@ from quoll.graph.fixpoint import AscendingIteration
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.preemption.pending import find_pending_tests
+from quoll.preemption.predicate import PendingPredicate, non_zero
 from quoll.preemption.segments import PendingSegment, segments
 from quoll.value_analysis.context_domain import ContextDomain
 from quoll.value_analysis.value_results import ValueResults, analyse
@@ -31,6 +32,7 @@ from tests.testing.values.preemptible import program as preemptible
 
 STACK, RETURN = 0x4000_0000, 0xF000_0000
 STEPS = 20_000
+REGISTERS = PendingPredicate((non_zero((LOW, HIGH)),))
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def analysed(image: Image) -> Analysed:
     first = analyse(plain, image)
     graph = without_edges(plain, first.dead_edges, image)
     values = first.within(graph) or analyse(graph, image)
-    tests = find_pending_tests(values, (LOW, HIGH))
+    tests = find_pending_tests(values, REGISTERS)
     found = () if tests is None else tuple(segments(values, tests, image))
     return Analysed(image, values, found)
 
@@ -154,15 +156,15 @@ def test_the_tests_found_are_those_found_from_nothing(monkeypatch: pytest.Monkey
     for seed in range(12):
         try:
             subject = analysed(program(seed))
-            parallel = find_pending_tests(subject.values, (LOW, HIGH), parallel=True)
-            found = find_pending_tests(subject.values, (LOW, HIGH))
+            parallel = find_pending_tests(subject.values, REGISTERS, parallel=True)
+            found = find_pending_tests(subject.values, REGISTERS)
             assert found == parallel
             with monkeypatch.context() as patch:
                 patch.setattr(ContextDomain, "outcome", ValueDomain.outcome)
                 patch.setattr(
                     AscendingIteration, "_recognised", lambda self, node: self.states[node]
                 )
-                assert find_pending_tests(subject.values, (LOW, HIGH)) == found
+                assert find_pending_tests(subject.values, REGISTERS) == found
                 fresh = analysed(program(seed))
         except ControlFlowError:
             continue

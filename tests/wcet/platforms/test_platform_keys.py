@@ -29,6 +29,7 @@ TOGETHER = {  # with each, the others are left out, too
     **{f"tlb.{f}": tuple(f"tlb.{o}" for o in WALKS if o != f) for f in ("refill", "reads", "page")},
     **{f"caches.{c}.locked_ways": (f"caches.{c}.locked",) for c in ("l1i", "l1d", "l2")},
     **{f"caches.{c}.locked": (f"caches.{c}.locked_ways",) for c in ("l1i", "l1d", "l2")},
+    "controller.field[].values": ("controller.field[].selects",),
 }  # fmt: skip
 
 
