@@ -14,6 +14,7 @@ from quoll.image.image import Image
 from quoll.printable import shortened
 from wcet.atomic import publish
 from wcet.platforms.commented import commented, copied, value_rows
+from wcet.platforms.controller_templates import NON_ZERO, controller_keys, controllers
 from wcet.platforms.platform_model import OWN_CORE, Platform, file_of, load, names
 from wcet.platforms.plausible import copied_figures, implausible, unfit
 from wcet.platforms.processor import check_processor
@@ -34,6 +35,7 @@ examples:
   wcet platform list
   wcet platform show kzm
   wcet platform new myboard --from cubieboard          writes myboard.toml
+  wcet platform new myboard --from kzm --controller gic@0xE0001000
   wcet platform check myboard.toml kernel.elf
 """
 PLATFORM = "NAME|FILE.toml"
@@ -64,6 +66,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     one.add_argument(
         "--from", dest="base", required=True, metavar=PLATFORM, help="the board to copy, of a core "
         "like yours"
+    )  # fmt: skip
+    one.add_argument(
+        "--controller", metavar="NAME@BASE", help="its interrupt controller, at a virtual address: "
+        f"{', '.join(controllers())}, or {NON_ZERO}@ADDRESS,... for registers of which one is not "
+        "0 while an interrupt is pending (default: as in the copied board)"
     )  # fmt: skip
     one.add_argument(
         "--output", metavar="FILE", help="a file that is not there yet, or '-': standard output "
@@ -140,7 +147,12 @@ def run_new(options: argparse.Namespace) -> int:
             f"the core of {base.name} is {base.timing.core}{OWN_CORE} beside {base.path}",
             hint="write the new file into that folder, too: --output",
         )
-    text = commented(copied(read_toml(base.path), name, base.name), base.name)
+    content = copied(read_toml(base.path), name, base.name)
+    if options.controller is not None:
+        content.pop("pending", None)
+        content.pop("controller", None)
+        content |= controller_keys(options.controller)
+    text = commented(content, base.name)
     tomllib.loads(text)  # fails only for a defect
     publish(options, [(output, lambda: text)], lambda: f"written to {output}\n")
     return 0

@@ -11,10 +11,18 @@ import pytest
 from pipeline import core as core_module
 from tests.testing.quoll.building import build
 from wcet.cli import main
-from wcet.platforms.platform_model import DIRECTORY, names
+from wcet.platforms.controller_templates import controllers
+from wcet.platforms.platform_model import DIRECTORY, load, names
 
 SOURCE = "unsigned vector_svc(unsigned a) { return a + 1; } void exit_to_user(void) {}\n"
 KERNEL = ("-Wl,-Ttext=0xf0010000",)
+CONTROLLER = '\n[controller]\nsource = "manual"\n'
+STORES = f"{CONTROLLER}stores = [0x40000000]\n[entries]"
+WORDS = ", ".join(hex(0xF800_0200 + 4 * number) for number in range(32))
+NUMBERS = (
+    f"{CONTROLLER}[[controller.field]]\nregisters = [0xF8000000]\nvalues = [0, 1019]\n"
+    f"selects = [{WORDS}]\n[entries]"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +170,9 @@ def test_a_core_of_its_own_stays_beside_it(capsys: pytest.CaptureFixture[str]) -
         ("vector = 0xFFFF0008", "vector = 0x8", "entries.syscall.vector: 0x00000008 is in no"),
         ("interrupt      =", "irq      =", "entries: none is called interrupt"),
         ("0xF8000058,", "0x68000058,", "pending: 0x68000058 is in no [[memory]]"),
+        ("0xF800005C]", "0xF800005E]", "pending: 0xf800005e is no address of a word"),
+        ("\n[entries]", NUMBERS, "controller.field[0]: 1,020 lines, each of which is an analysis"),
+        ("\n[entries]", STORES, "controller.stores: 0x40000000 is in no [[memory]] of kind device"),
         ("bytes = 1_048_576", "bytes = 1_048_577", "tlb.large: 0xf0000000 to 0xf7ffffff is not"),
         ("value = 48", "value = 0", "core.fetch_ahead: 0 bytes"),
         ("l1 = true", "l1 = false", "dirty_victims.l1: false"),
@@ -172,6 +183,40 @@ def test_what_can_hardly_be_is_said(
 ) -> None:
     file = board((old, new))
     assert said in run(capsys, 1 if said else 0, "check", file)
+
+
+@pytest.mark.parametrize("name", controllers())
+def test_a_new_platform_with_a_controller_loads(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("new", "mine", "--from", "kzm", "--controller", f"{name}@0xF8000000")
+    run(capsys, 0, *asked)
+    board = load("mine.toml").pending
+    assert all(one.key.startswith("controller.") for one in board.fields)
+    assert {register >> 16 for register in (*board.registers, *board.stores)} == {0xF800}
+    run(capsys, 0, "new", "again", "--from", "mine.toml")
+    assert load("again.toml").pending == board
+    run(capsys, 0, "new", "words", "--from", "mine.toml", "--controller", "nonzero@0xF8000010,4096")
+    assert load("words.toml").pending.registers == (4096, 0xF800_0010)
+    assert len(load("words.toml").pending.fields) == 1
+
+
+@pytest.mark.parametrize(
+    ("controller", "said"),
+    [
+        ("nvic@0xE000E000", "no controller 'nvic'"),
+        ("gic", "'gic' names no address"),
+        ("gic@here", "'gic@here' names no address"),
+        ("gic@1,2", "'gic@1,2' names no address"),
+        ("gic@-4", "'gic@-4' names no address"),
+        ("gic@0xFFFFF000", "the registers of 'gic@0xFFFFF000' end behind the last address"),
+    ],
+)
+def test_a_controller_that_is_not_there_is_refused(
+    controller: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in run(capsys, 2, "new", "mine", "--from", "kzm", "--controller", controller)
+    assert not Path("mine.toml").exists()
 
 
 def test_memory_that_is_nowhere_cached(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,286 @@
+"""Small kernels that test for interrupts as the controllers' drivers do, and all their executions.
+
+``TESTS`` are functions that return whether an interrupt is pending, in r0; r4 to r8 stay, r5 is the
+base of the controller. ``SHAPES`` are operations with such tests: ``bl test`` stands for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from quoll.inlining.expand import expand, without_edges
+from quoll.preemption.pending import find_pending_tests
+from quoll.preemption.predicate import PendingPredicate
+from quoll.preemption.segments import PendingSegment, segments
+from quoll.value_analysis.value_results import ValueResults, analyse
+from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
+from tests.testing.quoll.sketch import assemble
+from tests.testing.values.controllers import CONTROLLERS, Controller
+from wcet.platforms.controller import read_predicate
+from wcet.platforms.controller_templates import controller_keys
+from wcet.platforms.toml_table import TomlTable
+
+__all__ = ["BASE", "SHAPES", "TESTS", "Arrived", "Subject", "executions", "fits", "predicate"]
+
+BASE = 0xF800_0000
+STACK, RETURN = 0x4000_0000, 0xF000_0000
+STEPS = 2000
+
+# name -> controller, code
+TESTS: dict[str, tuple[str, str]] = {
+    "two words": ("avic", "ldr r0, [r5, #0x58]\n ldr r1, [r5, #0x5c]\n orr r0, r0, r1\n bx lr"),
+    "a byte of a number": ("avic", """
+        ldr r1, [r5, #0x40]\n uxtb r1, r1, ror #16\n cmp r1, #255\n movne r0, #1\n moveq r0, #0
+        bx lr"""),
+    "a signed half": ("avic", """
+        ldr r1, [r5, #0x40]\n asr r1, r1, #16\n cmn r1, #1\n movne r0, #1\n moveq r0, #0
+        bx lr"""),
+    "a count, then a number": ("avic", """
+        ldr r0, [r5, #0x58]\n ldr r1, [r5, #0x5c]\n orrs r0, r0, r1\n bxeq lr
+        ldr r1, [r5, #0x40]\n lsr r1, r1, #16\n lsl r1, r1, #24\n cmp r1, #0xff000000
+        moveq r0, #0\n bx lr"""),
+    "raw bits": ("avic", """
+        ldr r0, [r5, #0x48]\n ldr r1, [r5, #0x10]\n and r0, r0, r1
+        ldr r1, [r5, #0x4c]\n ldr r2, [r5, #0x14]\n and r1, r1, r2\n orr r0, r0, r1\n bx lr"""),
+    "a masked number": ("gic", """
+        ldr r1, [r5, #0x18]\n ldr r2, =1023\n and r1, r1, r2\n subs r0, r1, r2\n movne r0, #1
+        bx lr"""),
+    "a shifted number": ("gic", """
+        ldr r1, [r5, #0x18]\n lsl r1, r1, #22\n cmn r1, #0x400000\n moveq r0, #0\n movne r0, #1
+        bx lr"""),
+    "a number below a limit": ("gic", """
+        ldr r1, [r5, #0x18]\n lsl r1, r1, #22\n lsr r1, r1, #22\n cmp r1, #1020
+        movlo r0, #1\n movhs r0, #0
+        bx lr"""),
+    "a number, then its bit": ("omap3", """
+        ldr r1, [r5, #0x40]\n bics r2, r1, #0x7f\n movne r0, #0\n bxne lr
+        lsr r2, r1, #5\n add r2, r5, r2, lsl #5\n ldr r2, [r2, #0x98]\n and r1, r1, #31
+        mov r0, #1\n ands r0, r0, r2, lsr r1\n bx lr"""),
+    "any of three words": ("omap3", """
+        ldr r0, [r5, #0x98]\n ldr r1, [r5, #0xb8]\n orr r0, r0, r1\n ldr r1, [r5, #0xd8]
+        orr r0, r0, r1\n bx lr"""),
+    "a number times four": ("a10", "ldr r0, [r5]\n lsr r0, r0, #2\n bx lr"),
+    "raw bits, enabled and not masked": ("a10", """
+        add r1, r5, #0x10\n ldm r1, {r0, r2, r3}
+        ldr r1, [r5, #0x40]\n and r0, r0, r1\n ldr r1, [r5, #0x50]\n bic r0, r0, r1
+        ldr r1, [r5, #0x44]\n and r2, r2, r1\n ldr r1, [r5, #0x54]\n bic r2, r2, r1
+        ldr r1, [r5, #0x48]\n and r3, r3, r1\n ldr r1, [r5, #0x58]\n bic r3, r3, r1
+        orr r0, r0, r2\n orr r0, r0, r3\n bx lr"""),
+    "one word": ("pl190", "ldr r0, [r5]\n bx lr"),
+    "some of its bits": ("bcm2835", "ldr r0, [r5, #0x200]\n lsl r0, r0, #11\n bx lr"),
+    "any of three": ("bcm2835", """
+        ldr r0, [r5, #0x204]\n ldr r1, [r5, #0x208]\n orr r0, r0, r1\n ldr r1, [r5, #0x200]
+        and r1, r1, #255\n orrs r0, r0, r1\n ldr r1, [r5, #0x200]\n orr r0, r0, r1\n bx lr"""),
+}  # fmt: skip
+SHAPES = {
+    "a loop": """
+chunk:  bl   work
+        bl   test
+        cmp  r0, #0
+        bne  done
+        subs r4, r4, #1
+        bne  chunk
+""",
+    "a test before the work, and a flag": """
+chunk:  bl   test
+        mov  r6, r0
+        add  r7, r7, #1
+        cmp  r4, #2
+        beq  flag
+        add  r7, r7, #2
+flag:   cmp  r6, #0
+        bne  done
+        bl   work
+        subs r4, r4, #1
+        bne  chunk
+        bl   work
+""",
+    "nested, and one after the other": """
+        mov  r7, r4
+outer:  mov  r6, #2
+chunk:  bl   work
+        bl   test
+        cmp  r0, #0
+        bne  done
+        subs r6, r6, #1
+        bne  chunk
+        subs r7, r7, #1
+        bne  outer
+again:  bl   test
+        cmp  r0, #0
+        bne  done
+        subs r4, r4, #1
+        bne  again
+""",
+}
+PROGRAM = """
+main:   push {{r4, r5, r6, r7, r8, lr}}
+        mov  r4, r0
+        ldr  r5, ={base:#x}
+{shape}
+done:   pop  {{r4, r5, r6, r7, r8, pc}}
+        .ltorg
+work:   mov  r3, #2
+word:   subs r3, r3, #1
+        bne  word
+        bx   lr
+test:   {test}
+        .ltorg
+{data}
+"""
+INPUTS = range(1, 4)
+
+
+def predicate(name: str) -> PendingPredicate:
+    """Of a shipped controller at ``BASE``."""
+    return read_predicate(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel with its segments."""
+
+    image: Image
+    controller: str
+    values: ValueResults
+    segments: tuple[PendingSegment, ...]
+
+    @staticmethod
+    def of(controller: str, test: str, shape: str, data: str = "") -> Subject:
+        """The kernel of a test in a shape."""
+        image = assemble(PROGRAM.format(base=BASE, shape=shape, test=test, data=data))
+        return Subject.made(image, controller, predicate(controller))
+
+    @staticmethod
+    def made(image: Image, controller: str, known: PendingPredicate) -> Subject:
+        """The kernel of an image."""
+        symbol = image.symbol("main")
+        assert symbol is not None
+        plain = expand(extract(image, [symbol.addr]), symbol.addr, image)
+        first = analyse(plain, image)
+        graph = without_edges(plain, first.dead_edges, image)
+        values = first.within(graph) or analyse(graph, image)
+        tests = find_pending_tests(values, known)
+        found = () if tests is None else tuple(segments(values, tests, image))
+        return Subject(image, controller, values, found)
+
+    def turning(self, *labels: str) -> set[str]:
+        """Those of ``labels`` that are headers of loops in a segment."""
+        at = {symbol.addr: name for name in labels if (symbol := self.image.symbol(name))}
+        graphs = [segment.graph for segment in self.segments]
+        headers = {g.nodes[loop.header].block.addr for g in graphs for loop in g.loops}
+        return {name for addr, name in at.items() if addr in headers}
+
+
+@dataclass
+class _Memory:
+    """Memory with a controller at ``BASE``, whose loads are noted."""
+
+    image: Image
+    controller: Controller
+    memory: ByteMemory = field(init=False)
+    loads: int = 0
+
+    def __post_init__(self) -> None:
+        self.memory = ByteMemory(background=lambda addr: (self.image.read(addr, 1) or b"\0")[0])
+
+    def load(self, addr: int, size: int) -> int:
+        if not BASE <= addr < BASE + 0x1000:
+            return self.memory.load(addr, size)
+        assert size == 4
+        self.loads += 1
+        return self.controller.load(addr - BASE)
+
+    def store(self, addr: int, size: int, value: int) -> None:
+        assert not BASE <= addr < BASE + 0x1000
+        self.memory.store(addr, size, value)
+
+
+@dataclass
+class Arrived:
+    """An execution in which a line arrived before instruction ``step``, or never.
+
+    ``nodes`` and, of each, the loads of the controller by its end; ``before``: by the arrival.
+    """
+
+    step: int
+    nodes: list[int]
+    loads: list[int]
+    before: int | None = None
+    steps: int = 0
+
+
+def executions(subject: Subject, lines: tuple[int, ...]) -> Iterator[Arrived]:
+    """All executions: every input, every line, every arrival, and none."""
+    for given in INPUTS:
+        for line in lines:
+            step = 0
+            while True:
+                ran = execute(subject, given, line, step)
+                yield ran
+                if ran.before is None:
+                    break
+                step += 1
+
+
+def execute(subject: Subject, given: int, line: int, arrives: int) -> Arrived:
+    """One execution; ``line`` arrives before instruction ``arrives`` if it comes to that."""
+    graph = subject.values.graph
+    controller = CONTROLLERS[subject.controller]()
+    memory = _Memory(subject.image, controller)
+    machine = ConcreteMachine(memory, lambda op: 0)
+    machine.registers[0] = given
+    machine.registers[13:15] = [STACK, RETURN]
+    ran = Arrived(arrives, [graph.entry], [])
+    node = graph.entry
+    while True:
+        for insn in graph.nodes[node].block.insns:
+            if ran.steps == arrives:
+                ran.before = memory.loads
+                controller.arrive(line)
+            ran.steps += 1
+            assert ran.steps < STEPS, "the program does not end"
+            machine.step(insn)
+        ran.loads.append(memory.loads)
+        pc = machine.registers[15]
+        if pc == RETURN & ~3:
+            return ran
+        node = next(
+            graph.edges[e].dst
+            for e in graph.successors[node]
+            if graph.nodes[graph.edges[e].dst].block.addr == pc
+        )
+        ran.nodes.append(node)
+
+
+def fits(subject: Subject, ran: Arrived) -> list[int | None]:
+    """The starts of the segments of which the execution, from the start on, is a path.
+
+    From its entry on, or from a node on that read the controller before the arrival.
+    """
+    assert ran.before is not None
+    begins = [0] + [
+        i
+        for i, (was, now) in enumerate(zip([0, *ran.loads], ran.loads, strict=False))
+        if was < now and was < ran.before
+    ]
+    return [
+        segment.start
+        for segment in subject.segments
+        for begin in begins
+        if _is_path(segment, ran.nodes[begin:])
+    ]
+
+
+def _is_path(segment: PendingSegment, nodes: list[int]) -> bool:
+    graph = segment.graph
+    if segment.nodes[graph.entry] != nodes[0]:
+        return False
+    current = {graph.entry}
+    for node in nodes[1:]:
+        following = {graph.edges[e].dst for n in current for e in graph.successors[n]}
+        current = {n for n in following if segment.nodes[n] == node}
+    return bool(current.intersection(graph.exits))
