@@ -434,6 +434,14 @@ PENDING = AssumptionKind(
     refuted_by="nothing: paths without a pending interrupt end no latency",
     checked_by="nothing: it selects the paths",
 )
+CONTROLLER_DELAY = AssumptionKind(
+    "controller delay",
+    "platform {platform}: controller: the registers and the interrupt input of the processor show "
+    "a line at most {cycles} cycles after its device asserts it",
+    proved_by="the manual of the controller: its synchronisers, and how long it sorts lines",
+    refuted_by="a test that sees no interrupt later than that",
+    checked_by=BOARD,
+)
 TABLE_WALKS = AssumptionKind(
     "platform: tlb-walks",
     "platform {platform}: tlb-walks: a translation that is not of the page used last takes at "
@@ -807,6 +815,7 @@ KINDS: tuple[AssumptionKind, ...] = (
     NEVER,
     LINEAR,
     PENDING,
+    CONTROLLER_DELAY,
     TABLE_WALKS,
     *OF_PLATFORM,
     OF_ANOTHER_PLATFORM,

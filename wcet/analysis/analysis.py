@@ -230,6 +230,7 @@ def interrupt_latency(
     assumptions = (
         OTHERS_FIRST.of(others=together - 1),
         TAKEN_IMMEDIATELY.of(),
+        *platform.delay_assumption(),
         *((HANDED_OVER.of(exits=", ".join(map(image.place, handed))),) if handed else ()),
     )
     return InterruptLatency(
@@ -238,6 +239,7 @@ def interrupt_latency(
         interrupt=INTERRUPT,
         interrupt_cycles=results[INTERRUPT].cycles,
         together=together,
+        delay=platform.controller_delay or 0,
         assumptions=assumptions,
     )
 

@@ -125,19 +125,23 @@ class EntryResult:
 
 @dataclass(frozen=True, slots=True)
 class InterruptLatency:
-    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles."""
+    """Longest masked path over all entries, plus the interrupt path (rules 21, 32). Cycles.
+
+    Both begin when the controller shows the interrupt, ``delay`` after its device asserts it.
+    """
 
     longest: str  # name of the entry with the longest masked path
     longest_cycles: int
     interrupt: str  # name of the interrupt entry
     interrupt_cycles: int
     together: int  # interrupts that may be pending at once
+    delay: int  # until the controller shows the interrupt
     assumptions: tuple[Assumption, ...]  # in addition to the entries'
 
     @property
     def cycles(self) -> int:
-        """The cycles of the masked path and of all interrupt paths after it."""
-        return self.longest_cycles + self.together * self.interrupt_cycles
+        """The cycles of the delay, of the masked path and of all interrupt paths after it."""
+        return self.delay + self.longest_cycles + self.together * self.interrupt_cycles
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,11 @@ class MaskedRegions:
 
     @property
     def latency(self) -> int | None:
-        """The cycles of the longest bounded region and of the interrupt path."""
+        """The cycles of the longest bounded region, the interrupt path and the controller."""
         if self.interrupt is None or not self.regions:
             return None
-        return self.regions[0].cycles + self.interrupt
+        delay = self.platform.controller_delay or 0
+        return self.regions[0].cycles + self.interrupt + delay
 
 
 def masked(
@@ -112,7 +113,8 @@ def masked(
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
         interrupt, assumed = _interrupt_path(kernel, options, stages, handler)
         latency = (OTHERS_FIRST.of(others=0), TAKEN_IMMEDIATELY.of())
-        assumptions |= dict.fromkeys((*assumed, *latency))
+        delay = run.platform.delay_assumption()
+        assumptions |= dict.fromkeys((*assumed, *latency, *delay))
     except WcetError as error:
         missing.append(without(INTERRUPT, "the interrupt path", error))
     stages.done()

@@ -66,6 +66,7 @@ def page_document(
             "longest_cycles": latency.longest_cycles,
             "interrupt_cycles": latency.interrupt_cycles,
             "interrupts": latency.together,
+            "controller_cycles": latency.delay,
         },
         "functions": functions,
         "files": lines.document(),

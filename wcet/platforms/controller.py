@@ -29,25 +29,26 @@ from quoll.preemption.predicate import (
 )
 from wcet.platforms.toml_table import TomlTable
 
-__all__ = ["read_predicate"]
+__all__ = ["read_controller"]
 
 
-def read_predicate(top: TomlTable) -> PendingPredicate:
-    """What loads of the controller give while an interrupt is pending."""
+def read_controller(top: TomlTable) -> tuple[PendingPredicate, int | None]:
+    """What loads of the controller give while an interrupt is pending, and its delay in cycles."""
     fields: list[PendingField] = []
     if top.present("pending") and (registers := top.addresses("pending")):
         fields.append(replace(non_zero(registers), key="pending"))
     if not top.present("controller"):
-        return PendingPredicate(tuple(fields))
+        return PendingPredicate(tuple(fields)), None
     table = top.table("controller")
     top.sources[table.name] = table.text("source")
+    delay = table.figure("delay") if table.present("delay") else None
     stores = table.addresses("stores") if table.present("stores") else ()
     for key, read in (("field", _field), ("raw", _raw)):
         for row in table.tables(key) if table.present(key) else ():
             fields.append(replace(read(row, _registers(row)), key=row.name))
             row.close()
     table.close()
-    return PendingPredicate(tuple(fields), frozenset(stores))
+    return PendingPredicate(tuple(fields), frozenset(stores)), delay
 
 
 def _registers(row: TomlTable) -> tuple[int, ...]:

@@ -57,27 +57,26 @@ def controller_keys(text: str) -> dict[str, Any]:
 
 def _moved(value: Any, path: str, base: int) -> Any:
     """A table with addresses in the place of offsets."""
-    if isinstance(value, dict):
-        return {key: _moved(inner, _within(path, key), base) for key, inner in value.items()}
     key = key_of(path)
     assert key is not None, path
-    if key.form is Form.TABLES:
+    if key.form is Form.TABLES and isinstance(value, list):
         return [_moved(row, path, base) for row in value]
+    if key.form in (Form.TABLE, Form.TABLES):
+        return {name: _moved(inner, _within(path, name), base) for name, inner in value.items()}
     return [offset + base for offset in value] if key.form is Form.ADDRESSES else value
 
 
 def _addresses(value: Any, path: str) -> Iterator[int]:
     """All addresses of a table."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _addresses(inner, _within(path, key))
-        return
     key = key_of(path)
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            yield from _addresses(one, path)
-        elif key is not None and key.form is Form.ADDRESSES:
-            yield one
+    assert key is not None, path
+    if key.form is Form.ADDRESSES:
+        yield from value
+    for row in value if key.form is Form.TABLES and isinstance(value, list) else ():
+        yield from _addresses(row, path)
+    if key.form in (Form.TABLE, Form.TABLES) and isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _addresses(inner, _within(path, name))
 
 
 def _within(path: str, name: str) -> str:

@@ -150,6 +150,13 @@ KEYS: tuple[PlatformKey, ...] = (
         "controller.source", Form.TEXT, "where its registers come from", example='"..."'
     ),
     PlatformKey(
+        "controller.delay", Form.FIGURE, "the longest time from the assertion of a line by its "
+        "device until the registers show it and the processor is interrupted; the latency includes "
+        "it", "interrupt controller, synchronisation and sorting: its clocks times the ratio",
+        "cycles", without="the latency begins when registers show the line",
+        example='{ value = 20, source = "..." }',
+    ),
+    PlatformKey(
         "controller.stores", Form.ADDRESSES, "registers to which a store may acknowledge, disable "
         "or mask an interrupt: the tests of an entry with such a store are not used. Words of "
         "fields are such registers, too", "interrupt controller: end of interrupt, priority mask, "

@@ -23,6 +23,7 @@ from pipeline import core as core_module
 from pipeline.timing_model import BranchModel, CoreProfile, EntryState, MemoryLatencies, TimingModel
 from pipeline.tlb_model import TlbModel
 from quoll.assumptions import (
+    CONTROLLER_DELAY,
     PENDING,
     STAYS_PENDING,
     TABLE_WALKS,
@@ -38,7 +39,7 @@ from quoll.input_files import Unreadable, read_input
 from quoll.preemption.predicate import PendingPredicate
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
-from wcet.platforms.controller import read_predicate
+from wcet.platforms.controller import read_controller
 from wcet.platforms.platform_keys import schema_errors
 from wcet.platforms.processor import Processor
 from wcet.platforms.toml_table import TomlTable, read_toml
@@ -98,6 +99,7 @@ class Platform:
     locked_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # the same in L1I and L1D
     held_l1: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # in L1I and L1D at an entry
     tlb: TlbModel | None = None  # figures of the TLBs, charged or not
+    controller_delay: int | None = None  # cycles until the controller shows a line; None: not given
 
     @property
     def l2_enabled(self) -> bool:
@@ -107,6 +109,12 @@ class Platform:
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """The assumptions of a bound whose paths contain tests for interrupts (rule 21)."""
         return PENDING.of(platform=self.name, predicate=self.pending.text), STAYS_PENDING.of()
+
+    def delay_assumption(self) -> tuple[Assumption, ...]:
+        """The assumption of a latency from the assertion of a line on, if the platform has one."""
+        if self.controller_delay is None:
+            return ()
+        return (CONTROLLER_DELAY.of(platform=self.name, cycles=self.controller_delay),)
 
     def with_l2(self, on: bool) -> Platform:
         """The same board with the L2 on or off. Raises InputError if it has none."""
@@ -334,6 +342,7 @@ def _platform(path: Path) -> Platform:
     outstanding = _entry_state(top)
     tlb_name, tlb = read_tlb(top.table("tlb"))
     clock_hz = top.figure("clock_hz", 1)
+    predicate, delay = read_controller(top)
     figures = {
         "clock_mhz": f"{clock_hz / 10**6:.6f}".rstrip("0").rstrip("."),
         "fetch_ahead": fetch_ahead,
@@ -348,7 +357,7 @@ def _platform(path: Path) -> Platform:
         clock_hz=clock_hz,
         entries=_entries(top.table("entries")),
         exits=top.texts("exits"),
-        pending=read_predicate(top),
+        pending=predicate,
         hierarchy=CacheHierarchy(
             l1i,
             l1d,
@@ -381,6 +390,7 @@ def _platform(path: Path) -> Platform:
         locked_l1=(locked_i, locked_d),
         held_l1=(held_i, held_d),
         tlb=tlb,
+        controller_delay=delay,
     )
     top.close()
     return platform.with_l2(l2_enabled).with_tlb(tlb_name)

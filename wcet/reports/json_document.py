@@ -54,6 +54,7 @@ def to_json(result: AnalysisResult) -> str:
             "interrupt_entry": latency.interrupt,
             "interrupt_cycles": latency.interrupt_cycles,
             "interrupts": latency.together,
+            "controller_cycles": latency.delay,
         },
         "assumptions": list(map(str, result.assumptions)),
         "assumption_kinds": table(result.assumptions),

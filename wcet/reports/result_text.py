@@ -218,6 +218,7 @@ def latency(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
         )
         + f"\n  = longest masked path ({found.longest}: {found.longest_cycles:,}) + {times}"
         f"interrupt path ({found.interrupt_cycles:,})"
+        f"{f' + controller ({found.delay:,})' if found.delay else ''}"
     )
 
 

@@ -19,7 +19,7 @@ from quoll.preemption.predicate import (
     raw_lines,
 )
 from tests.testing.values.controllers import CONTROLLERS, Controller
-from wcet.platforms.controller import read_predicate
+from wcet.platforms.controller import read_controller
 from wcet.platforms.controller_templates import controller_keys, controllers
 from wcet.platforms.toml_table import TomlTable
 
@@ -27,7 +27,7 @@ BASE = 0xF800_0000
 
 
 def predicate(name: str) -> PendingPredicate:
-    return read_predicate(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))
+    return read_controller(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))[0]
 
 
 def holding(field: PendingField, controller: Controller) -> list[PendingCase]:

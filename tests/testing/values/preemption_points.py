@@ -19,7 +19,7 @@ from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.sketch import assemble
 from tests.testing.values.controllers import CONTROLLERS, Controller
-from wcet.platforms.controller import read_predicate
+from wcet.platforms.controller import read_controller
 from wcet.platforms.controller_templates import controller_keys
 from wcet.platforms.toml_table import TomlTable
 
@@ -136,7 +136,7 @@ INPUTS = range(1, 4)
 
 def predicate(name: str) -> PendingPredicate:
     """Of a shipped controller at ``BASE``."""
-    return read_predicate(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))
+    return read_controller(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))[0]
 
 
 @dataclass(frozen=True)

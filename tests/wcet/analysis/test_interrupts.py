@@ -19,6 +19,7 @@ from quoll.assumptions import (
 from tests.testing.wcet.interrupts import analysed, interrupt_path, kernel, latencies, random_kernel
 from wcet.cli import main
 from wcet.executions.recorded_paths import cut
+from wcet.platforms.platform_model import DIRECTORY
 
 TESTS = "((*(volatile unsigned *)0xF8000058u | *(volatile unsigned *)0xF800005Cu) != 0)"
 EVERY = tuple(product(range(4), range(8)))  # arguments that a call tells apart
@@ -141,6 +142,28 @@ def test_several_interrupts_at_once(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert any(" 2 others are handled at most" in a for a in found[1]["assumptions"])
     assert "+ 3 × interrupt path" in capsys.readouterr().out
     assert run(tmp_path, "analyse", elf, "--interrupts", "0")[0] == 2
+
+
+@pytest.mark.slow("several whole analyses")
+def test_the_delay_of_the_controller_is_part_of_the_latency(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DIRECTORY / "kzm.toml").read_text()
+    delay = (
+        '\n[controller]\nsource = "manual"\ndelay = { value = 70, source = "manual" }\n[entries]'
+    )
+    board = tmp_path / "board.toml"
+    board.write_text(text.replace("\n[entries]", delay))
+    elf = kernel(CALL + HANDLER)
+    found = [run(tmp_path, "analyse", elf, *more)[1] for more in ((), ("--platform", str(board)))]
+    without, late = (report["interrupt_latency"] for report in found)
+    assert without["controller_cycles"] == 0
+    assert late["controller_cycles"] == 70
+    assert late["cycles"] == without["cycles"] + 70
+    assert any("a line at most 70 cycles after" in text for text in found[1]["assumptions"])
+    assert not any("controller: the registers" in text for text in found[0]["assumptions"])
+    assert "interrupt path (" in (out := capsys.readouterr().out)
+    assert " + controller (70)" in out
 
 
 def test_a_call_that_is_cut_says_that_the_interrupt_stays_pending(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from quoll.errors import InputError
 from quoll.intervals.masked_words import MaskedWords, masked
 from quoll.intervals.strided_interval import ValueSet
 from quoll.preemption.predicate import PendingPredicate, non_zero
-from wcet.platforms.controller import read_predicate
+from wcet.platforms.controller import read_controller
 from wcet.platforms.toml_table import TomlTable
 
 WORD = 0xF800_0000
@@ -19,7 +19,7 @@ HEAD = '[controller]\nsource = "manual"\n'
 
 def predicate(text: str) -> PendingPredicate:
     top = TomlTable(tomllib.loads(text), "board.toml")
-    found = read_predicate(top)
+    found, _ = read_controller(top)
     top.close()
     return found
 
@@ -118,3 +118,9 @@ def test_rows_without_words_are_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         predicate(HEAD + text)
     assert message in str(error.value)
+
+
+def test_a_delay_is_a_figure_with_a_source() -> None:
+    top = TomlTable(tomllib.loads(f'{HEAD}delay = {{ value = 20, source = "clocks" }}'), "board")
+    assert read_controller(top) == (PendingPredicate(), 20)
+    assert top.sources["controller.delay"] == "clocks"
