@@ -117,7 +117,7 @@ def test_what_is_not_so_is_not_proved(
 ) -> None:
     """A bound that is exceeded, or anything of a model without an initial state."""
     session = SolverSession(model, BUDGET, checker)
-    with pytest.raises(SolverFailed, match="not confirmed"):
+    with pytest.raises(SolverFailed, match="does not confirm"):
         session.proves(claim, 4)
     assert not session.text
 
