@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 
+TRIMMED = 64  # impossible members at the ends of a set, which masks with gaps leave
+
+
 @dataclass(frozen=True, slots=True)
 class MaskedWords:
     """The words whose bits of ``mask`` form one of ``members``; ``masked`` makes them."""
@@ -58,11 +61,25 @@ def masked(mask: int, members: ValueSet, bits: int = 32) -> Words:
     lowest = mask & -mask
     within = meet(members, progression(0, mask, lowest))
     assert within is not None, (mask, members)
+    within = _possible(within, mask)
     tight = intervals.bit_and(within, ValueSet.of(mask), bits)
     within = tight if leq(tight, within) else within
     if within == progression(0, mask, lowest):
         return intervals.any_word(bits)
     return within if mask == (1 << bits) - 1 else MaskedWords(mask, within)
+
+
+def _possible(members: ValueSet, mask: int) -> ValueSet:
+    """``members`` less those at the ends that have bits outside ``mask``, of a few."""
+    low, high, stride = members.low, members.high, members.stride
+    for _ in range(TRIMMED):
+        if low & ~mask and low < high:
+            low += stride
+        elif high & ~mask and low < high:
+            high -= stride
+        else:
+            break
+    return progression(low, high, stride)
 
 
 def hull(a: Words, bits: int = 32) -> ValueSet:
@@ -79,7 +96,9 @@ def covers(a: Words, b: Words, bits: int = 32) -> bool:
         return leq(hull(b, bits), a)
     if a.mask == _mask(b, bits):
         return leq(_members(b), a.members)
-    return not a.mask & ~_mask(b, bits) and leq(_under(b, a.mask, bits), a.members)
+    if not a.mask & ~_mask(b, bits) and leq(_under(b, a.mask, bits), a.members):
+        return True
+    return isinstance(b, MaskedWords) and leq(_under(hull(b, bits), a.mask, bits), a.members)
 
 
 def join_words(a: Words, b: Words, bits: int = 32) -> Words:

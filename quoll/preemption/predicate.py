@@ -1,4 +1,4 @@
-"""The predicate of an interrupt controller: what loads give while an interrupt is pending.
+"""The predicate of an interrupt controller: the words of loads while an interrupt is pending.
 
 A platform describes its controller by fields. Each field is a disjunction of cases: in a case some
 words of the controller have known bits. An interrupt has one line, so that one case of each field
@@ -38,7 +38,7 @@ __all__ = [
 WORD_BITS = 32
 ALL_BITS = (1 << WORD_BITS) - 1
 MOST_CASES = 256  # of several fields, each an analysis of values
-PendingCase = Mapping[int, Words]  # address of a word -> what a load of it gives
+PendingCase = Mapping[int, Words]  # address of a word -> the words that a load gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class PendingPredicate:
 
 
 def _all_hold(cases: Iterable[PendingCase]) -> PendingCase:
-    """The case in which all ``cases`` hold; of a word in two of them, what says more."""
+    """The case in which all ``cases`` hold; of a word in two of them, the smaller set."""
     found: dict[int, Words] = {}
     for case in cases:
         for word, words in case.items():

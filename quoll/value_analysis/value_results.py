@@ -311,7 +311,7 @@ class ValueResults:
 
     def along(self, edge: int, state: AbstractState | None = None) -> AbstractState | None:
         """The state behind ``edge`` when ``state`` holds before its source; None if it is not
-        taken. Left out: the state there is what is known of all executions.
+        taken. Left out: the state of all executions there.
         """
         known = self._fixpoint.states[self.graph.edges[edge].src] if state is None else state
         return None if known is None else self._domain.transfer(edge, known)

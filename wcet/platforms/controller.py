@@ -33,7 +33,7 @@ __all__ = ["read_controller"]
 
 
 def read_controller(top: TomlTable) -> tuple[PendingPredicate, int | None]:
-    """What loads of the controller give while an interrupt is pending, and its delay in cycles."""
+    """The predicate of the controller while an interrupt is pending, and its delay in cycles."""
     fields: list[PendingField] = []
     if top.present("pending") and (registers := top.addresses("pending")):
         fields.append(replace(non_zero(registers), key="pending"))
