@@ -6,14 +6,21 @@
  */
 #include "tests.h"
 #include <devices.h>
+#include <tick.h>
 
 #define TIMER_ADDRESS  0x001fb000u
 #define SHARED_ADDRESS 0x001fa000u /* one frame, in several spaces */
-#define SLICE    (10 * TIMER_MILLISECOND) /* of time, in clocks of the timer */
+#define SLICE    TICK_CLOCKS              /* of time, in clocks of the timer: those of the kernel's */
 #define TURN     (1u << 30)               /* the timer begins again so seldom */
 #define GAP      (SLICE / 100)            /* who reads the timer as late as this has not run */
 #define SLICES   100                      /* of one measurement */
-#define STARTS   (SLICE / 5)              /* takes who starts the threads, at most */
+#define LEAST    ((SLICES / 2 - 1) * SLICE) /* of two equals: half of them, but for one */
+#define MOST     ((SLICES / 2 + 1) * SLICE)
+#ifdef TIME_CONTEXTS
+#define TIME_IS_CAPABILITY true
+#else
+#define TIME_IS_CAPABILITY false
+#endif
 #define EQUALS   50                       /* their priority */
 #define HELPS    200
 
@@ -65,6 +72,12 @@ static void spins(word_t which)
     tells(which);
 }
 
+static void runs(word_t unused)
+{
+    (void)unused;
+    spins(0);
+}
+
 /* Yields when so many hundredths of its slice are over. */
 static void yields(word_t hundredths)
 {
@@ -107,26 +120,25 @@ static struct child sharer(void (*run)(word_t), word_t argument, word_t frame, w
     return child;
 }
 
-static void put_share(const char *what, word_t clocks)
+static void put_share(const char *text, word_t clocks)
 {
-    word_t tenths = 0;
-
-    for (; clocks >= SLICE / 10; clocks -= SLICE / 10)
-        tenths++;
-    put_string(what);
-    put_number(tenths);
+    put_string(text);
+    put_number(clocks / (SLICE / 10));
 }
 
 /*
- * One thread that acts before the end of its slices and one that does not: of a hundred slices the
- * second has its half, but for one.  The rest of a slice does not belong to the first.
+ * Two threads: one acts when so many hundredths of its slice are over, the other one only runs.  Of a
+ * hundred slices each has its half, but for one; the first may give away the rest of each of its turns,
+ * and, where time is a capability, whole turns, for it is woken behind its equals.
  */
-static bool keeps_its_half(void (*run)(word_t), word_t argument, word_t endpoint)
+static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
 {
     word_t frame = make(TYPE_FRAME_4K, 0);
     struct shared *shared = look_at(frame);
-    struct child first = sharer(run, argument, frame, endpoint);
+    struct child first = sharer(run, hundredths, frame, endpoint);
     struct child second = sharer(spins, 1, frame, endpoint);
+    word_t rests = SLICES / 2 * (SLICE / 100) * (100 - hundredths);
+    word_t least = TIME_IS_CAPABILITY && rests != 0 ? 0 : LEAST - rests;
 
     shared->begun = now();
     start(&first);
@@ -136,21 +148,21 @@ static bool keeps_its_half(void (*run)(word_t), word_t argument, word_t endpoint
     put_share("# tenths of slices used: ", shared->used[0]);
     put_share(", and ", shared->used[1]);
     put_string("\n");
-    return shared->used[1] >= (SLICES / 2 - 1) * SLICE - STARTS
-        && shared->used[0] <= (SLICES / 2 + 1) * SLICE;
+    return shared->used[0] >= least && shared->used[0] <= MOST && shared->used[1] >= LEAST;
 }
 
 static bool of_who_spins(void)
 {
     require(frame_map(ROOT_TIMER_FRAME, ROOT_PAGE_DIRECTORY, TIMER_ADDRESS, RIGHT_WRITE, 0), "timer");
     timer_start_every(TIMER_ADDRESS, TURN);
-    return keeps_its_half(spins, 0, make(TYPE_ENDPOINT, 0));
+    return share(runs, 100, make(TYPE_ENDPOINT, 0));
 }
 
 static bool of_who_yields(void)
 {
-    return keeps_its_half(yields, 95, make(TYPE_ENDPOINT, 0))
-        && keeps_its_half(yields, 99, make(TYPE_ENDPOINT, 0));
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    return share(yields, 95, endpoint) && share(yields, 99, endpoint);
 }
 
 static bool of_who_blocks(void)
@@ -158,7 +170,7 @@ static bool of_who_blocks(void)
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
     run_child(answers, 0, HELPS, endpoint, 0);
-    return keeps_its_half(calls, 95, endpoint) && keeps_its_half(calls, 99, endpoint);
+    return share(calls, 95, endpoint) && share(calls, 99, endpoint);
 }
 
 static const struct test tests[] = {

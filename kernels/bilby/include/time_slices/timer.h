@@ -4,6 +4,7 @@
 #define BILBY_TIMER_H
 
 #include <kernel.h>
+#include <slice.h>
 #include <tick.h>
 
 /* Its line has interrupted: the slice of time is over. */
@@ -13,8 +14,10 @@ static inline void timer_interrupt(void)
     sched_expire();
 }
 
+/* No tick has come yet: the count that the first charge finds was never 0. */
 static inline void timer_start(void)
 {
+    slice_since = TICK_CLOCKS;
     tick_start();
 }
 
