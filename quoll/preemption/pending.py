@@ -25,7 +25,7 @@ from quoll.preemption.predicate import PendingCase, PendingPredicate
 from quoll.processes.worker import worker
 from quoll.value_analysis.value_results import ResumedValues, ValueResults
 
-__all__ = ["PendingTests", "find_pending_tests"]
+__all__ = ["PendingTests", "acknowledges", "find_pending_tests"]
 
 WORD = 4  # bytes
 DECISION = 64  # nodes between two decisions of a test, on all its paths
@@ -58,16 +58,16 @@ def find_pending_tests(
     read any value (rule 36). Loads whose address is known only under the assumption are among
     ``reads``, because they decide too.
 
-    None too if the code stores to a register: the store may acknowledge the interrupt, after which
-    the register reads as if there were none. Raises ControlFlowError for a register in memory of
-    the ELF.
+    None too if the code stores to a register, or makes a load that acknowledges: afterwards the
+    registers may read as if there were no interrupt (rule 54). Raises ControlFlowError for a
+    register in memory of the ELF.
 
     With ``parallel``, another process analyses all cases but the first. ``values`` then miss the
     loads whose address is known only in those cases; the result includes them.
     """
-    _refuse_memory(values, predicate.registers)
+    _refuse_memory(values, (*predicate.registers, *predicate.loads))
     reads = values.reading(predicate.registers)
-    if not reads or _acknowledges(values, predicate):
+    if not reads or acknowledges(values, predicate):
         return None
     before, new = _before_any(values.graph, reads)
     first, *rest = predicate.cases(one for one in predicate.fields if values.reading(one.registers))
@@ -79,6 +79,8 @@ def find_pending_tests(
             seen |= new
             other.submit(sorted(new))
             found = case.start(sorted(new)).joined(other.result())
+            if found.acknowledges:
+                return None
             dead = every & found.dead - before
             decided = (dead - values.dead_edges) & found.reached
             negative = _last_decisions(values, decided, found.reads)
@@ -104,13 +106,17 @@ class _Found(NamedTuple):
     dead: frozenset[int]
     reached: frozenset[int]
     reads: frozenset[int]
+    acknowledges: bool  # by a load whose address is known
 
     def joined(self, other: _Found | None) -> _Found:
         """The edges that are dead in all cases, and the others of any."""
         if other is None:
             return self
         return _Found(
-            self.dead & other.dead, self.reached | other.reached, self.reads | other.reads
+            self.dead & other.dead,
+            self.reached | other.reached,
+            self.reads | other.reads,
+            self.acknowledges or other.acknowledges,
         )
 
 
@@ -124,7 +130,7 @@ class _Case:
         case: PendingCase,
         like: _Case | None = None,
     ) -> None:
-        self._values, self._registers = values, predicate.registers
+        self._values, self._predicate = values, predicate
         known = None if like is None else like.resumed
         self.resumed: ResumedValues = values.resumed(case, like=known)
 
@@ -133,7 +139,8 @@ class _Case:
         found, edges = self.resumed.start(nodes), self._values.graph.edges
         dead = frozenset(e for e in found.dead if e < len(edges))
         reached = frozenset(e for e in dead if found.states[edges[e].src] is not None)
-        return _Found(dead, reached, self._values.reading(self._registers))
+        reads, loads = map(self._values.reading, (self._predicate.registers, self._predicate.loads))
+        return _Found(dead, reached, reads, bool(loads))
 
 
 class _Cases:
@@ -220,12 +227,17 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
     return frozenset(found), seen & reads
 
 
-def _acknowledges(values: ValueResults, predicate: PendingPredicate) -> bool:
-    """Whether a store of known address, or to a known array, may hit a register."""
-    registers = (*predicate.registers, *predicate.stores)
+def acknowledges(values: ValueResults, predicate: PendingPredicate) -> bool:
+    """Whether an access of known address, or to a known array, may acknowledge an interrupt."""
+    stored = (*predicate.registers, *predicate.stores)
+    hits = {
+        AccessKind.STORE: stored,
+        AccessKind.LOAD: tuple(predicate.loads),
+        AccessKind.SWAP: (*stored, *predicate.loads),
+    }
     return any(
         insn.memory is not None
-        and insn.memory.access in (AccessKind.STORE, AccessKind.SWAP)
+        and (registers := hits.get(insn.memory.access, ()))
         and _may_hit(values.access(index, i), insn.memory, registers)
         for index, node in enumerate(values.graph.nodes)
         if values.reached(index)

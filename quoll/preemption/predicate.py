@@ -63,11 +63,13 @@ class PendingPredicate:
     """All ``fields`` hold while an interrupt is pending.
 
     ``stores``: registers to which a store may acknowledge, mask or disable it, beside the words of
-    fields. No field: no load is a test for interrupts.
+    fields. ``loads``: registers of which a load acknowledges. No field: no load is a test for
+    interrupts.
     """
 
     fields: tuple[PendingField, ...] = ()
     stores: frozenset[int] = frozenset()
+    loads: frozenset[int] = frozenset()
 
     @property
     def registers(self) -> tuple[int, ...]:

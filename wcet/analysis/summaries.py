@@ -21,6 +21,7 @@ from quoll.errors import ControlFlowError, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
 from quoll.inlining.sharing import SummaryCandidates
 from quoll.preemption.masks import may_unmask
+from quoll.preemption.pending import acknowledges
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
@@ -102,6 +103,8 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         return None
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
+    if acknowledges(values, run.platform.pending):  # its callers have to see that
+        return None
     given_back = values.preserved_registers()
     if not given_back >= CALLEE_SAVED or len(divided(valued)) > 1:
         return None

@@ -42,13 +42,16 @@ def read_controller(top: TomlTable) -> tuple[PendingPredicate, int | None]:
     table = top.table("controller")
     top.sources[table.name] = table.text("source")
     delay = table.figure("delay") if table.present("delay") else None
-    stores = table.addresses("stores") if table.present("stores") else ()
+    stores, loads = (
+        frozenset(table.addresses(key)) if table.present(key) else frozenset()
+        for key in ("stores", "loads")
+    )
     for key, read in (("field", _field), ("raw", _raw)):
         for row in table.tables(key) if table.present(key) else ():
             fields.append(replace(read(row, _registers(row)), key=row.name))
             row.close()
     table.close()
-    return PendingPredicate(tuple(fields), frozenset(stores)), delay
+    return PendingPredicate(tuple(fields), stores, loads), delay
 
 
 def _registers(row: TomlTable) -> tuple[int, ...]:

@@ -163,6 +163,11 @@ KEYS: tuple[PlatformKey, ...] = (
         "disable", without="only words of fields", example="[0xE0001010]",
     ),
     PlatformKey(
+        "controller.loads", Form.ADDRESSES, "registers of which a load acknowledges an interrupt: "
+        "the tests of an entry with such a load are not used", "interrupt controller: acknowledge "
+        "register, side effects of reads", without="no load acknowledges", example="[0xE000100C]",
+    ),
+    PlatformKey(
         f"controller.field{EACH}", Form.TABLES, "a field of a register, with its values while an "
         "interrupt is pending, enabled and not masked. Every entry of the list holds, and pending",
         without="no field is known",

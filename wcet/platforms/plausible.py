@@ -175,7 +175,9 @@ def _controller(platform: Platform) -> Iterator[str]:
     """Registers that are no words of devices, and lines that are too many to analyse."""
     memory, known = platform.hierarchy.memory, platform.pending
     words = [(one.key, register) for one in known.fields for register in sorted(one.registers)]
-    for key, register in (*words, *(("controller.stores", one) for one in sorted(known.stores))):
+    words += [("controller.stores", register) for register in sorted(known.stores)]
+    words += [("controller.loads", register) for register in sorted(known.loads)]
+    for key, register in words:
         if memory.cacheability(register, register + 3) is not Cacheability.NEVER:
             yield f"{key}: {register:#010x} is in no [[memory]] of kind device"
         if register % 4:

@@ -152,6 +152,17 @@ def test_code_that_stores_to_a_register_is_not_cut() -> None:
     assert pending_in(values_of(assemble(elsewhere)))
 
 
+def test_code_that_acknowledges_by_a_load_is_not_cut() -> None:
+    """Rule 54: after such a load the registers may show nothing, whatever the load gave."""
+    acknowledging = PendingPredicate((non_zero((LOW, HIGH)),), loads=frozenset({LOW + 16}))
+    for load in ("ldr r1, [r5, #20]", "ldrb r1, [r5, #23]", "ldm r6, {r1, r2}", "swp r1, r2, [r7]"):
+        moves = "ldrd r2, r3, [r5, #4]\n add r6, r5, #16\n add r7, r5, #20"
+        values = values_of(assemble(LOOP.replace("READ", f"{moves}\n {load}")))
+        assert find_pending_tests(values, acknowledging) is None, load
+    elsewhere = LOOP.replace("READ", "ldrd r2, r3, [r5, #4]\n ldr r1, [r5, #16]")
+    assert find_pending_tests(values_of(assemble(elsewhere)), acknowledging) is not None
+
+
 def test_a_register_in_memory_of_the_program_is_refused() -> None:
     """Its words are assumed constant until a store to them."""
     source = HEADER + LOOP.replace("READ", "ldrd r2, r3, [r5, #4]") + "\n.data\n.space 64\n"

@@ -76,6 +76,11 @@ def test_one_case_holds_for_all_loads_while_more_interrupts_arrive(name: str) ->
                 assert any(case in holding(field, controller) for case in before), field.text
 
 
+@pytest.mark.parametrize(("name", "offset"), [("avic", 0x40), ("gic", 0x0C), ("pl190", 0x30)])
+def test_loads_that_acknowledge_are_marked(name: str, offset: int) -> None:
+    assert BASE + offset in predicate(name).loads
+
+
 def test_the_cases_of_two_fields_are_combined() -> None:
     two, one = non_zero((BASE, BASE + 4)), field_of((BASE + 8,), 0x3FF, (0, 1019))
     cases = PendingPredicate.cases((two, one))

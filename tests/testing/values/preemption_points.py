@@ -7,7 +7,7 @@ base of the controller. ``SHAPES`` are operations with such tests: ``bl test`` s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
@@ -135,8 +135,9 @@ INPUTS = range(1, 4)
 
 
 def predicate(name: str) -> PendingPredicate:
-    """Of a shipped controller at ``BASE``."""
-    return read_controller(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))[0]
+    """The predicate of a shipped controller at ``BASE``; reads of the twins acknowledge nothing."""
+    known, _ = read_controller(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))
+    return replace(known, loads=frozenset())
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,10 @@ def test_raw_words_have_others_beside_them() -> None:
     assert one.cases[4] == {WORD: set_, WORD + 4: set_, WORD + 8: clear}
 
 
-def test_stores_are_registers_too() -> None:
-    assert predicate(f"{HEAD}stores = [{WORD:#x}]").stores == {WORD}
+def test_registers_of_accesses_that_acknowledge() -> None:
+    found = predicate(f"{HEAD}stores = [{WORD:#x}]\nloads = [{WORD + 4:#x}]")
+    assert found.stores == {WORD}
+    assert found.loads == {WORD + 4}
 
 
 @pytest.mark.parametrize(
