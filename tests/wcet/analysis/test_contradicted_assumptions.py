@@ -210,6 +210,7 @@ UNDECIDABLE = {
     "pending": QUESTION,
     "platform: tlb-walks": ELSEWHERE,
     "platform: clock": ELSEWHERE,
+    "controller delay": ELSEWHERE,
     "platform: memory": ELSEWHERE,
     "platform: branches": ELSEWHERE,
     "platform: dual-issue": ELSEWHERE,
