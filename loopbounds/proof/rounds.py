@@ -118,7 +118,7 @@ class ProofRounds:
             pending = [loop for loop in loops if self._is_open(loop)]
 
     def _waiting_for_none(self, ssa: GatedSsa, loops: Sequence[int], wanted: set[int]) -> list[int]:
-        """Those of ``loops`` that wait for nothing any more, as the last one has an outcome.
+        """The ``loops`` whose last awaited loop has an outcome now.
 
         Only these are sliced again: of the loops around a nest one in each round.
         """
@@ -132,7 +132,7 @@ class ProofRounds:
         return [i for i in self._changed(ssa, due) if not self._missing(waits_for, i, wanted)]
 
     def _changed(self, ssa: GatedSsa, loops: Sequence[int]) -> list[int]:
-        """Those of ``loops`` without an outcome for their model, which are sliced again."""
+        """Slice ``loops`` again; returns the loops without an outcome for their model."""
         new = slice_loops(ssa, loops)
         changed = [
             i for i in loops if i not in self.outcomes or new[i].model != self.slices[i].model

@@ -27,7 +27,7 @@ PlaceName = tuple[str, LoopStatement | SingleLoop | None]  # all that decides wh
 
 @dataclass(frozen=True, slots=True)
 class LocatedFacts(Facts):
-    """``places`` are those that any of the facts names; ``regions`` are those of memory."""
+    """``places``: every place that a fact names; ``regions``: the memory regions."""
 
     places: Mapping[PlaceName, FactPlace] = field(default_factory=dict)
     regions: MemoryRegions = NO_REGIONS

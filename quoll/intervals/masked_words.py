@@ -4,8 +4,8 @@
 anything. A strided interval cannot say that bit 3 is set, or that a field of ten bits is not all
 ones. ``masked`` gives an interval where all bits are in the mask.
 
-Operations contain the results for all members, and take ``bits``, as those of
-``quoll.intervals.interval_arithmetic`` do.
+Operations contain the results for all members, and take ``bits``, like the
+functions of ``quoll.intervals.interval_arithmetic``.
 
 Source: the tristate numbers of Linux's verifier (Vishwanathan, Shachnai, Narayana, Nagarakatte:
 "Sound, Precise, and Fast Abstract Interpretation with Tristate Numbers", CGO 2022), with an

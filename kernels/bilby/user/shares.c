@@ -10,7 +10,7 @@
 
 #define TIMER_ADDRESS  0x001fb000u
 #define SHARED_ADDRESS 0x001fa000u /* one frame, in several spaces */
-#define SLICE    TICK_CLOCKS              /* of time, in clocks of the timer: those of the kernel's */
+#define SLICE    TICK_CLOCKS              /* of time, in clocks of the timer: the kernel's */
 #define TURN     (1u << 30)               /* the timer begins again so seldom */
 #define GAP      (SLICE / 100)            /* who reads the timer as late as this has not run */
 #define SLICES   100                      /* of one measurement */

@@ -87,7 +87,7 @@ static inline void machine_copy_line(word_t *target, const word_t *source)
 }
 
 /*
- * A thread runs no more: keep its thread register (TPIDRURW).  Chips of revision r1 have one, those of
+ * A thread runs no more: keep its thread register (TPIDRURW).  Chips of revision r1 have one, chips of
  * r0 have none; the main ID register says which this is.
  */
 static inline void machine_leave_thread(word_t *kept)
