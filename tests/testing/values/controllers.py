@@ -6,6 +6,7 @@ offsets, as docs/preemption.md and the files in ``wcet/platforms/controllers`` d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ Registers = dict[int, Callable[[], int]]  # offset -> what a load gives, with it
 
 
 @dataclass
-class Controller:
+class Controller(ABC):
     """Lines, and nothing else: ``disabled`` ones may be pending, too."""
 
     lines: range  # that software may use
@@ -37,9 +38,9 @@ class Controller:
         """What a load of the word at ``offset`` gives."""
         return self.registers()[offset]()
 
+    @abstractmethod
     def registers(self) -> Registers:
         """All registers that tests load."""
-        raise NotImplementedError
 
     def raw(self, number: int) -> int:
         """Pending lines, 32 * ``number`` and the next 31."""
