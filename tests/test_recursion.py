@@ -36,7 +36,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "quoll/facts/applied.py: AppliedGuidance.moved",
         "quoll/facts/regions.py: MemoryRegions.of",
         "quoll/image/image.py: Image.physical",
+        "quoll/intervals/masked_words.py: bit_and, bit_xor",
         "quoll/preemption/pending.py: _Cases.start",
+        "quoll/preemption/predicate.py: PendingPredicate.cases, PendingPredicate.registers, "
+        "PendingPredicate.text",
         "quoll/processes/futures.py: Future.result",
         "wcet/masked/masked_entries.py: MaskedRegions.status",
         "wcet/analysis/result.py: AnalysisResult.assumptions",
@@ -57,7 +60,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "wcet/gate/record.py: _made, _typed",
     ),
     TABLES: (
-        "wcet/platforms/commented.py: _copied, _section, _sections, _table, _toml, value_rows",
+        "wcet/platforms/commented.py: _absent, _copied, _section, _sections, _table, _toml, "
+        "value_rows",
+        "wcet/platforms/controller_templates.py: _addresses, _moved",
         "wcet/platforms/platform_keys.py: _schema_errors",
     ),
     "a condition is of the flags of one instruction; those of predicated ones are joined": (

@@ -20,7 +20,7 @@ WITNESS_TRIES = 400  # words tried: some must satisfy the conditions that the mo
 TABLE_WORDS = 256  # addresses of a constant table: beyond, a load from it is an unknown word
 TABLE_RUNS = 32  # runs of equal words in a table: each is a choice in the term of the load
 TRIP_CONDITION = 100  # terms of a condition on iterations of a loop around: beyond, it is left out
-FIRST_VISITS = 4  # visits of a loop with conditions of their own, besides the last one
+FIRST_VISITS = 4  # visits of a loop: each has conditions of its own, and the last one too
 CALL_NODES = 4000  # nodes of a call analysed for any caller: more gain little
 FRAMES = 1_000_000  # frames of the Python interpreter: values are followed through as many blocks
 
@@ -33,7 +33,7 @@ CHOICE_TERMS = 15  # terms of a choice between initial values: beyond, it is any
 CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any word
 
 # Concrete executions
-EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution, which may be endless
+EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted
 REFUTING_CONTEXTS = 8  # contexts of a loop sliced to refute a fact: further ones are alike
@@ -97,8 +97,8 @@ LISTED_STEPS = 1 << 16  # transitions: as many as in one long run
 
 # Abstractions: a simpler model first
 LOOSE = 16  # times the longest run: a larger bound may be due to the abstraction
-LOWERING_SHARE = 8  # divisor of queries and steps to lower a bound that is proved already
-LOWERING_SECONDS_SHARE = 3  # divisor of the seconds for the same, with room for a slow machine
+LOWERING_SHARE = 8  # divisor of queries and steps: they lower a bound that is proved already
+LOWERING_SECONDS_SHARE = 3  # divisor of the seconds for the same: room for a slow machine
 ABSTRACT_SHARE = 4  # divisor of the steps: a more detailed model may follow
 DETAILED_TERMS = 1200  # terms: a larger constraint is in no model
 
