@@ -19,6 +19,7 @@ from tests.testing.harness.cases import cases
 settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(40))
 settings.load_profile("quoll")
 
+VARIANTS = cases(16)
 MUCH = 700 << 20  # bytes; all modules and all tests take half of it
 PROCESSORS = os.sched_getaffinity(0)  # of the whole run
 
@@ -45,9 +46,10 @@ def all_processors() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of every kernel execution of the user-level test suite.
+    """The file of the kernel's executions of the user-level test suite, all paths.
 
-    One process makes it for all of a test run.
+    One process makes it for all of a test run. A path has executions with at most ``VARIANTS``
+    sets of addresses; the campaigns have all.
     """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -57,7 +59,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
             partial = folder / "tests.trace.partial"
-            qemu.record(partial)
+            qemu.record(partial, variants=VARIANTS)
             partial.rename(path)
     return path
 

@@ -7,6 +7,8 @@
  *     vectors     the page of the exception vectors (0xffff0000); always kernel
  *     limit       stop after so many recorded instructions (2^28, a file of 1 GiB
  *                 and its accesses at most): a kernel that hangs must not fill the disk
+ *     variants    executions of one path with different accesses that are written
+ *                 (all): further ones of at most 65,536 instructions are left out
  *
  * The address of an instruction decides whether it is kernel. One *execution*
  * starts with an instruction in one of the eight exception vectors. It ends when an
@@ -65,6 +67,8 @@ _Static_assert(sizeof(struct access) == 12, "as the file says");
 /* Executions to compare new ones with: by hash, the last of each; 256 MiB at most. */
 #define SLOTS 16384
 #define REMEMBERED_WORDS 4096
+/* Paths whose executions are counted: by hash, the last of each. */
+#define PATHS 65536
 
 int qemu_plugin_version = 1;
 
@@ -84,6 +88,13 @@ static struct remembered {
     uint32_t number, end, n_pcs, n_accesses;
     uint32_t *words;                /* the pcs, then the accesses; NULL: no execution yet */
 } slots[SLOTS];
+
+static uint64_t variants = UINT32_MAX;
+
+static struct path {
+    uint64_t hash;
+    uint32_t written;               /* executions with different accesses */
+} paths[PATHS];
 
 static bool limit_reached;
 static uint64_t total_executions, total_pcs, total_accesses;
@@ -125,50 +136,84 @@ static uint64_t fnv1a(uint64_t hash, const uint32_t *words, size_t n)
     return hash;
 }
 
-/* Writes the execution as a repeat of a remembered one, or remembers it and returns false. */
-static bool write_repeat(enum end end)
+/* Writes the execution as a repeat of a remembered one; false if it is none. */
+static bool write_repeat(const struct remembered *slot, enum end end)
 {
     size_t pcs_bytes = n_pcs * sizeof pcs[0], accesses_bytes = n_accesses * sizeof accesses[0];
-    const uint32_t *access_words = (const uint32_t *)accesses;
-    uint64_t hash;
-    struct remembered *slot;
 
-    if (first_pc != 0 || pcs_bytes + accesses_bytes > REMEMBERED_WORDS * sizeof(uint32_t))
+    if (!slot->words || slot->end != end || slot->n_pcs != n_pcs || slot->n_accesses != n_accesses
+        || memcmp(slot->words, pcs, pcs_bytes) != 0
+        || memcmp(slot->words + n_pcs, accesses, accesses_bytes) != 0)
         return false;
-    hash = fnv1a(UINT64_C(0xcbf29ce484222325), pcs, n_pcs);
-    hash = fnv1a(hash, access_words, accesses_bytes / sizeof(uint32_t));
-    slot = &slots[(hash ^ hash >> 32) % SLOTS];
-    if (slot->words && slot->end == end && slot->n_pcs == n_pcs && slot->n_accesses == n_accesses
-        && memcmp(slot->words, pcs, pcs_bytes) == 0
-        && memcmp(slot->words + n_pcs, accesses, accesses_bytes) == 0) {
-        put("SAME", 4);
-        put_u32(slot->number);
-        total_pcs += n_pcs;
-        total_accesses += n_accesses;
-        n_pcs = n_accesses = 0;
-        return true;
-    }
+    put("SAME", 4);
+    put_u32(slot->number);
+    total_pcs += n_pcs;
+    total_accesses += n_accesses;
+    n_pcs = n_accesses = 0;
+    return true;
+}
+
+static void remember(struct remembered *slot, enum end end)
+{
+    size_t pcs_bytes = n_pcs * sizeof pcs[0], accesses_bytes = n_accesses * sizeof accesses[0];
+
     free(slot->words);
     slot->words = malloc(pcs_bytes + accesses_bytes);
-    if (slot->words) {
-        memcpy(slot->words, pcs, pcs_bytes);
-        memcpy(slot->words + n_pcs, accesses, accesses_bytes);
-        slot->number = (uint32_t)total_executions;
-        slot->end = end;
-        slot->n_pcs = n_pcs;
-        slot->n_accesses = n_accesses;
+    if (!slot->words)
+        return;
+    memcpy(slot->words, pcs, pcs_bytes);
+    memcpy(slot->words + n_pcs, accesses, accesses_bytes);
+    slot->number = (uint32_t)total_executions;
+    slot->end = end;
+    slot->n_pcs = n_pcs;
+    slot->n_accesses = n_accesses;
+}
+
+/* Whether enough executions of the path are written; counts this one if not. */
+static bool is_left_out(uint64_t hash, enum end end)
+{
+    struct path *path;
+
+    hash = (hash ^ end) * UINT64_C(0x100000001b3);
+    path = &paths[(hash ^ hash >> 32) % PATHS];
+    if (path->hash != hash)
+        *path = (struct path){ .hash = hash };
+    return path->written == variants || (path->written++, false);
+}
+
+/* Writes an execution of which no chunk is written yet; false if it is left out. */
+static bool write_execution(enum end end)
+{
+    const uint32_t *access_words = (const uint32_t *)accesses;
+    size_t n_words = n_accesses * (sizeof accesses[0] / sizeof(uint32_t));
+    uint64_t of_path = fnv1a(UINT64_C(0xcbf29ce484222325), pcs, n_pcs);
+    uint64_t hash = fnv1a(of_path, access_words, n_words);
+    struct remembered *slot = &slots[(hash ^ hash >> 32) % SLOTS];
+    bool is_small = n_pcs + n_words <= REMEMBERED_WORDS;
+
+    if (is_small && write_repeat(slot, end))
+        return true;
+    if (is_left_out(of_path, end)) {
+        n_pcs = n_accesses = 0;
+        return false;
     }
-    return false;
+    if (is_small)
+        remember(slot, end);
+    write_chunk(end);
+    return true;
 }
 
 static void end_execution(enum end end)
 {
-    if (inside) {
-        if (!write_repeat(end))
-            write_chunk(end);
+    if (!inside)
+        return;
+    if (first_pc != 0) {
+        write_chunk(end);
         total_executions++;
-        inside = false;
+    } else {
+        total_executions += write_execution(end);
     }
+    inside = false;
 }
 
 static bool is_kernel(uint64_t pc)
@@ -307,6 +352,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int a
             {"high", &high, UINT32_MAX},
             {"vectors", &vectors, UINT32_MAX},
             {"limit", &limit, UINT32_MAX},
+            {"variants", &variants, UINT32_MAX},
         };
         bool known = false;
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -180,6 +181,19 @@ def test_a_recording_that_reached_its_limit_is_refused(program: Program, tmp_pat
     qemu.run_elf(program.elf, tmp_path / "trace", limit=100)
     with pytest.raises(InputError, match="limit"):
         Trace.read(tmp_path / "trace")
+
+
+def test_each_path_has_the_executions_that_are_asked_for(tmp_path: Path) -> None:
+    """All paths; of each, the first executions that differ in their accesses."""
+    counted: list[Counter[tuple[bytes, End]]] = []
+    sizes: tuple[dict[str, int], ...] = ({}, {"variants": 2})
+    for options in sizes:
+        qemu.record(tmp_path / "trace", "kzm-after", "pingpong", **options)
+        distinct = Trace.read(tmp_path / "trace").distinct()
+        counted.append(Counter((e.pcs.tobytes(), e.end) for e in distinct))
+    every, few = counted
+    assert max(every.values()) > 2
+    assert few == {path: min(number, 2) for path, number in every.items()}
 
 
 @pytest.mark.parametrize("number", ["low=0xg", "low=", "low=0x100000000", "speed=1", "low"])

@@ -65,11 +65,14 @@ def run_elf(elf: Path, trace: Path | None = None, **options: int) -> CompletedPr
 
 
 def run_bilby(
-    build_name: str = "kzm-after", program: str = "tests", trace: Path | None = None
+    build_name: str = "kzm-after",
+    program: str = "tests",
+    trace: Path | None = None,
+    **options: int,
 ) -> CompletedProcess[str]:
     """Boots the kernel with a user-level program, and records it when given a file."""
     build.kernel(build_name)
-    recording = plugin(trace) if trace else []
+    recording = plugin(trace, **options) if trace else []
     return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *recording])
 
 
@@ -79,7 +82,9 @@ def preemption_starts(image: Image) -> frozenset[int]:
     return frozenset(s.addr for s in map(image.symbol, names) if s is not None)
 
 
-def record(trace: Path, build_name: str = "kzm-after", program: str = "tests") -> None:
+def record(
+    trace: Path, build_name: str = "kzm-after", program: str = "tests", **options: int
+) -> None:
     """Record the kernel's executions into ``trace`` while the program runs."""
-    done = run_bilby(build_name, program, trace)
+    done = run_bilby(build_name, program, trace, **options)
     assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout}"
