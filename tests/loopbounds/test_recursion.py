@@ -260,6 +260,7 @@ def test_callees_that_store_into_frames(name: str, level: str) -> None:
     Code.of(*HANDED[name], level).check()
 
 
+@pytest.mark.slow("executes many programs to their ends")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", EXECUTED)
 def test_the_only_execution(name: str, level: str) -> None:

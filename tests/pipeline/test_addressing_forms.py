@@ -286,6 +286,7 @@ def encodable(text: str) -> bool:
     return ".w" in text or not text.startswith(("ldr", "str")) or "t r4" in text or "d r4" in text
 
 
+@pytest.mark.slow("every addressing form")
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("thumb", [False, True])
 def test_every_form_by_hand(core: str, thumb: bool) -> None:
@@ -500,6 +501,7 @@ def thumb_codes() -> Iterator[bytes]:
         yield (word >> 16).to_bytes(2, "little") + (word & 0xFFFF).to_bytes(2, "little")
 
 
+@pytest.mark.slow("every addressing form")
 @pytest.mark.parametrize("thumb", [False, True])
 def test_no_form_is_missing(thumb: bool) -> None:
     """A form of the encoding space that no table above names."""

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = """
 import os
 from pathlib import Path
@@ -20,6 +22,7 @@ def test_some(number):
 """
 
 
+@pytest.mark.slow("starts a run of tests")
 def test_a_group_runs_in_one_process(tmp_path: Path) -> None:
     """The installed versions of pytest and xdist understand each other: they may not."""
     (tmp_path / "test_some.py").write_text(TESTS)

@@ -82,6 +82,7 @@ def program(name: str, folder: Path) -> Question:
     return Question.of(elf, folder, facts=[facts], sharing=sharing)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> None:
     question = program(name, tmp_path)
@@ -126,6 +127,7 @@ def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:
     assert "SCTLR" in str(said[0])
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_of_a_shared_function_is_listed_for_any_context(tmp_path: Path) -> None:
     question = program("functions that are analysed once", tmp_path)
     (target,) = question.targets()

@@ -145,6 +145,7 @@ def doubling(times: int) -> LoopModel:
     return LoopModel((p,), (step,), (), (), terms.ult(x, const(9, 32)))
 
 
+@pytest.mark.slow("NuSMV proves each bound")
 def test_a_term_that_doubles_when_definitions_are_written_out() -> None:
     """NuSMV counts its parts in 32 bits: 2**31 were ill-typed to it, and it ended by signal 6."""
     budget = Budget(seconds=5, limits=SolverLimits(ProcessLimits(seconds=3)))

@@ -122,6 +122,7 @@ def test_what_is_not_so_is_not_proved(
     assert not session.text
 
 
+@pytest.mark.slow("waits for limits of a solver")
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_a_proof_that_takes_too_long(checker: str) -> None:
     """Is none, and no failure; a budget that is spent ends the search."""

@@ -38,6 +38,7 @@ def only_loop(image: Image, facts: str = "") -> LoopBound:
     return bound
 
 
+@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("limit", ["n >> 2", "n / 8"])
 def test_a_word_of_any_size_decides_it(limit: str) -> None:
     bound = bounded(limit)

@@ -242,6 +242,7 @@ def hard(width: int = 64) -> LoopModel:
     return LoopModel((a, b), (), (), (*limits, found), FALSE)
 
 
+@pytest.mark.slow("waits for limits of a solver")
 def test_a_check_is_bounded_in_steps() -> None:
     """It stops after as many steps, and says that nothing is known."""
     for steps in (10, 1000):
@@ -251,6 +252,7 @@ def test_a_check_is_bounded_in_steps() -> None:
         assert answer.verdict is InvariantVerdict.EXPIRED
 
 
+@pytest.mark.slow("waits for limits of a solver")
 def test_a_check_is_bounded_in_seconds() -> None:
     """Of processor time, which other load does not use up."""
     start = time.process_time()
@@ -276,6 +278,7 @@ def large_check() -> InvariantVerdict:
     return answer.verdict
 
 
+@pytest.mark.slow("waits for limits of a solver")
 def test_a_check_is_bounded_in_memory() -> None:
     """In a process of its own: this one has freed memory that it would use first."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:

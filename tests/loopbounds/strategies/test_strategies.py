@@ -44,6 +44,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow("proves loops by each strategy")
 @pytest.mark.parametrize("name", MODELS)
 def test_who_proves(name: str) -> None:
     """Each strategy has a loop of its own, which the earlier strategies cannot settle."""

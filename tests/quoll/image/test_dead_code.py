@@ -170,6 +170,7 @@ def test_a_function_of_a_header_has_its_lines(tmp_path: Path) -> None:
     assert str(image.line(symbol.addr)).startswith("own.h:")
 
 
+@pytest.mark.slow("many random inputs")
 def test_damaged_entries_give_lines_or_none(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(MAIN)
     (tmp_path / "first.S").write_text(VECTORS)

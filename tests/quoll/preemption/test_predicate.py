@@ -54,6 +54,7 @@ def test_every_controller_has_a_twin() -> None:
     assert set(controllers()) == set(CONTROLLERS)
 
 
+@pytest.mark.slow("every state of a controller")
 @pytest.mark.parametrize("name", controllers())
 def test_a_field_holds_exactly_while_an_interrupt_is_pending(name: str) -> None:
     """But raw fields and numbers do not hold without one either: else they decide nothing."""
@@ -62,6 +63,7 @@ def test_a_field_holds_exactly_while_an_interrupt_is_pending(name: str) -> None:
             assert bool(holding(field, controller)) == (line is not None), (line, field.text)
 
 
+@pytest.mark.slow("every state of a controller")
 @pytest.mark.parametrize("name", controllers())
 def test_one_case_holds_for_all_loads_while_more_interrupts_arrive(name: str) -> None:
     """Another line may come, of higher priority too: the case of the first one stays."""

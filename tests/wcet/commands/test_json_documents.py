@@ -91,6 +91,7 @@ def inside(part: object) -> Iterator[dict[str, Any]]:
         yield from inside(inner)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(("name", "command", "status"), RUNS)
 def test_a_document_is_as_its_schema_says(
     name: str,

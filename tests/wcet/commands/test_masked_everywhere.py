@@ -83,6 +83,7 @@ def bounds_of(document: dict[str, Any]) -> dict[int, int]:
     return {int(r["start"].split()[0], 16): r["cycles"] for r in document["regions"]}
 
 
+@pytest.mark.slow("several whole analyses")
 def test_calls_in_regions_are_inlined_and_others_passed_over(tmp_path: Path) -> None:
     elf = preemptible(CALLS)
     image = Image.load(elf)
