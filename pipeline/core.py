@@ -37,11 +37,11 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from pipeline.timing_model import CoreProfile
+from pipeline.timing_model import CoreProfile, TimingModel
 from quoll.errors import InputError, TimingError
 from quoll.printable import shortened
 
-__all__ = ["CoreRow", "CoreTable", "DualIssuePairing", "load_core"]
+__all__ = ["CoreRow", "CoreTable", "DualIssuePairing", "issue_width", "load_core"]
 
 DIRECTORY = Path(__file__).parent / "cores"
 COLUMNS = (
@@ -142,6 +142,11 @@ def load_core(name: str, profile: CoreProfile, own_rows: str | None = None) -> C
         except ValueError as error:
             raise InputError(f"{path}:{number}: {', '.join(key)}: {error}") from error
     return CoreTable(name, profile, rows, dual_issue=PAIR in table[0])
+
+
+def issue_width(timing: TimingModel) -> int:
+    """The most instructions that the core issues in one cycle."""
+    return 2 if load_core(timing.core, timing.profile, timing.own_rows).dual_issue else 1
 
 
 def _row(cells: dict[str, str], profile: CoreProfile) -> CoreRow:

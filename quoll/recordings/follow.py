@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import ControlFlow, Insn
+from quoll.arm.insn import Insn
 from quoll.assumptions import Assumption
+from quoll.cfg.least_instructions import issued
 from quoll.errors import FactsError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
+WIDEST = 2  # instructions that a core issues in a cycle at most: no bundled core issues more
+
+__all__ = ["WIDEST", "MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
 
 
 class MissingEdge(WcetError):
@@ -55,17 +58,21 @@ class NodeVisit:
     start: int = 0
 
 
-def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
+def follow(
+    graph: Supergraph, image: Image, pcs: Sequence[int], width: int = WIDEST
+) -> tuple[NodeVisit, ...]:
     """The path of ``graph`` that executes the instructions at ``pcs``, from entry to an exit.
 
     The path ends at the first exit after which no recorded instruction is in the graph. Later
     instructions (an idle thread in a privileged mode) are no part of it: the blocks of the path
     then have fewer instructions than ``pcs``. Instructions in a function that a fact replaces are
     skipped, up to the return of its call. Contexts make successors with equal addresses rare; if
-    several nodes match, all are followed until the execution distinguishes them. Raises MissingEdge
-    at the first instruction or edge that is missing in the graph, RefutedFact if a fact removed it.
+    several nodes match, all are followed until the execution distinguishes them. ``width``: the
+    most instructions that the core issues in a cycle. Raises MissingEdge at the first instruction
+    or edge that is missing in the graph, RefutedFact if a fact removed it, or replaced a function
+    that takes longer.
     """
-    path = _Follower(graph, image, pcs).run()
+    path = _Follower(graph, image, pcs, width).run()
     for required in graph.guidance.required:
         inside = [n for n in graph.nodes if _covers(n.block.insns, required.addresses)]
         passed = (graph.nodes[v.node].block.insns for v in path)
@@ -79,12 +86,14 @@ def follow(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVis
     return path
 
 
-def follow_prefix(graph: Supergraph, image: Image, pcs: Sequence[int]) -> tuple[NodeVisit, ...]:
+def follow_prefix(
+    graph: Supergraph, image: Image, pcs: Sequence[int], width: int = WIDEST
+) -> tuple[NodeVisit, ...]:
     """As ``follow``, but as far as the graph has edges for it.
 
     The last visit has no edge, whether the path may end there or the execution continues elsewhere.
     """
-    follower = _Follower(graph, image, pcs)
+    follower = _Follower(graph, image, pcs, width)
     try:
         return follower.run()
     except RefutedFact:
@@ -100,8 +109,10 @@ def _covers(insns: Sequence[Insn], addresses: frozenset[int]) -> bool:
 class _Follower:
     """The nodes in which an execution can be, step by step."""
 
-    def __init__(self, graph: Supergraph, image: Image, pcs: Sequence[int]) -> None:
-        self.graph, self.image, self.pcs = graph, image, pcs
+    def __init__(
+        self, graph: Supergraph, image: Image, pcs: Sequence[int], width: int = WIDEST
+    ) -> None:
+        self.graph, self.image, self.pcs, self.width = graph, image, pcs, width
         self.exits = frozenset(graph.exits)
         # Per step: node -> (predecessor, edge), and the start of the step in the execution.
         self.trail: list[tuple[dict[int, tuple[int, int]], int]] = []
@@ -159,27 +170,27 @@ class _Follower:
         return next((i for i in range(at, len(self.pcs)) if self.pcs[i] == addr), None)
 
     def _check_replaced(self, edge: int, start: int, end: int) -> None:
-        """Check the stated cycles: each instruction takes at least one, except folded branches."""
+        """Check the stated cycles: the core issues at most ``width`` instructions in each."""
         graph = self.graph
         called = self.pcs[start] if end > start else None
         block = graph.nodes[graph.edges[edge].src].block
         if called not in block.passes:
             return
         limit = graph.guidance.replaced[called]
-        least = sum(self._is_plain(pc) for pc in self.pcs[start:end])
+        plain = sum(map(self._issued, self.pcs[start:end]))
+        least = plain // self.width
         if limit.cycles is not None and least > limit.cycles:
             raise refuted(
                 limit.fact,
-                f"it runs {end - start} instructions there, {least} of which are no branches",
+                f"it runs {end - start} instructions there, {plain} of which are no branches: at "
+                f"least {least} cycles",
                 where=self.image.place(called),
                 hint="give the function more cycles",
             )
 
-    def _is_plain(self, pc: int) -> bool:
+    def _issued(self, pc: int) -> int:
         code = self.image.read(pc, 4) or self.image.read(pc, 2)
-        if code is None:
-            return False
-        return decode(code, pc, self.image.thumb_at(pc) is True).flow is ControlFlow.NEXT
+        return 0 if code is None else issued([decode(code, pc, self.image.thumb_at(pc) is True)])
 
     def _executed(
         self, candidates: dict[int, tuple[int, int]], at: int

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pipeline.core import issue_width
 from quoll.errors import InputError
 from quoll.recordings.follow import follow
 from quoll.recordings.trace import End, Trace
@@ -42,6 +43,7 @@ def recorded(
     run = AnalysisRun.begin(
         kernel, replace(options, vivu=replace(options.vivu, unroll=False)), SilentStageLog()
     )
+    width = issue_width(run.platform.timing)
     graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
@@ -52,7 +54,7 @@ def recorded(
             path = execution.pcs.tobytes()
             if path not in known:
                 known.add(path)
-                visits = follow(graph, run.image, execution.pcs)
+                visits = follow(graph, run.image, execution.pcs, width)
                 most |= Counter(graph.nodes[visit.node].block.addr for visit in visits)
     if not executions:
         raise InputError(

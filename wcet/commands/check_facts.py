@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pipeline.core import issue_width
 from quoll.errors import InputError
 from quoll.facts.count_facts import LoopParameter
 from quoll.facts.memory_facts import UnknownPointsIntoFact
@@ -111,6 +112,7 @@ def run(options: argparse.Namespace) -> int:
                 trace,
                 unknown,
                 walks,
+                issue_width(analysis.platform.timing),
             )
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         checked.append(CheckedRecording(path, digest, tuple(records), count))

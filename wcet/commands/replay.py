@@ -272,7 +272,7 @@ def timeline(
 ) -> tuple[TimelineStep, ...]:
     """The slowest replay again, instruction by instruction."""
     most = max(replayed, key=lambda r: r.most)
-    recorded = list(cut(subject.paths, subject.image, paths))[most.number]
+    recorded = list(cut(subject.paths, subject.image, paths, subject.width))[most.number]
     path = Walk.of(recorded.paths.graph, recorded.visits)
     machine, steps, _ = initial(subject, path, recorded, most.number, most.state, seed)
     exception = takes_exception(subject, recorded)

@@ -34,7 +34,7 @@ from quoll.image.image import Image
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import AddressTaken
 from quoll.inlining.supergraph import Supergraph
-from quoll.recordings.follow import MissingEdge, NodeVisit, RefutedFact, follow
+from quoll.recordings.follow import WIDEST, MissingEdge, NodeVisit, RefutedFact, follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution, Trace
 
@@ -90,11 +90,13 @@ def check_facts(
     trace: Trace,
     unknown: frozenset[int] = frozenset(),
     walks: Mapping[int, Walks] = NO_WALKS,
+    width: int = WIDEST,
 ) -> tuple[list[FactRecord], int]:
     """One record per fact, and the number of checked executions.
 
     ``graphs``: by entry address; executions of other entries, and incomplete ones, are left out.
-    ``walks``: by entry address, too. ``name``: the recording.
+    ``walks``: by entry address, too. ``name``: the recording. ``width``: the most instructions that
+    the core issues in a cycle.
     ``unknown``: the instructions whose addresses the analysis does not know. Raises MissingEdge for
     an execution that leaves the graph although no fact excludes it.
     """
@@ -114,7 +116,7 @@ def check_facts(
         if execution not in alone:
             path = execution.pcs.tobytes()
             if path not in entry.known:
-                entry.known[path] = judge(image, facts, entry, execution)
+                entry.known[path] = judge(image, facts, entry, execution, width)
             memory = judge_memory(image, facts.regions, unknown, execution)
             alone[execution] = entry.known[path], *memory
         found, reached, broken = alone[execution]
@@ -150,10 +152,12 @@ def entry_of(image: Image, facts: LocatedFacts, graph: Supergraph, walks: Walks)
     return _Entry(graph, constraints, tuple(map(tuple, loops)), allowed)
 
 
-def judge(image: Image, facts: LocatedFacts, entry: _Entry, execution: Execution) -> _Judged:
+def judge(
+    image: Image, facts: LocatedFacts, entry: _Entry, execution: Execution, width: int
+) -> _Judged:
     """The evidence of one path."""
     try:
-        visits = follow(entry.graph, image, execution.pcs)
+        visits = follow(entry.graph, image, execution.pcs, width)
     except MissingEdge as error:
         found = refuted(image, facts, execution, error)
         if found is None:

@@ -25,7 +25,7 @@ from cache.policy import ReplacementPolicy
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
-from pipeline.core import CoreTable, load_core
+from pipeline.core import CoreTable, issue_width, load_core
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.native import CompiledTrace as Steps
 from pipeline.native import Instructions, SplitMix, execute
@@ -290,6 +290,11 @@ class ReplaySubject:
     image: Image
     platform: Platform
 
+    @property
+    def width(self) -> int:
+        """The most instructions that its core issues in a cycle."""
+        return issue_width(self.platform.timing)
+
 
 @dataclass(frozen=True, slots=True)
 class PathReplay:
@@ -351,7 +356,7 @@ def replay_paths(
     platform = subject.platform
     instructions = Instructions(_core(platform.timing), aligned=platform.hierarchy.aligned)
     found: list[PathReplay] = []
-    for number, recorded in enumerate(cut(subject.paths, subject.image, paths)):
+    for number, recorded in enumerate(cut(subject.paths, subject.image, paths, subject.width)):
         found.append(_replay_path(subject, recorded, instructions, number, states, seed))
         progress(number + 1)
     return found

@@ -11,7 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from quoll.image.image import Image
-from quoll.recordings.follow import MissingEdge, NodeVisit, RefutedFact, follow, follow_prefix
+from quoll.recordings.follow import (
+    WIDEST,
+    MissingEdge,
+    NodeVisit,
+    RefutedFact,
+    follow,
+    follow_prefix,
+)
 from quoll.recordings.trace import Execution
 from wcet.analysis.prepared import PreparedPaths
 
@@ -32,21 +39,28 @@ class RecordedPath:
 
 
 def cut(
-    prepared: Sequence[PreparedPaths], image: Image, recorded: Iterable[Sequence[Execution]]
+    prepared: Sequence[PreparedPaths],
+    image: Image,
+    recorded: Iterable[Sequence[Execution]],
+    width: int = WIDEST,
 ) -> list[RecordedPath]:
     """The distinct paths in ``recorded``, whose inner sequences have the same instructions.
 
+    ``width``: the most instructions that the core issues in a cycle.
     Raises ``quoll.recordings.follow.MissingEdge`` if an execution is no sequence of paths.
     """
     if len(prepared) == 1:
         (paths,) = prepared
         return [
             RecordedPath(
-                paths, follow(paths.graph, image, executions[0].pcs), True, whole(executions)
+                paths,
+                follow(paths.graph, image, executions[0].pcs, width),
+                True,
+                whole(executions),
             )
             for executions in recorded
         ]
-    cutter = _Cutter.of(prepared, image)
+    cutter = _Cutter.of(prepared, image, width)
     found: dict[tuple[int, tuple[tuple[int, int | None], ...]], RecordedPath] = {}
     for executions in recorded:
         for path in cutter.pieces(executions):
@@ -73,17 +87,18 @@ class _Cutter:
     first: PreparedPaths
     starts: dict[tuple[int | None, int], PreparedPaths]
     image: Image
+    width: int
     ahead: int | None
     known: dict[tuple[int, bytes], tuple[int, PreparedPaths]] = field(default_factory=dict)
     lengths: dict[int, set[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, prepared: Sequence[PreparedPaths], image: Image) -> _Cutter:
+    def of(cls, prepared: Sequence[PreparedPaths], image: Image, width: int) -> _Cutter:
         starts = {(p.start, p.graph.nodes[p.graph.entry].context): p for p in prepared}
         blocks = [node.block for paths in prepared for node in paths.graph.nodes]
         replaced = any(block.passes for block in blocks)
         ahead = None if replaced else 1 + max(len(block.insns) for block in blocks)
-        return cls(prepared[0], starts, image, ahead)
+        return cls(prepared[0], starts, image, width, ahead)
 
     def pieces(self, executions: Sequence[Execution]) -> Iterator[RecordedPath]:
         """The sections of ``executions``, all of one path, that no earlier call has given."""
@@ -91,19 +106,21 @@ class _Cutter:
         while True:
             following = self._known(paths, pcs, begin)
             if following is None:
-                visits = follow_prefix(paths.graph, self.image, pcs[begin:])
+                visits = follow_prefix(paths.graph, self.image, pcs[begin:], self.width)
                 if not visits:
                     raise MissingEdge(
                         "a start of paths is not in its graph", where=self.image.place(pcs[begin])
                     )
                 last = visits[-1]
                 end = begin + last.start + len(paths.graph.nodes[last.node].block.insns)
-                complete = _is_whole(paths, self.image, pcs[begin:], last)
+                complete = _is_whole(paths, self.image, pcs[begin:], last, self.width)
                 sources = tuple((execution, begin) for execution in executions)
                 yield RecordedPath(paths, visits, complete, sources)
                 if complete:
                     return
-                following = _next_start(paths, self.starts, visits, begin, self.image, pcs, end)
+                following = _next_start(
+                    paths, self.starts, visits, begin, self.image, pcs, end, self.width
+                )
                 if last.node not in paths.graph.exits:
                     self._remember(paths, pcs, begin, end, following)
             distance, paths = following
@@ -132,11 +149,13 @@ class _Cutter:
             self.lengths.setdefault(id(paths), set()).add(len(section))
 
 
-def _is_whole(paths: PreparedPaths, image: Image, pcs: Sequence[int], last: NodeVisit) -> bool:
+def _is_whole(
+    paths: PreparedPaths, image: Image, pcs: Sequence[int], last: NodeVisit, width: int
+) -> bool:
     if last.node not in paths.graph.exits:
         return False
     try:
-        follow(paths.graph, image, pcs)
+        follow(paths.graph, image, pcs, width)
     except RefutedFact:
         raise
     except MissingEdge:
@@ -152,6 +171,7 @@ def _next_start(
     image: Image,
     pcs: Sequence[int],
     end: int,
+    width: int,
 ) -> tuple[int, PreparedPaths]:
     """The last start before ``end`` from which the execution can be followed beyond ``end``.
 
@@ -163,7 +183,7 @@ def _next_start(
         if following is None:
             continue
         at = begin + visit.start
-        further = follow_prefix(following.graph, image, pcs[at:])
+        further = follow_prefix(following.graph, image, pcs[at:], width)
         if not further:
             continue
         block = following.graph.nodes[further[-1].node].block

@@ -160,15 +160,28 @@ REFUTED = {
 
 @pytest.mark.parametrize("fact", REFUTED)
 def test_an_execution_refutes_a_fact(fact: str) -> None:
-    """The error names the fact; executions that it allows are paths of the graph."""
+    """The error names the fact; executions that it allows are paths of the graph.
+
+    The core issues one instruction in a cycle.
+    """
     image = assemble(SOURCE)
     graph, _ = graph_of(image, fact)
     for name, pcs in (("f", run_through_f(image)), ("g", run_through_g(image))):
         if name in REFUTED[fact]:
             with pytest.raises(RefutedFact, match=f"refutes 'fact: .*:[0-9]+: {fact}"):
-                follow(graph, image, pcs)
+                follow(graph, image, pcs, 1)
         else:
-            follow(graph, image, pcs)
+            follow(graph, image, pcs, 1)
+
+
+def test_two_instructions_may_issue_in_a_cycle() -> None:
+    """f has two instructions that are no branches."""
+    image = assemble(SOURCE)
+    graph, _ = graph_of(image, "function f takes at most 1 cycles")
+    follow(graph, image, run_through_f(image), 2)
+    follow(graph, image, run_through_f(image))
+    with pytest.raises(RefutedFact, match="2 of which are no branches: at least 2 cycles"):
+        follow(graph, image, run_through_f(image), 1)
 
 
 def test_a_replaced_function_is_not_looked_at() -> None:
