@@ -230,8 +230,9 @@ class _GraphLoops:
                 bounds[loop] = self._if_useful(loop, known)
         for loop, known in enumerate(bounds):
             surely = loop in proved.constant or self._is_reached(loop, proved, facts)
-            if known.exact and not surely:
-                bounds[loop] = replace(known, exact=None)
+            if known.exact:
+                always = loop in proved.constant
+                bounds[loop] = replace(known, exact=surely or None, always=always)
         return tuple(self._without_loose_total(b, bounds) for b in bounds)
 
     def _if_useful(self, loop: int, known: LoopBound) -> LoopBound:

@@ -12,7 +12,7 @@ printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from string import Formatter
@@ -22,6 +22,7 @@ __all__ = [
     "KINDS",
     "Assumption",
     "AssumptionKind",
+    "if_they_hold",
     "of_platform",
     "stated",
     "table",
@@ -377,9 +378,10 @@ REPLACED = _fact(
     "function",
     "function {function} takes at most {cycles}",
     proved_by=VOUCHED,
-    refuted_by="an execution with more instructions in the function than it has cycles, or of "
-    "which a caller finds registers or preserved memory changed",
-    checked_by="wcet check-facts, wcet replay: the number of instructions",
+    refuted_by="an execution with more instructions in the function than the core issues in the "
+    "cycles, or of which a caller finds registers or preserved memory changed",
+    checked_by="wcet analyse: the fewest instructions of a call; wcet check-facts, wcet replay: "
+    "the number of instructions",
     promises=STANDARD + UNCHANGED,
 )
 RECURSION = _fact(
@@ -408,7 +410,7 @@ COUNT = _fact(
     "{place} executes at most {count}",
     proved_by="wcet analyse, if loop bounds alone imply it (the fact is then labelled proved)",
     refuted_by="an execution in which the place runs more often",
-    checked_by=JUDGED,
+    checked_by=f"wcet analyse: the least count; {JUDGED}",
 )
 NEVER = _fact(
     "never executes",
@@ -855,6 +857,12 @@ _BY_NAME = {kind.name: kind for kind in KINDS}
 def stated(fact: _Fact) -> Assumption:
     """The assumption of a fact, with its place."""
     return fact.assumption.of(str(fact.source), **fact.fields())
+
+
+def if_they_hold(hypotheses: Sequence[Assumption]) -> str:
+    """The condition after a claim that assumes something."""
+    assumed = ", ".join(assumption.name for assumption in hypotheses)
+    return f", if {assumed} hold{'s' * (len(hypotheses) == 1)}" if assumed else ""
 
 
 def of_platform(platform: str, key: str, text: str) -> Assumption:

@@ -16,6 +16,7 @@ from loopbounds.execution.value import Undecided
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, Cfg, Program
+from quoll.cfg.least_instructions import issued
 from quoll.image.image import Image
 
 __all__ = ["ActivationCounts", "activated", "deepest"]
@@ -25,13 +26,15 @@ __all__ = ["ActivationCounts", "activated", "deepest"]
 class ActivationCounts:
     """``most`` activations at a time, by entry of the function, in so many ``instructions``.
 
-    ``ended``: the execution reached the end of the path.
+    ``ended``: the execution reached the end of the path. ``issued``: the instructions of whole
+    blocks without those that a core may fold.
     """
 
     most: Mapping[int, int]
     instructions: int
     ended: bool
     assumed: tuple[Assumption, ...]
+    issued: int
 
 
 def activated(program: Program, entry: int, image: Image) -> ActivationCounts | None:
@@ -46,14 +49,22 @@ def activated(program: Program, entry: int, image: Image) -> ActivationCounts | 
 
 
 def deepest(
-    program: Program, entry: int, image: Image, registers: Sequence[int | None], steps: int
+    program: Program,
+    entry: int,
+    image: Image,
+    registers: Sequence[int | None],
+    steps: int,
+    *,
+    forgets: bool = False,
 ) -> ActivationCounts:
     """The activations of an execution that starts with these general registers; None: any word.
 
-    It stops where an unknown word decides a branch, or after ``steps`` instructions. Raises
-    ControlFlowError for an instruction without semantics.
+    It stops where an unknown word decides a branch, or after ``steps`` instructions; unless it
+    ``forgets`` memory there, also at a store of unknown address. Raises ControlFlowError for an
+    instruction without semantics.
     """
-    calls = _Calls(program, entry, image, registers)
+    machine = ConcreteMachine(image.changing(image.as_loaded), registers, forgets=forgets)
+    calls = _Calls(program, entry, machine)
     return calls.followed(steps)
 
 
@@ -66,14 +77,13 @@ class _Frame:
 
 
 class _Calls:
-    def __init__(
-        self, program: Program, entry: int, image: Image, registers: Sequence[int | None]
-    ) -> None:
+    def __init__(self, program: Program, entry: int, machine: ConcreteMachine) -> None:
         self._functions = program.functions
-        self._machine = ConcreteMachine(image.changing(image.as_loaded), registers)
+        self._machine = machine
         self._frames: list[_Frame] = []
         self._active: Counter[int] = Counter()
         self._most: Counter[int] = Counter()
+        self._issued = 0
         self._begin(entry & ~1)
 
     def followed(self, steps: int) -> ActivationCounts:
@@ -81,10 +91,13 @@ class _Calls:
         machine = self._machine
         try:
             while block is not None and machine.executed <= steps:
-                block = self._after(block, machine.execute(block))
+                target = machine.execute(block)
+                self._issued += issued(block.insns)
+                block = self._after(block, target)
         except Undecided:
             pass
-        return ActivationCounts(self._most, machine.executed, block is None, machine.assumed)
+        ended = block is None
+        return ActivationCounts(self._most, machine.executed, ended, machine.assumed, self._issued)
 
     def _begin(self, entry: int) -> Block:
         self._cfg = self._functions[entry]

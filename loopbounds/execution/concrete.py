@@ -11,18 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.budgets import table
+from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.machine import NOWHERE, ConcreteMachine
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
+from quoll.errors import ControlFlowError
 from quoll.facts.guidance import PathStartFact
 from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["FollowedLoop", "concrete_execution", "executed_most", "follow"]
+__all__ = ["FollowedLoop", "common_prefix", "concrete_execution", "executed_most", "follow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,30 @@ def executed_most(
     contradicts ``values``, which include facts about values. None if it cannot start. Raises
     ControlFlowError for an instruction without semantics.
     """
-    return _Walk(graph, image, registers).followed_for(loop, steps, values)
+    walk = _Walk(graph, image, registers)
+    ended = walk.follow_for(steps, values)
+    machine = walk.machine
+    return FollowedLoop(walk.most[loop], machine.executed, ended, machine.assumed)
+
+
+def common_prefix(graph: Supergraph, image: Image, values: KnownValues) -> ExecutionPrefix | None:
+    """The common prefix of all executions of an entry, up to a decision by an unknown word.
+
+    ``values`` give the registers at the entry. None if it is not known.
+    """
+    known = (values.register(graph.entry, register) for register in range(PC))
+    walk = _Walk(graph, image, [one.exact for one in known])
+    try:
+        walk.follow_for(table.REPLAYED_INSTRUCTIONS, values)
+    except ControlFlowError:  # an instruction without semantics
+        return None
+    return ExecutionPrefix(walk.machine.executed, tuple(walk.edges), walk.machine.assumed)
 
 
 class _Walk:
     def __init__(self, graph: Supergraph, image: Image, registers: Sequence[int | None]) -> None:
         self._graph = graph
-        self._machine = ConcreteMachine(image, registers)
+        self.machine = ConcreteMachine(image, registers)
         self._headed: dict[int, list[int]] = {}  # loops by header
         self._entered: dict[int, list[int]] = {}  # loops by edge
         self._inside: dict[int, list[int]] = {}  # inner loops by the enclosing one
@@ -96,29 +115,30 @@ class _Walk:
             if loop.parent is not None:
                 self._inside.setdefault(loop.parent, []).append(loop.index)
         self._running = [0] * len(graph.loops)
-        self._most = [0] * len(graph.loops)
+        self.most = [0] * len(graph.loops)
         self._total = [0] * len(graph.loops)
         self._totals = [0] * len(graph.loops)
-        self._edges = [0] * len(graph.edges)
+        self.edges = [0] * len(graph.edges)
 
     def followed(self) -> ExecutionCounts:
-        node, machine = self._graph.entry, self._machine
+        node, machine = self._graph.entry, self.machine
         self._count(node)
         while True:
             edge = self._edge(node, machine.execute(self._graph.nodes[node].block))
             if edge is None:
                 break
-            self._edges[edge] += 1
+            self.edges[edge] += 1
             for loop in self._entered.get(edge, ()):
                 self._enter(loop)
             node = self._graph.edges[edge].dst
             self._count(node)
-        counted = tuple(self._most), tuple(self._totals), tuple(self._edges), node
+        counted = tuple(self.most), tuple(self._totals), tuple(self.edges), node
         return ExecutionCounts(machine.executed, *counted, machine.assumed)
 
-    def followed_for(self, loop: int, steps: int, values: KnownValues) -> FollowedLoop:
+    def follow_for(self, steps: int, values: KnownValues) -> bool:
+        """Follow so many instructions at most; whether the path ended."""
         node: int | None = self._graph.entry
-        machine = self._machine
+        machine = self.machine
         try:
             while node is not None and machine.executed <= steps:
                 if not machine.agrees(partial(values.register, node)):
@@ -131,12 +151,13 @@ class _Walk:
                 if edge is None:
                     node = None
                     break
+                self.edges[edge] += 1
                 for entered in self._entered.get(edge, ()):
                     self._enter(entered)
                 node = self._graph.edges[edge].dst
         except Undecided:
             pass
-        return FollowedLoop(self._most[loop], machine.executed, node is None, machine.assumed)
+        return node is None
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0
@@ -147,7 +168,7 @@ class _Walk:
         for loop in self._headed.get(node, ()):
             self._running[loop] += 1
             self._total[loop] += 1
-            self._most[loop] = max(self._most[loop], self._running[loop])
+            self.most[loop] = max(self.most[loop], self._running[loop])
             self._totals[loop] = max(self._totals[loop], self._total[loop])
 
     def _edge(self, node: int, target: int) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from quoll.assumptions import Assumption
 
-__all__ = ["ExecutionCounts"]
+__all__ = ["ExecutionCounts", "ExecutionPrefix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,4 +23,16 @@ class ExecutionCounts:
     totals: tuple[int, ...]
     edges: tuple[int, ...]
     last: int
+    assumed: tuple[Assumption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPrefix:
+    """The first ``instructions`` of an entry, which are the same in all of its executions.
+
+    ``edges``: traversals of each edge of the graph.
+    """
+
+    instructions: int
+    edges: tuple[int, ...]
     assumed: tuple[Assumption, ...]

@@ -8,7 +8,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from loopbounds.execution.activations import deepest
 from loopbounds.execution.concrete import executed_most
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption
+from quoll.assumptions import Assumption, if_they_hold
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
@@ -29,7 +29,6 @@ __all__ = [
     "LoopExecution",
     "NoReplay",
     "RecursionReplay",
-    "if_they_hold",
 ]
 
 
@@ -50,12 +49,6 @@ class LoopExecution:
             f"an execution of {self.instructions:,} instructions from the entry shows it"
             f"{if_they_hold(self.assumed)}"
         )
-
-
-def if_they_hold(hypotheses: Sequence[Assumption]) -> str:
-    """The condition after a claim that assumes something."""
-    assumed = ", ".join(assumption.name for assumption in hypotheses)
-    return f", if {assumed} hold{'s' * (len(hypotheses) == 1)}" if assumed else ""
 
 
 class ExecutionReplay(Protocol):

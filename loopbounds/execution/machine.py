@@ -67,12 +67,19 @@ class CompiledInsn:
 class ConcreteMachine:
     """The state of an execution that starts at an entry of ``image`` with these general registers.
 
-    None: any word. ``executed``: instructions so far.
+    None: any word. ``executed``: instructions so far. ``forgets``: a store of unknown address makes
+    memory unknown.
     """
 
-    def __init__(self, image: Image, registers: Sequence[int | None] = (None,) * PC) -> None:
+    def __init__(
+        self,
+        image: Image,
+        registers: Sequence[int | None] = (None,) * PC,
+        *,
+        forgets: bool = False,
+    ) -> None:
         self.executed = 0
-        self._memory = ConcreteMemory(image)
+        self._memory = ConcreteMemory(image, forgets=forgets)
         self._registers: list[ConcreteValue] = [*registers, *[None] * (REGISTERS - len(registers))]
         self._place_unknown = self._registers[SP] is None
         if self._place_unknown:

@@ -3,14 +3,15 @@
 Words are recorded by address; in a stack of unknown place, by distance from sp at the entry. Stores
 to memory whose content at the start of paths is unknown are not recorded: loads from it are
 unknown. A store that may hit anything, a constant or code, and an access to a word with two virtual
-addresses, raise Undecided.
+addresses, raise Undecided. Where only counts matter that unknown words do not decide, a store that
+may hit anything makes all words unknown instead, except constants (S2).
 """
 
 from __future__ import annotations
 
 from loopbounds.execution.value import ConcreteValue, Undecided
 from quoll.arm.system_registers import DISCARDED, LINE
-from quoll.assumptions import S3, S4, S6, Assumption
+from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
 
 __all__ = ["ConcreteMemory"]
@@ -21,10 +22,13 @@ WORD = 0xFFFFFFFF
 
 
 class ConcreteMemory:
-    """The memory of ``image`` when a path starts, and its stack."""
+    """The memory of ``image`` when a path starts, and its stack.
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
+    ``forgets``: a store of unknown address makes memory unknown, and does not raise Undecided.
+    """
+
+    def __init__(self, image: Image, *, forgets: bool = False) -> None:
+        self._image, self._forgets = image, forgets
         self._named: Cells = {}
         self._frames: Cells = {}
         self._recorded: dict[int, bool] = {}  # by word: whether stores to it are recorded
@@ -55,7 +59,8 @@ class ConcreteMemory:
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
         if address is None:
-            raise Undecided("a store may hit any word")
+            self._store_anywhere()
+            return
         if isinstance(address, int):
             at, cells = address, self._named
             self._look_at(at, size)
@@ -73,6 +78,15 @@ class ConcreteMemory:
                 _put(cells, i & WORD, byte)
         if cells is self._named:
             self._forget(at, size)
+
+    def _store_anywhere(self) -> None:
+        if not self._forgets:
+            raise Undecided("a store may hit any word")
+        self._assumed.add(S2.of())
+        self._frames.clear()
+        self._named.clear()
+        self._recorded.clear()
+        self._image = self._image.starting_with(())
 
     def discard(self, address: ConcreteValue) -> None:
         """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""

@@ -172,6 +172,7 @@ class LoopBound:
     assumes: Assumption | None = None  # a fact about data that the proof assumes
     assumed: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     unanswered: str = ""  # the query at which a solver failed, for a bound
+    always: bool = False  # each entry that the path does not end in executes it ``bound`` times
 
     @property
     def failed(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.loop_replay import ExecutionReplay, LoopExecution, if_they_hold
+from loopbounds.execution.loop_replay import ExecutionReplay, LoopExecution
 from loopbounds.proof.bound import (
     EXECUTION,
     ConcreteExecution,
@@ -22,7 +22,7 @@ from loopbounds.slicing.slice import Slice
 from loopbounds.strategies.sampling import long_runs
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from quoll.assumptions import Assumption, stated
+from quoll.assumptions import Assumption, if_they_hold, stated
 from quoll.errors import FactsError
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.invariants import ListAtMostFact

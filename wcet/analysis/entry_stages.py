@@ -25,8 +25,8 @@ from cache.classify import classify
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from loopbounds.bounds import bound_loops, bounds_by_counting
-from loopbounds.execution.concrete import concrete_execution
-from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.concrete import common_prefix, concrete_execution
+from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.loop_replay import NoReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
@@ -144,10 +144,14 @@ class ValuedCode:
 
 @dataclass(frozen=True, slots=True)
 class BoundedLoops:
-    """The bound of each loop of a graph; ``execution``: its concrete execution, if known."""
+    """The bound of each loop of a graph; ``execution``: its concrete execution, if known.
+
+    ``prefix``: of all executions, if they start at the graph.
+    """
 
     bounds: tuple[LoopBound, ...]
     execution: ExecutionCounts | None = None
+    prefix: ExecutionPrefix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +262,10 @@ def bounded(
     execution = concrete_execution(graph, run.image, values, run.facts) if origin.starts else None
     if execution is not None:
         bounds = bounds_by_counting(graph, run.image, run.facts, execution)
-        return BoundedLoops(bounds, execution if whole else None)
+        if not whole:
+            return BoundedLoops(bounds)
+        prefix = ExecutionPrefix(execution.instructions, execution.edges, execution.assumed)
+        return BoundedLoops(bounds, execution, prefix)
     bounds = bound_loops(
         graph,
         run.image,
@@ -275,7 +282,8 @@ def bounded(
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
         bounds = not_by_tests(graph, reads, bounds)
-    return BoundedLoops(bounds)
+    begins = whole and origin.enters
+    return BoundedLoops(bounds, prefix=common_prefix(graph, run.image, values) if begins else None)
 
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.constraints.parameters import loop_parameters
 from ilp.entry import EntryBound, bound_entry
+from ilp.least_counts import refuse_contradicted
 from ilp.parametric import largest
 from ilp.solvers.solve import solver_named
 from ilp.worst_case import WorstCase
@@ -40,7 +41,10 @@ def entry_result(
     prepared: Prepared,
     constraints: Sequence[Constraints],
 ) -> EntryResult:
-    """The bound of an entry; ``constraints``: of each start. Raises UnboundedLoop."""
+    """The bound of an entry; ``constraints``: of each start.
+
+    Raises UnboundedLoop, and FactsError for a fact that no execution satisfies (rule 49).
+    """
     whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
     with run.stages.stage("ilp", name):
         inputs = [
@@ -48,6 +52,8 @@ def entry_result(
             for paths, found in zip(prepared.paths, constraints, strict=True)
         ]
         bounds = _bounds(run, name, address, prepared, inputs)
+        if whole:
+            _refuse_contradicted(run, prepared.paths[0], inputs[0], bounds[0])
     results = [
         _result(run, name, address, paths, one, answer)
         for paths, one, answer in zip(prepared.paths, inputs, bounds, strict=True)
@@ -111,6 +117,24 @@ def _bounds(
     ]
     store.save([None if answer.parametric else answer.worst for answer in found])
     return found
+
+
+def _refuse_contradicted(
+    run: AnalysisRun, paths: PreparedPaths, inputs: ProgramInputs, answer: EntryBound
+) -> None:
+    """Raise FactsError for a fact that no execution satisfies, unless the bound is a function."""
+    if answer.parametric is None:
+        refuse_contradicted(
+            paths.graph,
+            paths.costs,
+            answer.bounds,
+            inputs.constraints,
+            paths.prefix,
+            answer.worst.solution,
+            solver=solver_named(run.options.solver),
+            seconds=run.options.time_limit,
+            place=run.image.place,
+        )
 
 
 def bound_of_paths(

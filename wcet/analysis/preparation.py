@@ -10,9 +10,11 @@ values from here, so that all commands refuse and assume the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from loopbounds.least_call import refuse_too_short
+from pipeline.core import issue_width
 from quoll.assumptions import Assumption, stated
 from quoll.facts.guidance import PathStartFact
 from quoll.inlining.supergraph import Supergraph
@@ -80,6 +82,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
     if run.platform.hierarchy.aligned:
         refuse_unaligned(values, run.image)
     summaries = (*shared, *switches)
+    _refuse_too_short(code, (graph, *(p.graph for one in summaries for p in one.paths)))
     unmasking = {*may_unmask(values), *(a for one in summaries for a in one.unmasking)}
     assumptions = (
         *run.platform.assumptions,
@@ -121,6 +124,15 @@ def _started(code: AnalysisTarget) -> tuple[AnalysisTarget, tuple[Assumption, ..
     if image.as_loaded == run.image.as_loaded:
         return code, assumed
     return replace(code, run=replace(run, image=image)), assumed
+
+
+def _refuse_too_short(code: AnalysisTarget, graphs: Iterable[Supergraph]) -> None:
+    """Raise FactsError for a call that surely takes longer than the fact that replaces it says."""
+    run = code.run
+    called = {callee for graph in graphs for node in graph.nodes for callee in node.block.passes}
+    if called:
+        width = issue_width(run.platform.timing)
+        refuse_too_short(called, run.image, run.facts, run.exits, width)
 
 
 def prepare(code: AnalysisTarget) -> Prepared:

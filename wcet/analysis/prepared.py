@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ilp.paths.solution import IlpSolution
-from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import Costs
 from quoll.assumptions import Assumption
@@ -52,7 +52,8 @@ class PreparedPaths:
     """The paths of an entry from one start (rule 21): all that their integer program needs.
 
     ``start``: the address of the block that has just read the interrupt controller; None: the entry
-    itself. ``execution``: the concrete execution, if known.
+    itself. ``execution``: the concrete execution, if known; ``prefix``: of all executions,
+    if they are these paths.
     """
 
     start: int | None
@@ -60,6 +61,7 @@ class PreparedPaths:
     costs: Costs
     bounds: tuple[LoopBound, ...]
     execution: ExecutionCounts | None = None
+    prefix: ExecutionPrefix | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,6 @@ def _paths(
     for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
         code.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
     return [
-        PreparedPaths(part.start, part.graph, one.costs, of, loops.execution)
+        PreparedPaths(part.start, part.graph, one.costs, of, loops.execution, loops.prefix)
         for part, of, one in zip(parts, bounds, costed, strict=True)
     ]

@@ -158,6 +158,21 @@ CONTRADICTED = {
         FUNCTIONS,
         "main+0x4 is consistent with h in main\nh never executes\n",
     ),
+    "fact: count": Case(
+        f"mov r3, #5\n{COUNTS}bx lr\n",
+        FACTS,
+        "k.facts:1: main+0x4 is executed at least 5 times on every path, not at most 4: the loop "
+        "at 0xf0010004 <main+0x4> prog.S:9 is executed 5 times whenever it is entered",
+        facts="main+0x4 executes at most 4 times\n",
+    ),
+    "fact: function": Case(
+        "push {lr}\nbl k\npop {pc}\n",
+        FACTS,
+        "k.facts:1: k takes at least 40 cycles in every call, not at most 5: it issues at least 40 "
+        "instructions that are no branches, on the shortest path",
+        f".type k, %function\nk: {'nop;' * 40} bx lr\n",
+        "function k takes at most 5 cycles\n",
+    ),
     "fact: never executes": Case(
         BRANCHES, INFEASIBLE, "never executes", facts="main+0xc never executes\n"
     ),
@@ -205,8 +220,6 @@ UNDECIDABLE = {
     "fact: path ends": QUESTION,
     "fact: supervisor calls": "the handler is not looked at: the fact stands in for it",
     "fact: supervisor calls enter": "the vectors that are installed are data",
-    "fact: function": "the function is not looked at: the fact stands in for it",
-    "fact: count": "how often a place is executed at least is not proved",
     "pending": QUESTION,
     "platform: tlb-walks": ELSEWHERE,
     "platform: clock": ELSEWHERE,
