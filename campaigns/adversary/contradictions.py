@@ -1,6 +1,11 @@
-"""Programs that contradict assumptions about stores: to constants, into frames."""
+"""Programs that contradict assumptions about stores, to constants or into frames, and facts.
+
+A fact about a count or about the cycles of a function is true, or every execution contradicts it.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from campaigns.adversary.program import Program, Writer
 
@@ -8,7 +13,9 @@ __all__ = ["generate"]
 
 
 def generate(w: Writer) -> Program:
-    """A store that surely or possibly hits memory that an assumption excludes."""
+    """A store that surely or possibly hits memory that an assumption excludes, or a fact."""
+    if w.chance(0.3):
+        return counted(w) if w.chance(0.6) else lasting(w)
     if w.chance(0.2):
         return saved_words(w)
     return constants(w) if w.chance(0.5) else frame(w)
@@ -35,6 +42,72 @@ def constants(w: Writer) -> Program:
     sure = sure and form != "loop"  # which an analysis may not follow to its end
     return w.done("contradictions", inputs=inputs, apart="" if sure else "S2",
                   form=f"{form} to constants{'' if sure else ' perhaps'}")  # fmt: skip
+
+
+def counted(w: Writer) -> Program:
+    """A fact about a place that every execution executes equally often."""
+    turns, outer, calls = w.count(), w.draw.choice([1, 1, 2, 5]), w.draw.randint(1, 3)
+    inside = Writer(w.draw, w.board, labels=500)
+    between(inside)
+    inside.spin("r3", turns, "t~:", "    add r5, r5, #1")
+    around, name = inside.label("around"), "in a loop" if outer > 1 else "alone"
+    lines = [line.strip() for line in inside.lines]
+    if outer > 1:
+        lines = [f"mov r8, #{outer}", f"{around}:", *lines, "subs r8, r8, #1", f"bne {around}"]
+    callee = w.callee("count", "push {r8, lr}", *lines, "pop {r8, pc}")
+    w.add("mov r6, lr", "ldr r4, =d~", "and r1, r1, #3")
+    for _ in range(calls):
+        between(w)
+        w.add(f"bl {callee}")
+    w.add("bx r6")
+    scope, most = w.draw.choice([("", calls), (f" in {callee}", 1), (" in p~", calls)])
+    most *= turns * outer
+    wrong = w.chance(0.6)
+    number = w.draw.randrange(most) if wrong else most + w.draw.choice([0, 0, 1, 9])
+    fact = f"t~ executes at most {number} times{scope}\n"
+    return judged(w, fact, f"count{scope[:3]}, {name}", wrong=wrong)
+
+
+def lasting(w: Writer) -> Program:
+    """A fact about the cycles of a function, which has a loop or two ways."""
+    plain, turns = w.draw.randint(1, 40), w.count()
+    ways = ["add r5, r5, #1"] * plain
+    either, on = w.label("either"), w.label("on")
+    choice = "cmp r0, #2", f"beq {either}"
+    forms = {
+        "straight": ways,
+        "two ways": [*choice, *ways, f"b {on}", f"{either}:", *ways, f"{on}:"],
+        "a loop": [f"mov r3, #{turns}", f"{either}:", *ways, "subs r3, r3, #1", f"bne {either}"],
+    }  # fmt: skip
+    name = w.draw.choice(sorted(forms))
+    least = plain * turns if name == "a loop" else plain
+    callee = w.callee("last", *forms[name], "bx lr")
+    w.add("mov r6, lr", f"bl {callee}", "bx r6")
+    least //= 2 if w.board.armv7 else 1
+    wrong = least > 1 and w.chance(0.6)
+    cycles = w.draw.randrange(1, least) if wrong else 1_000_000
+    fact = f"function {callee} takes at most {cycles} cycles\n"
+    return replace(judged(w, fact, name, wrong=wrong), inputs=())  # its steps are in no graph
+
+
+def judged(w: Writer, fact: str, form: str, *, wrong: bool) -> Program:
+    """The program with a fact."""
+    inputs = tuple((("r0", i), ("r1", j)) for i in range(4) for j in range(2))
+    more = {"wrong_facts": fact} if wrong else {"facts": fact}
+    form = f"{'wrong' if wrong else 'true'} fact, {form}"
+    return w.done("contradictions", inputs=inputs, form=form, **more)
+
+
+def between(w: Writer) -> None:
+    """A branch, a store or nothing, none of which is decided."""
+    other = w.label("other")
+    forms = (
+        (),
+        ("cmp r0, #2", f"beq {other}", "nop", f"{other}:"),
+        ("str r2, [r4, r1, lsl #2]",),
+        ("cmp r1, #1", "addeq r7, r7, #1"),
+    )
+    w.add(*w.draw.choice(forms))
 
 
 def store(w: Writer, base: str, place: int) -> str:

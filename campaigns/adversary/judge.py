@@ -25,7 +25,7 @@ from campaigns.adversary.executor import NEVER, Arrival, End, Executor, Run
 from campaigns.adversary.product import Claims, Product
 from campaigns.adversary.program import Memory, Program
 from campaigns.adversary.timing import Clock, floor
-from quoll.errors import WcetError
+from quoll.errors import FactsError, InfeasibleError, WcetError
 from wcet.analysis.result import AnalysisResult
 
 __all__ = ["Finding", "Judge", "Verdict"]
@@ -70,6 +70,8 @@ class Judge:
             result = self.product.analyse(program, number)
         except WcetError as error:
             verdict.counts[f"refused: {type(error).__name__}"] += 1
+            if program.facts and isinstance(error, (FactsError, InfeasibleError)):
+                verdict.findings.append(Finding("true fact", f"{program.form}: {error}"))
             return verdict
         except Exception as error:  # a crash is a finding
             verdict.findings.append(Finding("crash", f"{type(error).__name__}: {error}"))
@@ -77,6 +79,9 @@ class Judge:
         verdict.counts["bounded"] += 1
         if program.meaningless:
             verdict.findings.append(Finding("meaning", f"{program.form}: has a bound"))
+            return verdict
+        if program.wrong_facts:
+            verdict.findings.append(Finding("wrong fact", f"{program.form}: has a bound"))
             return verdict
         chance = Random(f"{program.family} {program.lines}")
         if program.handler:

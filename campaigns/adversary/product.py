@@ -168,7 +168,7 @@ class Product:
             entries=("all",) if program.handler else (f"p{number}",),
             platform=self._platform(program, number),
             l2=None,
-            facts=(),
+            facts=self._facts(program, number),
             neighbouring_facts=False,
             exits=(),
             solver="highs",
@@ -177,6 +177,14 @@ class Product:
             loaded_memory=Loaded(loaded=self.image),
         )
         return analyse(self._elf, options, StageLog(verbose=False))
+
+    def _facts(self, program: Program, number: str) -> tuple[Path, ...]:
+        """The facts file of the program, if it has facts."""
+        if not program.stated(number):
+            return ()
+        path = self._folder / f"p{number}.facts"
+        path.write_text(program.stated(number))
+        return (path,)
 
     def _platform(self, program: Program, number: str) -> str:
         """The board's own, or one with the entries of this program, or with two windows."""

@@ -84,6 +84,8 @@ class Program:
     memory: Memory = Memory.FLAT
     form: str = ""  # the kind of program, counted by the campaign
     meaningless: bool = False  # an instruction has no meaning on its core: no bound
+    facts: str = ""  # lines of a facts file, which all executions satisfy
+    wrong_facts: str = ""  # lines that no execution satisfies: no bound
     constant_returns: bool = False  # targets and status of all exception returns are constants
 
     def text(self, number: str) -> str:
@@ -95,6 +97,10 @@ class Program:
         data += [f"    .word {i + 1}" for i in range(DATA_WORDS)]
         parts.append("\n".join([*data, ".text", ""]))
         return "".join(parts).replace("~", number)
+
+    def stated(self, number: str) -> str:
+        """The text of the facts file; "" for none."""
+        return f"{self.facts}{self.wrong_facts}".replace("~", number)
 
 
 def function(name: str, lines: Sequence[str], board: Board) -> str:
