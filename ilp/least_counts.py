@@ -13,7 +13,7 @@ proved as any maximum (``ilp.solvers.solve``), exceeds its limit. Then no path s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
@@ -32,7 +32,7 @@ from quoll.errors import FactsError, InfeasibleError, SolverError
 from quoll.facts.count_facts import AtMostFact
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
-__all__ = ["least_rows", "refuse_contradicted"]
+__all__ = ["LeastCounts", "least_rows", "refuse_contradicted"]
 
 
 def refuse_contradicted(
@@ -57,9 +57,7 @@ def refuse_contradicted(
         return
     if solution.edges and all(row.holds(solution.edges) for row in rows):
         return
-    numbers, inside = checked_bounds(graph, bounds), totals(graph, bounds)
-    ipet = build_ipet(graph, costs, numbers, (), inside)
-    paths = _LeastCounts(ipet, rows, solver, seconds)
+    paths = LeastCounts.of_paths(graph, costs, bounds, prefix, solver, seconds)
     for constraint in constraints:
         least = paths.of(constraint)
         if least is not None:
@@ -101,13 +99,31 @@ def _edge_row(edge: int, least: int) -> LinearRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _LeastCounts:
-    """The least values of rows on the paths of ``ipet`` that satisfy ``rows``."""
+class LeastCounts:
+    """The least values of sums of counts on the paths of ``ipet`` that satisfy ``rows``."""
 
     ipet: Ipet
     rows: tuple[LinearRow, ...]
     solver: Solver
     seconds: float | None
+
+    @staticmethod
+    def of_paths(
+        graph: Supergraph,
+        costs: Costs,
+        bounds: Sequence[LoopBound],
+        prefix: ExecutionPrefix | None,
+        solver: Solver,
+        seconds: float | None,
+    ) -> LeastCounts:
+        """The least counts of whole paths, as for ``refuse_contradicted``."""
+        ipet = build_ipet(graph, costs, checked_bounds(graph, bounds), (), totals(graph, bounds))
+        return LeastCounts(ipet, least_rows(graph, bounds, prefix), solver, seconds)
+
+    def executions(self, nodes: Iterable[int]) -> int:
+        """A proved lower limit of the executions of ``nodes`` on a path."""
+        total = FlowCounts(self.ipet.graph).executions(nodes)
+        return self._least(total.terms, 0) + total.constant
 
     def of(self, constraint: Constraint) -> int | None:
         """The amount by which every path exceeds the limit of a row; None if some path may not.
@@ -118,18 +134,18 @@ class _LeastCounts:
         rows = constraint_rows(self.ipet.calls, counts, constraint, 0, len(self.ipet.model.names))
         if rows.names:
             return None
-        over = (self._least(row) - row.rhs for row in rows.rows)
+        over = (self._least(row.terms, row.rhs) - row.rhs for row in rows.rows)
         return next((more for more in over if more > 0), None)
 
-    def _least(self, row: LinearRow) -> int:
-        """A proved lower limit of the row's sum; the row's own limit if nothing is proved."""
-        weights = dict(row.terms)
+    def _least(self, terms: Iterable[tuple[int, int]], otherwise: int) -> int:
+        """A proved lower limit of a sum; ``otherwise`` if nothing is proved."""
+        weights = dict(terms)
         objective = tuple(-weights.get(j, 0) for j in range(len(self.ipet.model.names)))
         model = replace(self.ipet.model, objective=objective, constant=0).with_rows(self.rows)
         try:
             return -maximise(model, self.solver, self.seconds).bound
         except (InfeasibleError, SolverError):
-            return row.rhs
+            return otherwise
 
 
 def _evidence(

@@ -1,9 +1,9 @@
 """Suggestions for counts of loops and calls on the worst path.
 
 Only the integer program is solved again. With recorded executions, the count in a line is the most
-that one of them shows; otherwise it is the least that the worst path allows. For an entry with
-several starts of paths (rule 21) the worst one is solved again; the bound does not fall below the
-bound of the next one.
+that one of them shows; otherwise it is the least that the worst path allows, if some execution may
+have as few (``ilp.least_counts``). For an entry with several starts of paths (rule 21) the worst
+one is solved again; the bound does not fall below the bound of the next one.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from ilp.constraints.constraint import resolve_constraints
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.ipet import build_ipet
+from ilp.least_counts import LeastCounts
 from ilp.longest_path import proved_maximum
 from ilp.solvers.solve import solver_named
 from quoll.errors import FactsError, InfeasibleError, SolverError
@@ -44,6 +45,19 @@ class CountProgram:
     def within(self) -> str:
         """The entry to which facts are restricted: they need not hold on paths of other entries."""
         return self.result.function(self.entry.address)
+
+    def least(self) -> Callable[[int], int]:
+        """By address of a block, executions that no path of the entry falls below."""
+        entry, graph = self.entry, self.entry.graph
+        if len(entry.paths) > 1 or entry.paths[0].start is not None:
+            return lambda at: 0
+        solver, seconds = solver_named(self.options.solver), self.options.time_limit
+        prefix = entry.paths[0].prefix
+        counts = LeastCounts.of_paths(graph, entry.costs, entry.bounds, prefix, solver, seconds)
+        nodes: dict[int, list[int]] = {}
+        for number, node in enumerate(graph.nodes):
+            nodes.setdefault(node.block.addr, []).append(number)
+        return lambda at: counts.executions(nodes[at])
 
     def saved(self, place: str, most: int) -> int:
         """The cycles by which the bound falls if ``place`` executes at most ``most`` times.
@@ -114,8 +128,10 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
         iterations[at] = iterations.get(at, 0) + nodes[loop.header]
         entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
         bounds.setdefault(at, {})[f"{entry.iterations(bound):,} ({bound.method})"] = None
+    surely = counted.least()
     for at, count in iterations.items():
         least = max(1, entries[at])
+        least = max(least, surely(at)) if least < count else least
         most = " or ".join(bounds[at])
         suggestion = counted.suggestion(
             at,
@@ -139,15 +155,17 @@ def of_calls(counted: CountProgram) -> Iterator[CountSuggestion]:
         if graph.contexts[node.context].function == node.block.addr:
             calls[node.block.addr] = calls.get(node.block.addr, 0) + count
     loops = {graph.nodes[loop.header].block.addr for loop in graph.loops}
+    surely = counted.least()
     for function, count in calls.items():
-        if function in loops:
+        if function in loops or count == 1:
             continue
+        least = max(1, surely(function))
         suggestion = counted.suggestion(
             function,
             counted.result.function(function),
-            1,
+            least,
             count,
-            "1 stands for the most calls on one path that callers make",
+            f"{least:,} stands for the most calls on one path that callers make",
             f"{image.place(function)}: called {count:,} times on the worst path",
         )
         if suggestion is not None:
