@@ -165,6 +165,14 @@ CONTRADICTED = {
         "at 0xf0010004 <main+0x4> prog.S:9 is executed 5 times whenever it is entered",
         facts="main+0x4 executes at most 4 times\n",
     ),
+    # No execution gets there: the sum is always 55.
+    "fact: require": Case(
+        "mov r3, #10\nmov r0, #0\n1: add r0, r0, r3\nsubs r3, r3, #1\nbne 1b\ncmp r0, #55\n"
+        "beq 2f\nhere: nop\n2: bx lr\n",
+        FACTS,
+        "k.facts:1: no path satisfies 'require here': every execution begins with the same",
+        facts="require here\n",
+    ),
     "fact: function": Case(
         "push {lr}\nbl k\npop {pc}\n",
         FACTS,
@@ -215,7 +223,6 @@ UNDECIDABLE = {
     "fact: list": DATA,
     "fact: unknown addresses": "it speaks of addresses of which nothing is known",
     "fact: initial contents": "what runs before the path is not part of the program",
-    "fact: require": "a place that no path passes is named in a warning, and excludes nothing",
     "fact: path starts": QUESTION,
     "fact: path ends": QUESTION,
     "fact: supervisor calls": "the handler is not looked at: the fact stands in for it",
