@@ -23,9 +23,11 @@ from quoll.facts.guidance import ReplacedFact
 from quoll.facts.located import locate
 from quoll.facts.read import parse
 from quoll.recordings.follow import follow
+from tests.testing.quoll.building import build
 from tests.testing.wcet import programs
 from tests.testing.wcet.small_programs import BOARDS, COUNTS, Analysed, Board
 from wcet.analysis.result import AnalysisResult
+from wcet.cli import main
 from wcet.executions.path_replay import (
     ReplayPath,
     StartContents,
@@ -135,6 +137,27 @@ def test_only_code_that_is_known_counts(tmp_path: Path, capsys: pytest.CaptureFi
     for cycles, status in ((9, 0), (8, FACTS)):
         facts = f"{rom}function k takes at most {cycles} cycles\n"
         assert analysed(body, other=other, facts=facts).status == status
+
+
+LOOP = """.syntax unified
+.global main
+.type main, %function
+main: mov r3, #10
+here: subs r3, r3, #1
+bne here
+bx lr
+"""
+
+
+def test_a_new_constraint_of_a_cached_entry_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elf, facts = build(LOOP, language="S", link=(programs.CODE,)), tmp_path / "k.facts"
+    options = ["--entry", "main", "--platform", "kzm", "--quiet", "--cache", str(tmp_path / "c")]
+    for most, status in ((10, 0), (9, FACTS), (11, 0)):
+        facts.write_text(f"here executes at most {most} times\n")
+        assert main(["analyse", str(elf), *options, "--facts", str(facts)]) == status
+    assert "here is executed at least 10 times on every path" in capsys.readouterr().err
 
 
 SEEDS = range(12)
