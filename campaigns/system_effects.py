@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from campaigns.documented import markdown, replace
-from quoll.semantics.system_effects import Column, SystemInstruction, rows
+from campaigns.system_instructions import Column, SystemInstruction, rows
 
 __all__ = ["table"]
 

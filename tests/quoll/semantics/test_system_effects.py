@@ -10,10 +10,10 @@ import pytest
 
 from campaigns.documented import inside
 from campaigns.system_effects import table
+from campaigns.system_instructions import SystemInstruction, rows
 from quoll.arm.decode import decode
 from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.unpredictable import has_meaning
-from quoll.semantics.system_effects import SystemInstruction, rows
 from tests.testing.harness import build
 
 SAMPLES = 3  # words of each form
