@@ -67,15 +67,21 @@ class _SectionTally:
 
 
 def outline(
-    graph: Supergraph, costs: Costs, solution: IlpSolution, steps: Sequence[PathStep] = ()
+    graph: Supergraph,
+    costs: Costs,
+    solution: IlpSolution,
+    steps: Sequence[PathStep] = (),
+    *,
+    loops: bool = True,
 ) -> PathOutline:
     """The outline of the counts of a solution, in the order of ``steps`` as far as they go.
 
-    Its cycles are the sum over the counts. Raises ValueError if there are no counts.
+    Its cycles are the sum over the counts. Without ``loops``, it is a tree of calls. Raises
+    ValueError if there are no counts.
     """
     if not solution.nodes:
         raise ValueError("there are no counts")
-    chains = _SectionChains(graph)
+    chains = _SectionChains(graph, loops=loops)
     tallies: dict[PathSection, _SectionTally] = {}
     for node in dict.fromkeys([*(step.node for step in steps), *range(len(graph.nodes))]):
         if solution.nodes[node]:
@@ -120,10 +126,10 @@ def _charge(
 class _SectionChains:
     """The sections around each node, outermost first."""
 
-    def __init__(self, graph: Supergraph) -> None:
+    def __init__(self, graph: Supergraph, *, loops: bool) -> None:
         self._graph = graph
         self._loops: list[list[int]] = [[] for _ in graph.nodes]  # outer loops come first
-        for loop in graph.loops:
+        for loop in graph.loops if loops else ():
             for node in loop.nodes:
                 self._loops[node].append(loop.index)
         self._known: dict[int, tuple[PathSection, ...]] = {}

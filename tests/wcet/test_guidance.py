@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ilp.paths.tree import fold
+from ilp.paths.outline import outline
 from pipeline.costs import CostCause
 from quoll.errors import InfeasibleError, UnboundedLoop
 from tests.testing.quoll.building import build
@@ -52,7 +52,7 @@ def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> N
     assert [b.bound for b in result.bounds] == [9]
     assert result.cycles > 9 * 1000
     assert {len(cycles) for cycles in result.costs.edges} == {len(CostCause)}
-    assert sum(fold(result.graph, result.costs, result.path.steps).total) == result.cycles
+    assert outline(result.graph, result.costs, result.solution).cycles == result.cycles
 
 
 @pytest.mark.slow("several whole analyses")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import heapq
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from ilp.paths.tree import CallTree, fold
+from ilp.paths.outline import PathOutline, outline
 from pipeline.costs import CostCause
+from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.fact_evidence import FactStatus
 from wcet.analysis.result import AnalysisResult, EntryResult, StartBound
 from wcet.reports.summary_text import inside_summaries
@@ -229,44 +230,49 @@ def brief_path(result: AnalysisResult, entry: EntryResult, style: TextStyle) -> 
         yield f"  {entry.path.unrealisable}"
     if not entry.path.steps:
         return
-    tree = fold(entry.graph, entry.costs, entry.path.steps)
+    tree = calls_of(entry)
     width = wide(tree.cycles, CYCLES)
     yield style.dim(
         f"{'cycles':>{width}}{'share':>7}{'own':>{width}}{'calls':>7}  function, called from"
     )
-    yield from call_tree(result, tree, tree.cycles)
+    yield from call_tree(result, entry.graph, tree)
     yield style.dim(f"{'cycles':>{width}}{'share':>7}{'count':>7}  costliest blocks")
-    blocks = [(sum(b.cycles), b, t.context) for t in subtrees(tree) for b in t.blocks]
-    for cycles, block, context in heapq.nlargest(BRIEF_BLOCKS, blocks, key=lambda row: row[0]):
+    blocks: Counter[tuple[int, int]] = Counter()  # cycles by context and address
+    counts: Counter[tuple[int, int]] = Counter()
+    for _, section in tree.walk():
+        for node, executions, cycles in section.blocks:
+            key = section.stretch.context, entry.graph.nodes[node].block.addr
+            blocks[key] += cycles
+            counts[key] += executions
+    for (context, addr), cycles in blocks.most_common(BRIEF_BLOCKS):
         yield (
-            f"{cycles:>{width},}{cycles / tree.cycles:>7.1%}{block.executions:>7,}  "
-            f"{result.image.place(block.addr)}{style.dim(callers(result, entry, context))}"
+            f"{cycles:>{width},}{cycles / tree.cycles:>7.1%}{counts[context, addr]:>7,}  "
+            f"{result.image.place(addr)}{style.dim(callers(result, entry, context))}"
         )
 
 
-def subtrees(tree: CallTree) -> Iterator[CallTree]:
-    """The tree and all its subtrees."""
-    pending = [tree]
-    while pending:
-        pending += (at := pending.pop()).callees
-        yield at
+def calls_of(entry: EntryResult) -> PathOutline:
+    """The worst path as a tree of calls."""
+    return outline(entry.graph, entry.costs, entry.solution, entry.path.steps, loops=False)
 
 
-def call_tree(result: AnalysisResult, tree: CallTree, whole: int) -> Iterator[str]:
-    """Contexts in depth-first order, with their cycles and their callees'."""
+def call_tree(result: AnalysisResult, graph: Supergraph, tree: PathOutline) -> Iterator[str]:
+    """Calls in depth-first order, with their cycles and their callees'."""
+    whole = tree.cycles
     width = wide(whole, CYCLES)
     pending = [(tree, 0)]
     while pending:
         at, depth = pending.pop()
-        site = "" if at.call_site is None else f"  {line_of(result, at.call_site)}"
+        called = graph.contexts[at.stretch.context]
+        site = "" if called.call_site is None else f"  {line_of(result, called.call_site)}"
         yield (
             f"{at.cycles:>{width},}{at.cycles / whole:>7.1%}{sum(at.own):>{width},}"
-            f"{at.invocations:>7,}  {indent(depth)}{result.function(at.function)}{site}"
+            f"{at.entries:>7,}  {indent(depth)}{result.function(called.function)}{site}"
         )
-        shown = [c for c in at.callees if c.cycles >= BRIEF_SHARE * whole]
-        rest = sum(c.cycles for c in at.callees) - sum(c.cycles for c in shown)
+        shown = [c for c in at.children if c.cycles >= BRIEF_SHARE * whole]
+        rest = sum(c.cycles for c in at.children) - sum(c.cycles for c in shown)
         if rest:
-            others = f"{len(at.callees) - len(shown)} callees of less than {BRIEF_SHARE:.0%} each"
+            others = f"{len(at.children) - len(shown)} callees of less than {BRIEF_SHARE:.0%} each"
             gap = " " * (width + 7)
             yield f"{rest:>{width},}{rest / whole:>7.1%}{gap}  {indent(depth + 1)}{others}"
         pending += [(c, depth + 1) for c in reversed(shown)]

@@ -9,13 +9,13 @@ import shutil
 import sys
 from dataclasses import dataclass
 
-from ilp.paths.tree import fold
 from quoll.fitting import fitted
 from wcet.analysis.result import AnalysisResult
 from wcet.reports.legend import LEGEND, legend
 from wcet.reports.result_text import (
     TextStyle,
     call_tree,
+    calls_of,
     fitting_table,
     functions,
     heading,
@@ -61,13 +61,11 @@ def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
     room -= len(shown)
     worst = max(result.entries.values(), key=lambda entry: entry.cycles)
     if room >= LEAST_TREE and worst.path.steps:
-        tree = fold(worst.graph, worst.costs, worst.path.steps)
         lines += [
             "",
             style.bold(f"worst path of {worst.name}: cycles, share, own, calls, function"),
         ]
-        rows = list(call_tree(result, tree, tree.cycles))
-        lines += rows[: room - 2]
+        lines += list(call_tree(result, worst.graph, calls_of(worst)))[: room - 2]
     lines += words
     lines.append(style.dim("--details prints all paths, loops and assumptions; --wide whole lines"))
     return "".join(f"{fitted(line, screen.columns)}\n" for line in lines)

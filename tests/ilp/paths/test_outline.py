@@ -9,7 +9,7 @@ import pytest
 from ilp.paths.outline import PathSection, outline
 from ilp.paths.solution import PathStep
 from ilp.worst_case import worst_case
-from pipeline.costs import CostCause
+from pipeline.costs import CostCause, Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError, InfeasibleError
 from tests.testing.harness.cases import cases
@@ -41,6 +41,32 @@ def test_loops_and_calls_inside_each_other() -> None:
         (1, False, 2, 8, 8 * 1000),
     ]
     assert [len(around) for around, _ in whole.walk()] == [0, 1, 2, 3]
+
+
+def test_a_tree_of_calls_by_hand() -> None:
+    graph = draw(
+        [(0, 1), (1, 2, C), (2, 3, R), (3, 1), (1, 4)],
+        exits=[4],
+        contexts=[0, 0, 1, 0, 0],
+        functions=[(None, 0x1000), (0, 0x2000)],
+        returns=[2],
+    )
+    plain = costs(graph, {1: 2, 2: 10})
+    branch = tuple(
+        tuple(3 if (e, cause) == (3, CostCause.BRANCH) else 0 for cause in CostCause)
+        for e in range(len(graph.edges))
+    )
+    charged = Costs(plain.nodes, branch)
+    answer = worst_case(graph, charged, bounded(graph, 4), solver=InProcess())
+    tree = outline(graph, charged, answer.solution, answer.path.steps, loops=False)
+    assert (tree.cycles, tree.entries, tree.stretch) == (
+        4 * 2 + 3 * 10 + 3 * 3, 1, PathSection(0, None),
+    )  # fmt: skip
+    (callee,) = tree.children
+    assert (callee.cycles, callee.entries, callee.stretch) == (30, 3, PathSection(1, None))
+    own = {CostCause(number): cycles for number, cycles in enumerate(tree.own) if cycles}
+    assert own == {CostCause.ISSUE: 8, CostCause.BRANCH: 9}
+    assert tree.blocks[1] == (1, 4, 8)
 
 
 def walked(case: Case, steps: tuple[PathStep, ...]) -> dict[PathSection, tuple[int, int, int]]:
@@ -99,5 +125,17 @@ def test_the_counts_say_what_a_walk_says() -> None:
                 part.own[c] + sum(inner.total[c] for inner in part.children) for c in CostCause
             )
             assert sum(c for _, _, c in part.blocks) == sum(part.own)
+        tree = outline(case.graph, case.costs, answer.solution, answer.path.steps, loops=False)
+        calls = {p.stretch: (p.entries, sum(p.own)) for _, p in tree.walk()}
+        own = Counter[int]()
+        for at, (_, _, cycles) in said.items():
+            own[at.context] += cycles
+        assert calls == {
+            at: (entries, own[at.context])
+            for at, (entries, _, _) in said.items()
+            if at.loop is None
+        }
+        blocks = (block for _, call in tree.walk() for block in call.blocks)
+        assert sum(executions for _, executions, _ in blocks) == len(answer.path.steps)
         compared += 1
     assert compared > 80
