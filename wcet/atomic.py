@@ -57,9 +57,9 @@ def refuse_overwriting(options: argparse.Namespace) -> None:
 def publish(
     options: argparse.Namespace,
     files: Iterable[tuple[str | Path | None, Callable[[], str]]],
-    report: Callable[[], str],
+    report: Callable[[], str | Iterable[str]],
 ) -> None:
-    """Write ``files``, each a name and its text, and print ``report``.
+    """Write ``files``, each a name and its text, and print ``report``, a text or its lines.
 
     A file called "-" is printed instead of the report. Raises UsageError if an output cannot be
     written; all existing files are then untouched. Raises BrokenPipeError if the reader of standard
@@ -68,7 +68,7 @@ def publish(
     named = [(name, text) for name, text in files if name]
     _refuse(options, [name for name, _ in named])
     printed = [text for name, text in named if _is_standard_output(name)]
-    printed = printed or [lambda: _inode(report(), options)]
+    printed = printed or [lambda: _inode(_text(report()), options)]
     placed: list[_Placed] = []
     try:
         for name, text in named:
@@ -94,6 +94,10 @@ def publish(
         raise broken
 
 
+def _text(report: str | Iterable[str]) -> str:
+    return report if isinstance(report, str) else "".join(f"{line}\n" for line in report)
+
+
 def _inode(report: str, options: argparse.Namespace) -> str:
     """A report; on a terminal with a legend, and with lines of its width."""
     if getattr(options, "wide", False) or not sys.stdout.isatty():
@@ -105,14 +109,14 @@ def _inode(report: str, options: argparse.Namespace) -> str:
 
 
 def publish_document(
-    options: argparse.Namespace, document: Callable[[], object], lines: Callable[[], Iterable[str]]
+    options: argparse.Namespace,
+    document: Callable[[], object],
+    report: Callable[[], str | Iterable[str]],
+    files: Iterable[tuple[str | Path | None, Callable[[], str]]] = (),
 ) -> None:
-    """Write ``document`` as JSON where requested, and print ``lines``; errors as above."""
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(document(), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in lines()),
-    )
+    """Write ``document`` as JSON where requested, and ``publish`` the rest; errors as there."""
+    written = (options.json, lambda: json.dumps(document(), indent=1) + "\n")
+    publish(options, [*files, written], report)
 
 
 class _Placed:

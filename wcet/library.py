@@ -128,12 +128,7 @@ def analysis_options(
     return AnalysisOptions(
         entries=entries or ("all",),
         platform=platform,
-        l2=None,
         facts=facts,
-        neighbouring_facts=True,
-        exits=(),
-        solver="",
-        time_limit=60.0,
         bounds=BoundOptions(store=store, budget=Budget()),
         parameters=parameters,
         store=store,

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ilp.solvers.solve import solver_named
@@ -22,7 +22,7 @@ from quoll.printable import shortened
 from quoll.results.results_store import LIMIT_VARIABLE, NOWHERE, ResultsStore
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.raw_memory import add_memory, loaded_memory
-from wcet.numbers import seconds, whole
+from wcet.numbers import LARGEST, seconds, whole
 from wcet.reports.prose import HelpText
 
 __all__ = [
@@ -30,9 +30,12 @@ __all__ = [
     "add_cache",
     "add_color",
     "add_command",
+    "add_count",
+    "add_entries",
     "add_facts",
-    "add_force_core",
     "add_function",
+    "add_json",
+    "add_kernel",
     "add_set",
     "add_sources",
     "add_vivu",
@@ -58,15 +61,13 @@ def add_command(
     text: str,
     description: str,
     examples: str,
+    run: Callable[[argparse.Namespace], int],
 ) -> argparse.ArgumentParser:
     """Add a command; ``text``: its line in the list of all commands."""
     p = commands.add_parser(
-        name,
-        help=text,
-        description=description,
-        epilog=examples,
-        formatter_class=HelpText,
+        name, help=text, description=description, epilog=examples, formatter_class=HelpText
     )
+    p.set_defaults(run=run)
     p.add_argument(
         "--wide",
         action="store_true",
@@ -83,7 +84,12 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="core, caches, latencies, clock, exits (default: chosen from the ELF's build "
         "attributes and printed)",
     )
-    add_force_core(p)
+    p.add_argument(
+        "--force-core",
+        action="store_true",
+        help="bound the binary for the platform's core even if its build attributes name another "
+        "processor, architecture or profile; that is then listed as an assumption",
+    )
     p.add_argument(
         "--l2",
         choices=["on", "off"],
@@ -143,24 +149,9 @@ def add_analysis(p: argparse.ArgumentParser) -> None:
         help="for each loop and for each integer program (default: 60)",
     )
     add_proofs(p)
-    p.add_argument(
-        "--interrupts",
-        type=whole("--interrupts", 1),
-        default=1,
-        metavar="K",
-        help="print the latency of the last of K interrupts that are pending at once (default: 1)",
-    )
+    text = "print the latency of the last of K interrupts that are pending at once (default: 1)"
+    add_count(p, "--interrupts", 1, text, default=1, metavar="K")
     add_cache(p)
-
-
-def add_force_core(p: argparse.ArgumentParser) -> None:
-    """Add ``--force-core``."""
-    p.add_argument(
-        "--force-core",
-        action="store_true",
-        help="bound the binary for the platform's core even if its build attributes name another "
-        "processor, architecture or profile; that is then listed as an assumption",
-    )
 
 
 def add_facts(p: argparse.ArgumentParser, text: str, *, neighbouring: bool = True) -> None:
@@ -231,18 +222,44 @@ def add_cache(p: argparse.ArgumentParser) -> None:
 
 def add_function(p: argparse.ArgumentParser) -> None:
     """Add the arguments that name a function of the kernel in one of its calling contexts."""
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    add_kernel(p)
     p.add_argument("function", metavar="FUNCTION", help="a symbol or an address")
     p.add_argument("--entry", metavar="ENTRY", help="one, as for 'wcet analyse'")
-    p.add_argument(
-        "--context",
-        type=whole("--context", 0),
-        metavar="N",
-        help="a calling context of the function",
-    )
+    add_count(p, "--context", 0, "a calling context of the function")
     p.add_argument("--contexts", action="store_true", help="list the contexts and end")
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_json(p)
     add_analysis(p)
+
+
+def add_kernel(p: argparse.ArgumentParser) -> None:
+    """Add the kernel."""
+    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+
+
+def add_entries(p: argparse.ArgumentParser) -> None:
+    """Add ``--entry``, which may be repeated."""
+    text = "as for 'wcet analyse'; repeatable (default: all)"
+    p.add_argument("--entry", action="append", default=[], metavar="ENTRY", help=text)
+
+
+def add_json(p: argparse.ArgumentParser, what: str = "the result") -> None:
+    """Add ``--json``, which writes ``what``."""
+    p.add_argument("--json", metavar="FILE", help=f"write {what} as JSON ('-': standard output)")
+
+
+def add_count(
+    p: argparse.ArgumentParser,
+    option: str,
+    low: int,
+    text: str,
+    *,
+    high: int = LARGEST,
+    default: int | None = None,
+    metavar: str = "N",
+) -> None:
+    """Add an option that is a whole number from ``low`` to ``high``."""
+    read = whole(option, low, high)
+    p.add_argument(option, type=read, default=default, metavar=metavar, help=text)
 
 
 def add_vivu(p: argparse.ArgumentParser) -> None:

@@ -20,14 +20,14 @@ class AnalysisOptions:
     """The options of an analysis; see ``wcet analyse --help``."""
 
     entries: tuple[str, ...]
-    platform: str | None
-    l2: bool | None
-    facts: tuple[Path, ...]
-    neighbouring_facts: bool
-    exits: tuple[str, ...]
-    solver: str
-    time_limit: float
-    bounds: BoundOptions
+    platform: str | None = None
+    l2: bool | None = None
+    facts: tuple[Path, ...] = ()
+    neighbouring_facts: bool = True
+    exits: tuple[str, ...] = ()
+    solver: str = ""
+    time_limit: float = 60.0  # seconds
+    bounds: BoundOptions = field(default_factory=BoundOptions)
     parameters: Mapping[str, int] = field(default_factory=dict)  # values of loop parameters
     store: ResultsStore = NOWHERE  # results of earlier runs
     tlb: str | None = None  # the charge for translations, if not the platform's

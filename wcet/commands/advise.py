@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from quoll.errors import UsageError
-from wcet import numbers
 from wcet.advice.recorded import recorded
 from wcet.advice.search import advice
 from wcet.advice.suggestion import Suggestion
 from wcet.analysis.analysis import analyse
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish
+from wcet.atomic import publish_document
 from wcet.project_options import add_project, given
 from wcet.reports.result_text import TextStyle
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import (
+    add_analysis,
+    add_color,
+    add_command,
+    add_count,
+    add_json,
+    colored,
+    requested,
+)
 
 __all__ = ["add_to"]
 
@@ -44,21 +50,11 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "advise",
-        "facts and options that lower a bound, with the cycles saved",
-        DESCRIPTION,
-        EXAMPLES,
-    )
+    text = "facts and options that lower a bound, with the cycles saved"
+    p = add_command(commands, "advise", text, DESCRIPTION, EXAMPLES, run)
     add_project(p)
-    p.add_argument(
-        "--levers",
-        type=numbers.whole("--levers", 1),
-        default=SUGGESTIONS,
-        metavar="N",
-        help=f"how many to print, the largest first (default: {SUGGESTIONS})",
-    )
+    text = f"how many to print, the largest first (default: {SUGGESTIONS})"
+    add_count(p, "--levers", 1, text, default=SUGGESTIONS)
     p.add_argument(
         "--recording",
         action="append",
@@ -69,10 +65,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a recording of kernels/recorder: counts are then the largest of its executions; "
         "places that run as often as on the worst path give no suggestion; repeatable",
     )
-    p.add_argument("--json", metavar="FILE", help="write them as JSON ('-': standard output)")
+    add_json(p, "them")
     add_analysis(p)
     add_color(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -93,10 +88,10 @@ def run(options: argparse.Namespace) -> int:
         suggestions = advice(result, entry, wanted, options.levers, recordings, progress)
     stages.done()
     style = TextStyle(color=colored(options), paths="full", stats=False)
-    publish(
+    publish_document(
         options,
-        [(options.json, lambda: json.dumps(to_json(result, entry, suggestions), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(result, entry, suggestions, style)),
+        lambda: to_json(result, entry, suggestions),
+        lambda: to_text(result, entry, suggestions, style),
     )
     return 0
 

@@ -29,7 +29,15 @@ from wcet.reports.missing_facts import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
 from wcet.reports.result_text import TextStyle, to_text
 from wcet.reports.screen import Screen, to_screen
-from wcet.request import add_analysis, add_color, add_command, colored, columns_of, requested
+from wcet.request import (
+    add_analysis,
+    add_color,
+    add_command,
+    add_json,
+    colored,
+    columns_of,
+    requested,
+)
 
 if TYPE_CHECKING:
     from wcet.gate.record import BaselineRecord
@@ -62,9 +70,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands, "analyse", "bound the execution time of kernel entries", DESCRIPTION, EXAMPLES
-    )
+    text = "bound the execution time of kernel entries"
+    p = add_command(commands, "analyse", text, DESCRIPTION, EXAMPLES, run)
     add_project(p)
     add_analysis(p)
     p.add_argument(
@@ -73,7 +80,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="how much of each worst path to print: the functions and the blocks that cost most, "
         "or every block in order (default: brief)",
     )
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_json(p)
     p.add_argument(
         "--html",
         metavar="FILE",
@@ -114,7 +121,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
     add_color(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -207,7 +213,7 @@ def suggest(options: argparse.Namespace, found: FactSurvey) -> int:
     publish(
         options,
         [(options.suggest_facts, lambda: suggested_facts(found, options.kernel.name))],
-        lambda: "".join(f"{line}\n" for line in to_lines(found)),
+        lambda: to_lines(found),
     )
     return found.status
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
@@ -24,8 +23,15 @@ from wcet.analysis.references import (
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
-from wcet.numbers import whole
-from wcet.request import add_analysis, add_command, requested
+from wcet.request import (
+    add_analysis,
+    add_command,
+    add_count,
+    add_entries,
+    add_json,
+    add_kernel,
+    requested,
+)
 
 __all__ = ["add_to"]
 
@@ -54,34 +60,16 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "cache",
-        "cache hits, set pressure, and the most expensive references",
-        DESCRIPTION,
-        EXAMPLES,
-    )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    text = "cache hits, set pressure, and the most expensive references"
+    p = add_command(commands, "cache", text, DESCRIPTION, EXAMPLES, run)
+    add_kernel(p)
     p.add_argument(
         "function", nargs="?", metavar="FUNCTION", help="print its instructions with their classes"
     )
-    p.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="ENTRY",
-        help="as for 'wcet analyse'; repeatable (default: all)",
-    )
-    p.add_argument(
-        "--most",
-        type=whole("--most", 1),
-        default=12,
-        metavar="N",
-        help="references that are listed (default: 12)",
-    )
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_entries(p)
+    add_count(p, "--most", 1, "references that are listed (default: 12)", default=12)
+    add_json(p)
     add_analysis(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

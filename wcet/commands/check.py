@@ -60,15 +60,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     """Register both commands."""
     p = add_command(
         commands, "baseline", "write down the bounds of a kernel for 'wcet check'",
-        BASELINE_TEXT, BASELINE_EXAMPLES,
+        BASELINE_TEXT, BASELINE_EXAMPLES, run_baseline,
     )  # fmt: skip
     add_project(p)
     p.add_argument(
         "--output", type=Path, metavar="FILE", help=f"the baseline (default: {BASELINE})"
     )
     add_analysis(p)
-    p.set_defaults(run=run_baseline)
-    p = add_command(commands, "check", "fail if a kernel became slower", CHECK_TEXT, CHECK_EXAMPLES)
+    text = "fail if a kernel became slower"
+    p = add_command(commands, "check", text, CHECK_TEXT, CHECK_EXAMPLES, run_check)
     add_project(p)
     p.add_argument(
         "--baseline", type=Path, metavar="FILE",
@@ -84,7 +84,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     add_exchange(p)
     add_analysis(p)
-    p.set_defaults(run=run_check)
 
 
 def run_baseline(options: argparse.Namespace) -> int:
@@ -96,14 +95,11 @@ def run_baseline(options: argparse.Namespace) -> int:
         name, reason = next(iter(record.unbounded.items()))
         raise UsageError(f"entry {name} has no bound, so there is no baseline: {reason}")
     bounds = (
-        f"{name}: {entry.formula or f'{entry.cycles:,} cycles'}\n"
+        f"{name}: {entry.formula or f'{entry.cycles:,} cycles'}"
         for name, entry in record.entries.items()
     )
-    publish(
-        options,
-        [(options.output, lambda: to_json(record))],
-        lambda: "".join([*bounds, f"written to {options.output}\n"]),
-    )
+    files = [(options.output, lambda: to_json(record))]
+    publish(options, files, lambda: (*bounds, f"written to {options.output}"))
     return 0
 
 

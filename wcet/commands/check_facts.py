@@ -29,7 +29,7 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.executions.fact_check import FactRecord, Walks, check_facts
-from wcet.request import add_analysis, add_command, requested
+from wcet.request import add_analysis, add_command, add_json, requested
 
 __all__ = ["add_to"]
 
@@ -59,14 +59,12 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands, "check-facts", "evaluate every fact on recorded executions", DESCRIPTION, EXAMPLES
-    )
+    text = "evaluate every fact on recorded executions"
+    p = add_command(commands, "check-facts", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the executed kernel")
     p.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="recordings")
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_json(p)
     add_analysis(p)
-    p.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(commands, "completion", "completion for a shell", DESCRIPTION, EXAMPLES)
+    p = add_command(commands, "completion", "completion for a shell", DESCRIPTION, EXAMPLES, run)
     p.add_argument("shell", choices=SHELLS)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from wcet.gate.compare import compare
 from wcet.gate.project_file import percent
 from wcet.gate.record import LARGEST, BaselineRecord, read, recorded
 from wcet.gate.same_configuration import differences, refuse_different
-from wcet.request import add_analysis, add_command, requested
+from wcet.request import add_analysis, add_command, add_entries, requested
 
 __all__ = ["add_to"]
 
@@ -42,19 +42,13 @@ ALIKE = "give both the same facts, platform and options, as with --no-facts --fa
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(commands, "diff", "compare two kernels or two results", DESCRIPTION, EXAMPLES)
+    text = "compare two kernels or two results"
+    p = add_command(commands, "diff", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("baseline", type=Path, metavar="OLD", help="an ELF, or a result as JSON")
     p.add_argument("kernel", type=Path, metavar="NEW", help="an ELF, or a result as JSON")
-    p.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="ENTRY",
-        help="as for 'wcet analyse'; repeatable (default: all)",
-    )
+    add_entries(p)
     add_exchange(p)
     add_analysis(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

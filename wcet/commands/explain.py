@@ -27,11 +27,9 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands, "explain", "cause, example and cure of an error code", DESCRIPTION, EXAMPLES
-    )
+    text = "cause, example and cure of an error code"
+    p = add_command(commands, "explain", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("code", nargs="?", metavar="CODE", help="as in 'wcet: error E105: ...'")
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

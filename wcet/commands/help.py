@@ -33,9 +33,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(commands, "help", "a page of the documentation", DESCRIPTION, EXAMPLES)
+    p = add_command(commands, "help", "a page of the documentation", DESCRIPTION, EXAMPLES, run)
     p.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, or 'words'")
-    p.set_defaults(run=run)
 
 
 def topics() -> dict[str, Path]:

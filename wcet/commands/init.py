@@ -21,7 +21,7 @@ from wcet.gate.draft import draft, entries_of
 from wcet.gate.project_file import FILE
 from wcet.platforms import platform_model as platforms
 from wcet.reports.missing_facts import suggested_facts, to_lines
-from wcet.request import add_cache, add_command, results_store
+from wcet.request import add_cache, add_command, add_kernel, results_store
 
 __all__ = ["add_to"]
 
@@ -44,8 +44,9 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(commands, "init", f"write a first {FILE} for an ELF", DESCRIPTION, EXAMPLES)
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    text = f"write a first {FILE} for an ELF"
+    p = add_command(commands, "init", text, DESCRIPTION, EXAMPLES, run)
+    add_kernel(p)
     p.add_argument(
         "--platform",
         metavar="NAME|FILE.toml",
@@ -59,7 +60,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     p.add_argument("--no-facts", action="store_true", help="analyse nothing, write no facts file")
     add_cache(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         content, missing = suggested
         files.append((facts, lambda: content))
         lines += [f"written to {facts}, to be filled in:", *missing]
-    publish(options, files, lambda: "".join(f"{line}\n" for line in lines))
+    publish(options, files, lambda: lines)
     return 0
 
 
@@ -118,11 +118,7 @@ def missing_facts(
     wanted = AnalysisOptions(
         entries=entries,
         platform=options.platform,
-        l2=None,
-        facts=(),
         neighbouring_facts=False,
-        exits=(),
-        solver="",
         time_limit=SECONDS,
         bounds=BoundOptions(store=store, budget=Budget(seconds=SECONDS)),
         store=store,

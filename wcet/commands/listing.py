@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import atexit
 import gc
-import json
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -31,7 +30,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.raw_memory import add_memory, loaded_memory
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish
+from wcet.atomic import publish, publish_document
 from wcet.reports.loads import FunctionLoad, counted_paths
 from wcet.reports.painted import LEGEND, painted
 from wcet.request import add_facts, add_vivu, vivu_of
@@ -112,13 +111,11 @@ def cfg_command(options: argparse.Namespace) -> int:
         ]
     else:
         drawings = []
-    publish(
+    publish_document(
         options,
-        [
-            *drawings,
-            (options.json, lambda: json.dumps(program_json(program, image, vivu), indent=1) + "\n"),
-        ],
+        lambda: program_json(program, image, vivu),
         lambda: summary(program, image, vivu),
+        drawings,
     )
     return 0
 
@@ -202,12 +199,7 @@ def _load(options: argparse.Namespace, function: Cfg) -> FunctionLoad:
     wanted = AnalysisOptions(
         entries=(options.cycles,),
         platform=options.platform,
-        l2=None,
         facts=tuple(options.facts),
-        neighbouring_facts=True,
-        exits=(),
-        solver="",
-        time_limit=60.0,
         bounds=BoundOptions(store=store, budget=Budget()),
         store=store,
         vivu=vivu_of(options),

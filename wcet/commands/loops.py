@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +23,9 @@ from wcet.analysis.entry_stages import AnalysisTarget, Arrival, PathOrigin
 from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish
+from wcet.atomic import publish, publish_document
 from wcet.commands.listing import listed_program
-from wcet.request import add_analysis, add_command, requested
+from wcet.request import add_analysis, add_command, add_json, requested
 
 __all__ = ["add_to"]
 
@@ -71,13 +70,8 @@ gives the status
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "loops",
-        "loops in every calling context, with bound, method and evidence",
-        DESCRIPTION,
-        EXAMPLES,
-    )
+    text = "loops in every calling context, with bound, method and evidence"
+    p = add_command(commands, "loops", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument(
         "binary",
         type=Path,
@@ -93,11 +87,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "entries of the platform if the ELF has them, else every function symbol, each by itself)",
     )
     p.add_argument("--nest", action="store_true", help="only the loops of each function, nested")
-    p.add_argument("--json", metavar="FILE", help="write loops[] as JSON ('-': standard output)")
+    add_json(p, "loops[]")
     p.add_argument("--ffx", metavar="FILE", help="write the bounds as flow facts for OTAWA, too")
     p.add_argument("--smv", type=Path, metavar="DIR", help="keep the proved models here")
     add_analysis(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -128,13 +121,11 @@ def run(options: argparse.Namespace) -> int:
         for d in depths
     ]
     lines += [f"assumed: {a}" for a in assumptions]
-    publish(
+    publish_document(
         options,
-        [
-            (options.json, lambda: json.dumps(document, indent=1) + "\n"),
-            (options.ffx, lambda: to_ffx(image, loops, options.binary.name)),
-        ],
-        lambda: "".join(f"{line}\n" for line in (*as_text(image, loops), *lines)),
+        lambda: document,
+        lambda: (*as_text(image, loops), *lines),
+        [(options.ffx, lambda: to_ffx(image, loops, options.binary.name))],
     )
     unanswered = dict.fromkeys(
         f"{image.place(one.header)}: {one.bound.unanswered}"

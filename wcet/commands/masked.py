@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.entries import ALL
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish
+from wcet.atomic import publish_document
 from wcet.masked.masked_entries import MaskedRegions, masked
 from wcet.masked.masked_functions import SearchExtent
 from wcet.masked.masked_region import MaskedRegion
 from wcet.reports.result_text import TextStyle
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import (
+    add_analysis,
+    add_color,
+    add_command,
+    add_count,
+    add_entries,
+    add_json,
+    add_kernel,
+    colored,
+    requested,
+)
 
 __all__ = ["add_to"]
 
@@ -53,17 +61,10 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands, "masked", "the longest regions with interrupts masked", DESCRIPTION, EXAMPLES
-    )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
-    p.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="ENTRY",
-        help="as for 'wcet analyse'; repeatable (default: all)",
-    )
+    text = "the longest regions with interrupts masked"
+    p = add_command(commands, "masked", text, DESCRIPTION, EXAMPLES, run)
+    add_kernel(p)
+    add_entries(p)
     p.add_argument("--handler", metavar="PLACE", help="the interrupt path ends here")
     p.add_argument(
         "--everywhere",
@@ -71,13 +72,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="start paths at each function that masks interrupts, too: for kernels that cannot be "
         "followed from their entries",
     )
-    p.add_argument(
+    add_count(
+        p,
         "--budget",
-        type=numbers.whole("--budget", 1),
-        default=BUDGET,
-        metavar="N",
-        help="with --everywhere: instructions to follow from each function and in its regions; "
+        1,
+        "with --everywhere: instructions to follow from each function and in its regions; "
         f"functions that need more are listed (default: {BUDGET:,})",
+        default=BUDGET,
     )
     p.add_argument(
         "--within",
@@ -87,24 +88,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="with --everywhere: time on the clock; functions not analysed by then are listed, and "
         f"no loop may take more than a hundredth of it (default: {WITHIN:g})",
     )
-    p.add_argument(
-        "--regions",
-        type=numbers.whole("--regions", 1),
-        default=SHOWN,
-        metavar="N",
-        help=f"how many to print, the longest first (default: {SHOWN})",
-    )
-    p.add_argument(
-        "--paths",
-        type=numbers.whole("--paths", 0),
-        default=0,
-        metavar="N",
-        help="of how many to print the worst path, too (default: 0)",
-    )
-    p.add_argument("--json", metavar="FILE", help="write all as JSON ('-': standard output)")
+    text = f"how many to print, the longest first (default: {SHOWN})"
+    add_count(p, "--regions", 1, text, default=SHOWN)
+    add_count(p, "--paths", 0, "of how many to print the worst path, too (default: 0)", default=0)
+    add_json(p, "all")
     add_analysis(p)
     add_color(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -114,11 +103,7 @@ def run(options: argparse.Namespace) -> int:
     extent = SearchExtent(options.budget, options.within) if options.everywhere else None
     found = masked(options.kernel, wanted, stages, options.handler, extent)
     style = TextStyle(color=colored(options), paths="full", stats=False)
-    publish(
-        options,
-        [(options.json, lambda: json.dumps(to_json(found), indent=1) + "\n")],
-        lambda: "".join(f"{line}\n" for line in to_text(found, style, options)),
-    )
+    publish_document(options, lambda: to_json(found), lambda: to_text(found, style, options))
     return found.status
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,10 +28,19 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish
+from wcet.atomic import publish_document
 from wcet.reports.path_text import TreeFolding, collapsed, loop_name, source_listing, tree
 from wcet.reports.result_text import CAUSES, TextStyle, full_path
-from wcet.request import add_analysis, add_color, add_command, colored, requested
+from wcet.request import (
+    add_analysis,
+    add_color,
+    add_command,
+    add_count,
+    add_json,
+    add_kernel,
+    colored,
+    requested,
+)
 
 __all__ = ["add_to", "explain"]
 
@@ -64,14 +72,9 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "path",
-        "the worst path of an entry: tree, trace, source listing, flame graph, why",
-        DESCRIPTION,
-        EXAMPLES,
-    )
-    p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the kernel, as it is run")
+    text = "the worst path of an entry: tree, trace, source listing, flame graph, why"
+    p = add_command(commands, "path", text, DESCRIPTION, EXAMPLES, run)
+    add_kernel(p)
     p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
     form = p.add_mutually_exclusive_group()
     form.add_argument("--flat", action="store_true", help="every block in order")
@@ -91,16 +94,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="PERCENT",
         help="fold smaller rows (default: 1)",
     )
-    p.add_argument(
-        "--depth",
-        type=numbers.whole("--depth", 0),
-        metavar="N",
-        help="fold deeper rows (default: none)",
-    )
-    p.add_argument("--json", metavar="FILE", help="write the tree as JSON ('-': standard output)")
+    add_count(p, "--depth", 0, "fold deeper rows (default: none)")
+    add_json(p, "the tree")
     add_analysis(p)
     add_color(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -126,14 +123,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         document = partial(path_json, result, entry, whole)
         lines = path_text(result, entry, whole, options, style)
-    publish(
-        options,
-        [
-            (options.json, lambda: json.dumps(document(), indent=1) + "\n"),
-            (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n"),
-        ],
-        lambda: "\n".join(lines) + "\n",
-    )
+    flame = (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n")
+    publish_document(options, document, lambda: lines, [flame])
     return 0
 
 

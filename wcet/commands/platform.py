@@ -43,16 +43,15 @@ PLATFORM = "NAME|FILE.toml"
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command and its actions."""
-    p = add_command(
-        commands, "platform", "describe boards: list, show, new, check", DESCRIPTION, EXAMPLES
-    )
+    text = "describe boards: list, show, new, check"
+    p = add_command(commands, "platform", text, DESCRIPTION, EXAMPLES, run_list)
     actions = p.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(
         name: str, text: str, run: Callable[[argparse.Namespace], int]
     ) -> argparse.ArgumentParser:
-        one = add_command(actions, name, text, f"{text[0].upper()}{text[1:]}.\n", EXAMPLES)
-        one.set_defaults(run=run, grammar=one)
+        one = add_command(actions, name, text, f"{text[0].upper()}{text[1:]}.\n", EXAMPLES, run)
+        one.set_defaults(grammar=one)
         return one
 
     one = action("list", "the shipped platforms, and the platforms of a folder", run_list)
@@ -87,7 +86,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run_list(options: argparse.Namespace) -> int:
     """A line for each platform."""
-    publish(options, [], lambda: "".join(f"{line}\n" for line in _list(options.folder)))
+    publish(options, [], lambda: _list(options.folder))
     return 0
 
 
@@ -119,10 +118,10 @@ def run_show(options: argparse.Namespace) -> int:
     first, unit = (max(len(row[i]) for row in rows) for i in (0, 2))
     second = max(len(row[1]) for row in rows if row[3])
     lines = (
-        f"{key:<{first}}  {value:<{second}}  {of:<{unit}}  {source}".rstrip() + "\n"
+        f"{key:<{first}}  {value:<{second}}  {of:<{unit}}  {source}".rstrip()
         for key, value, of, source in rows
     )
-    publish(options, [], lambda: f"{board.path}\n{''.join(lines)}")
+    publish(options, [], lambda: (str(board.path), *lines))
     return 0
 
 
@@ -176,5 +175,5 @@ def run_check(options: argparse.Namespace) -> int:
     still = copied_figures(board)
     if still:
         lines.append(f"  not looked up yet, only copied: {', '.join(still)}")
-    publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
+    publish(options, [], lambda: lines)
     return 1 if found else 0

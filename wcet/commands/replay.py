@@ -33,11 +33,12 @@ from wcet.executions.path_replay import (
 )
 from wcet.executions.path_replay import ReplayPath as Walk
 from wcet.executions.recorded_paths import cut
-from wcet.numbers import whole
 from wcet.request import (
     add_cache,
     add_command,
+    add_count,
     add_facts,
+    add_json,
     add_set,
     add_sources,
     add_vivu,
@@ -79,13 +80,8 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "replay",
-        "replay recorded executions and compare them with the bounds",
-        DESCRIPTION,
-        EXAMPLES,
-    )
+    text = "replay recorded executions and compare them with the bounds"
+    p = add_command(commands, "replay", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("trace", type=Path, metavar="TRACE", help="a recording by kernels/recorder")
     p.add_argument(
         "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="the executed kernel"
@@ -100,20 +96,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     add_memory(p)
     add_vivu(p)
     add_set(p, "every name needs one")
-    p.add_argument(
-        "--states",
-        type=whole("--states", 1, 1 << 20),
-        default=5,
-        metavar="N",
-        help="initial states per path (default: 5)",
-    )
-    p.add_argument(
-        "--seed",
-        type=whole("--seed", 0),
-        default=1,
-        metavar="N",
-        help="of everything drawn (default: 1)",
-    )
+    add_count(p, "--states", 1, "initial states per path (default: 5)", high=1 << 20, default=5)
+    add_count(p, "--seed", 0, "of everything drawn (default: 1)", default=1)
     p.add_argument(
         "--l2", choices=["on", "off"],
         help="as for 'wcet analyse'; the machine then misses in it on every access",
@@ -122,9 +106,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--timing", metavar="ENTRY",
         help="print the replay of ENTRY that took most, instruction by instruction",
     )  # fmt: skip
-    p.add_argument("--json", metavar="FILE", help="write the result as JSON ('-': standard output)")
+    add_json(p)
     add_cache(p)
-    p.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +214,6 @@ def analysis(options: argparse.Namespace) -> AnalysisOptions:
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
-        neighbouring_facts=True,
-        exits=(),
-        solver="",
-        time_limit=60.0,
         bounds=BoundOptions(store=results_store(options), models=None, budget=Budget(seconds=60)),
         vivu=vivu_of(options),
         loaded_memory=loaded_memory(options),

@@ -73,11 +73,9 @@ OPTIONAL_TOOLS = (
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands, "setup", "install NuSMV, and list other missing programs", DESCRIPTION, EXAMPLES
-    )
+    text = "install NuSMV, and list other missing programs"
+    p = add_command(commands, "setup", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("--list", action="store_true", help="list the programs, and install nothing")
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -62,16 +62,10 @@ SHORT = {
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "timing",
-        "pipeline diagram of a function: issue cycles, stalls, misses",
-        DESCRIPTION,
-        EXAMPLES,
-    )
+    text = "pipeline diagram of a function: issue cycles, stalls, misses"
+    p = add_command(commands, "timing", text, DESCRIPTION, EXAMPLES, run)
     add_function(p)
     add_color(p)
-    p.set_defaults(run=run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +109,7 @@ def run(options: argparse.Namespace) -> int:
     graph, rows_of = timed.graph, timed.charges.explain
     contexts = contexts_of(analysis, graph, options.function, name, rows_of)
     if options.contexts:
-        rows = listed(analysis, timed, contexts)
-        publish(options, [], lambda: "".join(f"{line}\n" for line in rows))
+        publish(options, [], lambda: listed(analysis, timed, contexts))
         return 0
     costliest = max(contexts, key=lambda c: cost(timed, contexts[c]))
     context = chosen_context(options, contexts, name, costliest)

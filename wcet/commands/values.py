@@ -41,15 +41,9 @@ examples:
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
-    p = add_command(
-        commands,
-        "values",
-        "registers, stack and addresses known at each block of a function",
-        DESCRIPTION,
-        EXAMPLES,
-    )
+    text = "registers, stack and addresses known at each block of a function"
+    p = add_command(commands, "values", text, DESCRIPTION, EXAMPLES, run)
     add_function(p)
-    p.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     contexts = contexts_of(analysis, found.graph, options.function, name, found.values.reached)
     if options.contexts:
         lines = (f"{n:>6}  {chain(analysis, found.graph, n)}" for n in contexts)
-        publish(options, [], lambda: "".join(f"{line}\n" for line in lines))
+        publish(options, [], lambda: lines)
         return 0
     context = chosen_context(options, contexts, name, next(iter(contexts)))
     blocks = [block_json(analysis, found, node) for node in contexts[context]]
