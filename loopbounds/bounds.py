@@ -91,20 +91,31 @@ def bound_loops(
     """
     options = options or BoundOptions()
     values = values or UnknownValues()
-    stacks = stacks.joined(StackSpans.of((node.block for node in graph.nodes), image))
-    return _bound_graph(
+    wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
+    stated = facts_of_loops(graph, image, facts)
+    tightest = {i: found[0] for i in wanted if (found := stated[i])}
+    loops = _GraphLoops(
         graph,
         image,
         values,
-        stacks,
-        facts,
+        stacks.joined(StackSpans.of((node.block for node in graph.nodes), image)),
         options,
         progress,
-        only,
+        any_checker(options.checker),
+        wanted,
+        frozenset(tightest),
+        lists_of_loops(graph, image, facts),
+        called,
         identity or partial(graph_identity, graph, image, values),
         replay or GraphReplay(graph, image, values),
-        called=called,
     )
+    with _deep_recursion():
+        bounds = loops.counted(tightest)
+        chosen = options.checker != EITHER or loops.checker.name == SMT
+        if chosen or all(bound.final for bound in bounds):
+            return bounds
+        other = replace(loops, checker=SmtChecker())
+        return tuple(map(better_proved, bounds, other.counted(tightest)))
 
 
 def bounds_by_counting(
@@ -127,51 +138,6 @@ def bounds_by_counting(
         at = None if header is None else graph.nodes[header].block.addr
         bounds.append(of_execution(loop, execution, at))
     return tuple(bounds)
-
-
-@_deep_recursion()
-def _bound_graph(
-    graph: Supergraph,
-    image: Image,
-    values: KnownValues,
-    stacks: StackSpans,
-    facts: LocatedFacts,
-    options: BoundOptions,
-    progress: Progress | None,
-    only: frozenset[int] | None,
-    identity: Callable[[], str],
-    replay: ExecutionReplay,
-    *,
-    called: bool,
-) -> tuple[LoopBound, ...]:
-    stated = facts_of_loops(graph, image, facts)
-    lists = lists_of_loops(graph, image, facts)
-    wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
-    tightest = {i: found[0] for i in wanted if (found := stated[i])}
-
-    def counted(checker: Checker) -> tuple[LoopBound, ...]:
-        loops = _GraphLoops(
-            graph,
-            image,
-            values,
-            stacks,
-            options,
-            progress,
-            checker,
-            wanted,
-            frozenset(tightest),
-            lists,
-            called,
-            identity,
-            replay,
-        )
-        return loops.counted(tightest)
-
-    checker = any_checker(options.checker)
-    bounds = counted(checker)
-    if options.checker != EITHER or checker.name == SMT or all(b.final for b in bounds):
-        return bounds
-    return tuple(map(better_proved, bounds, counted(SmtChecker())))
 
 
 @dataclass(slots=True)
@@ -198,9 +164,9 @@ class _GraphLoops:
     identity: Callable[[], str]
     replay: ExecutionReplay
     _acyclic: AcyclicGraph = field(init=False)
-    _rounds: ProofRounds | None = None
-    _tried: Counter[int] = field(default_factory=Counter)  # sliced contexts, by header
-    _ending: set[int] = field(default_factory=set)  # loops whose inner loops provably terminate
+    _rounds: ProofRounds | None = field(init=False, default=None)
+    _tried: Counter[int] = field(init=False, default_factory=Counter)  # sliced contexts, by header
+    _ending: set[int] = field(init=False, default_factory=set)  # whose inner loops terminate
 
     def __post_init__(self) -> None:
         self._acyclic = AcyclicGraph.of(self.graph)
