@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["EXPLANATIONS", "Explanation", "document"]
+__all__ = ["EXPLANATIONS", "Explanation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +131,3 @@ EXPLANATIONS = {
         ),
     )
 }  # fmt: skip
-
-
-def document() -> str:
-    """The page of all codes, which ``make docs`` builds."""
-    sections = [
-        "# Error codes",
-        "Each error is one paragraph and begins with its code. `wcet explain CODE` prints one.",
-    ]
-    for one in EXPLANATIONS.values():
-        sections += [
-            f"## {one.code}: {one.title}",
-            f"Exit status {one.status}. {one.cause}",
-            f"    wcet: error {one.code}: {one.example}",
-            one.cure,
-        ]
-    return "\n\n".join(sections) + "\n"

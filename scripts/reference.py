@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from quoll.explanations import document
+from quoll.explanations import EXPLANATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
@@ -31,7 +31,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     for pattern in DOCUMENTS:
         for path in sorted(ROOT.glob(pattern)):
             yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
-    yield Path("docs", "errors.md"), document()
+    yield Path("docs", "errors.md"), error_codes()
     for package in PACKAGES:
         for init in sorted((ROOT / package).rglob("__init__.py")):
             folder = dotted(init.parent)
@@ -39,6 +39,22 @@ def pages() -> Iterator[tuple[Path, str]]:
             parts = [f"# {folder}\n\n::: {folder}\n    options: {{members: false}}\n"]
             parts += (f"## {module}\n\n::: {module}\n" for module in modules)
             yield Path("reference", f"{folder}.md"), "\n".join(parts)
+
+
+def error_codes() -> str:
+    """The page of all error codes."""
+    sections = [
+        "# Error codes",
+        "Each error is one paragraph and begins with its code. `wcet explain CODE` prints one.",
+    ]
+    for one in EXPLANATIONS.values():
+        sections += [
+            f"## {one.code}: {one.title}",
+            f"Exit status {one.status}. {one.cause}",
+            f"    wcet: error {one.code}: {one.example}",
+            one.cure,
+        ]
+    return "\n\n".join(sections) + "\n"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from quoll.explanations import document
+from scripts.reference import error_codes
 from wcet.cli import parser
 from wcet.platforms.platform_keys import KEYS
 
@@ -161,7 +161,7 @@ def test_help_has_the_words_of_the_field() -> None:
 
 def test_explanations_have_the_words_of_the_field() -> None:
     """Of errors, and of the keys of platform files."""
-    assert not former_words(document())
+    assert not former_words(error_codes())
     texts = (text for key in KEYS for text in (key.meaning, key.look, key.without or ""))
     assert not former_words("\n".join(texts))
 
