@@ -126,7 +126,7 @@ def walk(execution: Execution, image: Image) -> Walk:
     insns = [_insn(image, pc) for pc in execution.pcs]
     following = [*execution.pcs[1:], -1]
     taken = [transfers(i) and i.next != pc for i, pc in zip(insns, following, strict=True)]
-    return Walk((), tuple(insns), tuple(taken), tuple(range(len(insns))))
+    return Walk(tuple(insns), tuple(taken), tuple(range(len(insns))))
 
 
 def _insn(image: Image, pc: int) -> Insn:

@@ -64,7 +64,7 @@ def cycles(execution: Execution, image: Image, platform: Platform, insns: dict[i
     taken = tuple(
         transfers(i) and after != i.addr + i.size for i, after in zip(code, nexts, strict=True)
     )
-    path = wcet.executions.path_replay.ReplayPath((), code, taken, tuple(range(len(code))))
+    path = wcet.executions.path_replay.ReplayPath(code, taken, tuple(range(len(code))))
     first: dict[int, int] = {}
     for access in execution.accesses():
         first[access.index] = min(access.addr, first.get(access.index, access.addr))

@@ -57,7 +57,6 @@ class InsnTime:
 
     insn: Insn
     step: IssueTime
-    branch: int  # cycles of a transfer of control beyond its issue slot, the longer way
     references: tuple[tuple[Reference, int], ...]  # each with the cycles charged for it here
 
 
@@ -92,8 +91,7 @@ class ChargedCosts:
                 for r in self.classes.references[node]
                 if r.insn == index
             )
-            last = index == len(insns) - 1
-            rows.append(InsnTime(insn, step, time.leaving if last else 0, references))
+            rows.append(InsnTime(insn, step, references))
         return tuple(rows)
 
 

@@ -81,7 +81,6 @@ class InsnClass:
     taken: tuple[str, str] | None = None
     not_taken: tuple[str, str] | None = None
     flag_rule: bool = False  # the target also waits for the flag setter (row FLAGS_TO_TARGET)
-    with_list: tuple[str, str] | None = None  # row of the same list without the pc
     results: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
     roles: Mapping[str, int] = field(default_factory=dict)
@@ -248,7 +247,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
     roles.update(zip(("Rd", "Rd2"), held if len(held) <= 2 else (), strict=False))
     mode = _mode(memory)
     row: tuple[str, str] | None
-    with_list = taken = not_taken = None
+    taken = not_taken = None
     name = insn.mnemonic
     if name.startswith(("rfe", "srs")):
         row = (name[:3].upper(), "any")
@@ -267,7 +266,7 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
     elif name.startswith(("ldrd", "strd")):
         row = (name[:4].upper(), f"{mode} {'aligned8' if aligned8 else 'unaligned8'}")
     elif name.startswith(("ldm", "stm", "pop", "push")):
-        row, taken, not_taken, with_list = _list(insn, memory, aligned8)
+        row, taken, not_taken = _list(insn, memory, aligned8)
     elif name.startswith(("ldr", "str")) and PC in insn.transfers and _loads(memory):
         row = ("LDR", f"{mode} {_alignment(memory, aligned)}")
         taken, not_taken = ("LDR_PC", f"{mode} taken"), ("LDR_PC", "not_taken")
@@ -283,9 +282,8 @@ def _memory(insn: Insn, memory: MemoryAccess, aligned: bool, aligned8: bool) -> 
         return None
     updates_last = name.startswith(("ldr", "str"))
     return InsnClass(
-        row, taken, not_taken, False, with_list, results, held, roles, address, updates,
-        updates_last,
-    )  # fmt: skip
+        row, taken, not_taken, False, results, held, roles, address, updates, updates_last
+    )
 
 
 def _loads(memory: MemoryAccess) -> bool:
@@ -327,15 +325,15 @@ def _single(memory: MemoryAccess, mode: str, aligned: bool, *, signed: bool) -> 
 
 def _list(
     insn: Insn, memory: MemoryAccess, aligned8: bool
-) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None, tuple[str, str] | None]:
+) -> tuple[tuple[str, str], tuple[str, str] | None, tuple[str, str] | None]:
     """Rows of ldm and stm: n registers without the pc, and the pc in addition."""
     alignment = "aligned8" if aligned8 else "unaligned8"
     kind = "LDM" if memory.access is AccessKind.LOAD else "STM"
     if kind == "STM" or PC not in insn.transfers:
-        return (f"{kind}_{memory.count}", alignment), None, None, None
+        return (f"{kind}_{memory.count}", alignment), None, None
     # A list of the pc alone takes the time of a list of one.
     without = (f"LDM_{max(memory.count - 1, 1)}", alignment)
     row = ("LDM_PC", "sp taken" if memory.base == SP else "other taken")
     if insn.flow is ControlFlow.EXCEPTION_RETURN:
         row = ("LDM_PC_S", "taken")
-    return without, row, ("LDM_PC", "not_taken"), without
+    return without, row, ("LDM_PC", "not_taken")

@@ -35,7 +35,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "quoll/extraction/functions.py: FunctionTable.cfg",
         "quoll/facts/applied.py: AppliedGuidance.moved",
         "quoll/facts/regions.py: MemoryRegions.of",
-        "quoll/image/image.py: Image.physical",
         "quoll/intervals/masked_words.py: bit_and, bit_xor",
         "quoll/preemption/pending.py: _Cases.start",
         "quoll/preemption/predicate.py: PendingPredicate.cases, PendingPredicate.registers, "

@@ -117,7 +117,7 @@ class Clock:
                 insns.append(insn)
                 taken.append(transfers(insn) and follows != insn.next)
         random = SplitMix(chance.getrandbits(64))  # so that the compiled machine can follow
-        path = ReplayPath((), tuple(insns), tuple(taken), tuple(range(len(insns))))
+        path = ReplayPath(tuple(insns), tuple(taken), tuple(range(len(insns))))
         most = 0
         for state in range(states):
             steps = executed(path, accesses, self._platform, random)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loopbounds.budgets import table
 from loopbounds.budgets.budget import Budget
@@ -24,7 +24,6 @@ from loopbounds.strategies.linear_phases import OnlyRunInPhases
 from loopbounds.strategies.sampling import RunSampling
 from loopbounds.strategies.session import OutOfTime, SolverFailed
 from loopbounds.strategies.strategy import ProofTask, Strategy
-from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
 
@@ -54,8 +53,7 @@ class ProofOutcome:
 
     bound: int | None
     reached: int
-    invariants: tuple[Term, ...]
-    relations: int  # number of invariants, also without their terms
+    relations: int  # number of invariants
     failed: str  # failure of the solver: the outcome is not final; "" also when it ran out of time
     model: str  # SMV text of the proof
     seconds: float  # by the clock
@@ -69,11 +67,7 @@ class ProofOutcome:
     @staticmethod
     def lost(why: str) -> ProofOutcome:
         """The outcome of a proof whose worker process died."""
-        return ProofOutcome(None, 1, (), 0, why, "", 0.0)
-
-    def without_terms(self) -> ProofOutcome:
-        """The picklable part: terms are interned in the process that made them."""
-        return replace(self, invariants=())
+        return ProofOutcome(None, 1, 0, why, "", 0.0)
 
 
 def prove_model(
@@ -108,6 +102,6 @@ def _attempted(task: ProofTask, strategies: Sequence[Strategy]) -> ProofOutcome:
     endless = task.samples is not None and task.samples.is_endless
     best = task.best
     if best is None:
-        return ProofOutcome(None, task.reached, (), 0, failed, "", seconds, endless=endless)
-    known, count = best.relations, len(best.relations)
-    return ProofOutcome(best.bound, task.reached, known, count, failed, best.text, seconds)
+        return ProofOutcome(None, task.reached, 0, failed, "", seconds, endless=endless)
+    count = len(best.relations)
+    return ProofOutcome(best.bound, task.reached, count, failed, best.text, seconds)

@@ -305,14 +305,11 @@ def _outcomes_of(
     budget: Budget,
     checker: Checker,
 ) -> list[ProofOutcome]:
-    """The outcome for the shared simple model, proved unless ``proof`` is given, then one per loop.
-
-    Terms are dropped: they are interned in the process that made them.
-    """
+    """The outcome for the shared simple model, proved unless given, then one per loop."""
     first = queries[0]
     simple = proof or prove_model(first.simple, first.first_budget(budget), checker)
     outcomes = [models.refined(simple, budget, checker) for models in queries]
-    return [outcome.without_terms() for outcome in (simple, *outcomes)]
+    return [simple, *outcomes]
 
 
 def _lost(why: str) -> list[ProofOutcome]:

@@ -39,8 +39,8 @@ class CachedProof:
         return CachedProof(*known, round(outcome.seconds, 3), endless=outcome.endless)
 
     def outcome(self) -> ProofOutcome:
-        """The outcome, without terms."""
-        known = self.bound, self.reached, (), self.relations, "", self.model, self.seconds
+        """The outcome."""
+        known = self.bound, self.reached, self.relations, "", self.model, self.seconds
         return ProofOutcome(*known, endless=self.endless)
 
 

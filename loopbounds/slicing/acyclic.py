@@ -23,7 +23,6 @@ class AcyclicGraph:
 
     graph: Supergraph
     predecessors: tuple[tuple[int, ...], ...]  # node -> edge indices, back edges left out
-    successors: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
     dominator: tuple[int, ...]  # immediate dominator; of the entry: itself; -1: not reached
     innermost: tuple[int, ...]  # node -> index of the innermost loop around it, or -1
@@ -48,7 +47,6 @@ class AcyclicGraph:
         return AcyclicGraph(
             graph,
             predecessors,
-            successors,
             tuple(order),
             dominators(following, graph.entry).idom,
             tuple(innermost),
@@ -62,10 +60,6 @@ class AcyclicGraph:
             yield loop
             parent = self.graph.loops[loop].parent
             loop = -1 if parent is None else parent
-
-    def inside(self, node: int, loop: int) -> bool:
-        """Whether ``node`` is in the loop."""
-        return node in self.graph.loops[loop].nodes
 
     def common_dominator(self, nodes: Sequence[int]) -> int:
         """The nearest node on all paths to ``nodes``; in a loop if all of them are in it."""

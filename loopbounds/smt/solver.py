@@ -51,7 +51,6 @@ class SmtOutcome:
 
     result: SmtResult
     value: Callable[[Formula], int]
-    steps: int
 
 
 @cache
@@ -111,7 +110,7 @@ class SmtSolver:
         def value(formula: Formula) -> int:
             return int(checker.get_value(formula).value(10))
 
-        return SmtOutcome(result, value, limit.steps)
+        return SmtOutcome(result, value)
 
     def text(self, formulas: Sequence[Formula]) -> str:
         """A check as SMT-LIB."""

@@ -108,8 +108,6 @@ class LineTable:
 class LineProgramHeader:
     """The header of a line-number program (DWARF 5, 6.2.4)."""
 
-    version: int
-    offset_size: int
     min_length: int
     line_base: int
     line_range: int
@@ -168,9 +166,7 @@ def _unit(
     names = _names_v5(stream, offset_size, debug) if version >= 5 else _names_v4(stream)
     files = [paths.setdefault(name, len(paths)) for name in names]
     stream.skip_to(program)
-    return LineProgramHeader(
-        version, offset_size, min_length, line_base, line_range, opcode_base, operands, files
-    )
+    return LineProgramHeader(min_length, line_base, line_range, opcode_base, operands, files)
 
 
 def _names_v4(stream: ByteStream) -> list[str]:

@@ -351,11 +351,6 @@ class Image:
             self._code[start] = segment.data[start - segment.addr : end - segment.addr]
         return start, self._code[start]
 
-    def physical(self, addr: int) -> int | None:
-        """The physical load address of the byte at ``addr``, or None."""
-        segment = self.segment_at(addr)
-        return None if segment is None else segment.physical + addr - segment.addr
-
     def symbol(self, name: str) -> Symbol | None:
         """The symbol of that name; a global one before local ones.
 

@@ -13,10 +13,9 @@ __all__ = ["Activation", "activation"]
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A call as a graph; ``nodes`` and ``loops`` give the indices in the whole graph."""
+    """A call as a graph; ``loops`` gives the indices in the whole graph."""
 
     graph: Supergraph
-    nodes: tuple[int, ...]
     loops: tuple[int, ...]
 
 
@@ -87,6 +86,5 @@ def _piece(
             loops,
             guidance=AppliedGuidance(replaced=graph.guidance.replaced),
         ),
-        tuple(members),
         tuple(graph.loop_at[members[loop.header]] for loop in loops),
     )

@@ -7,7 +7,7 @@ extent of an execution.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -91,17 +91,6 @@ class Trace:
     high: int
     vectors: int
     executions: tuple[Execution, ...]
-
-    def without(self, places: Collection[int]) -> Trace:
-        """The recording without executions that include an instruction at ``places``."""
-        avoided = np.array(sorted(places), np.uint32)
-        left_out = {
-            execution
-            for execution in self.distinct()
-            if np.isin(avoided, np.frombuffer(execution.pcs, np.uint32)).any()
-        }
-        executions = tuple(e for e in self.executions if e not in left_out)
-        return Trace(self.low, self.high, self.vectors, executions)
 
     def distinct(self) -> tuple[Execution, ...]:
         """The distinct executions, in the order of their first occurrence."""

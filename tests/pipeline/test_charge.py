@@ -166,7 +166,9 @@ def test_an_explanation_adds_up() -> None:
     charged = sum(c for row in rows for _, c in row.references)
     misses = (CostCause.FETCH_MISS, CostCause.LOAD_MISS, CostCause.STORE)
     assert charged == sum(cycles[c] for c in misses) == 63 + 123 + 60
-    assert rows[-1].branch == 6 - 1
+    time = found.times.nodes[0]
+    assert time is not None
+    assert time.leaving == 6 - 1
 
 
 @pytest.mark.parametrize("constant", [None, 5])

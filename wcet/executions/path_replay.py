@@ -81,7 +81,6 @@ class ReplayPath:
     Code inside a function that a fact replaces is not part of it.
     """
 
-    visits: tuple[NodeVisit, ...]
     insns: tuple[Insn, ...]
     taken: tuple[bool, ...]
     origin: tuple[int, ...]  # per instruction: its position in the execution
@@ -98,7 +97,7 @@ class ReplayPath:
             origin += range(visit.start, visit.start + len(block.insns))
             leaves = visit.edge is None or graph.edges[visit.edge].kind is not EdgeKind.FALLTHROUGH
             taken += [False] * (len(block.insns) - 1) + [leaves and transfers(block.last)]
-        return ReplayPath(tuple(visits), tuple(insns), tuple(taken), tuple(origin))
+        return ReplayPath(tuple(insns), tuple(taken), tuple(origin))
 
 
 def executed(
@@ -304,13 +303,11 @@ class PathReplay:
     charge (None), as its continuation is unknown.
     """
 
-    entry: str
     executions: int
     instructions: int
     charged: int | None
     most: int
     contents: StartContents  # of the caches, in the slowest replay
-    start: int  # first instruction, by position in the recording
     number: int  # of the path
     state: int  # initial state of the slowest replay
 
@@ -379,15 +376,12 @@ def _replay_path(
         if cycles > most:
             most, worst, at = cycles, contents, state
     charged = path_cycles(recorded.paths.costs, (PathStep(v.node, v.edge) for v in recorded.visits))
-    execution, begin = recorded.sources[0]
     return PathReplay(
-        subject.name,
         len(recorded.sources) if recorded.paths.start is None else 0,
         len(path.insns),
         charged if recorded.complete else None,
         most,
         worst,
-        execution.pcs[begin],
         number,
         at,
     )

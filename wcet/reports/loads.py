@@ -50,11 +50,6 @@ class FunctionLoad:
     edges: dict[tuple[int, int], int] = field(default_factory=dict)
     loops: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    @property
-    def cycles(self) -> int:
-        """All cycles of the function's own blocks."""
-        return sum(cycles for _, cycles in self.blocks.values())
-
 
 @dataclass(frozen=True, slots=True)
 class CountedPath:

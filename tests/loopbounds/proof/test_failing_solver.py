@@ -162,7 +162,7 @@ def test_a_worker_that_dies(workers: int) -> None:
     def question(index: int) -> ProofOutcome:
         if index == 3:
             os.kill(os.getpid(), signal.SIGKILL)
-        return ProofOutcome(index, 1, (), 0, "", "", 0.0)
+        return ProofOutcome(index, 1, 0, "", "", 0.0)
 
     found: dict[int, ProofOutcome] = {}
     questions = [partial(question, i) for i in range(8)]

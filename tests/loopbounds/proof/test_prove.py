@@ -321,10 +321,10 @@ def test_the_last_model_has_all_of_the_budget(monkeypatch: pytest.MonkeyPatch) -
         model: LoopModel, budget: Budget, checker: Checker, most: int = HUGE
     ) -> ProofOutcome:
         asked.append((model, budget.steps))
-        return ProofOutcome(None, 1, (), 0, "", "", 0.0)
+        return ProofOutcome(None, 1, 0, "", "", 0.0)
 
     monkeypatch.setattr("loopbounds.proof.abstractions.prove_model", not_proved)
-    open_ = ProofOutcome(None, 1, (), 0, "", "", 0.0)
+    open_ = ProofOutcome(None, 1, 0, "", "", 0.0)
     checker, steps = find_checker(), BUDGET.steps
     LoopAbstractions(model, whole, detailed, detailed).refined(open_, BUDGET, checker)
     assert [of for of, _ in asked] == [whole, detailed]
@@ -359,7 +359,7 @@ def test_the_seconds_of_an_answer_are_counted_once(monkeypatch: pytest.MonkeyPat
     """The seconds of the whole model pass on the same clock."""
     model = counted(word(0), terms.add(X, word(3)), terms.ult(X, bits(N, 0xFF)))
     whole = replace(model, constraints=(terms.ult(N, word(9)),))
-    slow = ProofOutcome(None, 1, (), 0, "", "", 1000.0)
+    slow = ProofOutcome(None, 1, 0, "", "", 1000.0)
     monkeypatch.setattr("loopbounds.proof.abstractions.prove_model", lambda *_: slow)
     before = replace(slow, seconds=500.0)
     found = LoopAbstractions(model, whole, whole, whole).refined(before, BUDGET, find_checker())

@@ -70,7 +70,7 @@ def test_calls_of_one_shape() -> None:
     assert first is not None
     assert second is not None
     assert first.shape == second.shape
-    assert first.part.nodes != second.part.nodes
+    assert first.part.loops != second.part.loops
     code.bounds[2] = 15
     bounded = OneCall.around(code, 2)
     assert bounded is not None

@@ -67,7 +67,6 @@ def test_a_repeat_is_the_same_execution(folder: Path) -> None:
     first, second = trace.distinct()
     assert trace.executions == (first, second, second, first, second)
     assert [list(e.pcs) for e in trace.executions] == [run.pcs for run in runs]
-    assert trace.without([0xFFFF0004]).executions == (first, first)
 
 
 def test_the_first_version_is_read(folder: Path) -> None:

@@ -310,7 +310,7 @@ class _Subject:
             transfers(insn) and (after != insn.next or insn.addr in self.ends)
             for insn, after in zip(insns, following, strict=True)
         )
-        path = Walk((), insns, taken, tuple(range(len(insns))))
+        path = Walk(insns, taken, tuple(range(len(insns))))
         steps = executed(path, ran.accesses, self.platform, self.random)
         machine = random_machine(self.platform, steps, contents, self.random)
         machine.clock = taking_the_exception(machine.core)

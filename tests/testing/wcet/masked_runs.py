@@ -61,7 +61,7 @@ def masked_times(
     taken = tuple(
         transfers(insn) and after != insn.next for insn, after in zip(insns, following, strict=True)
     )
-    path = Walk((), insns, taken, tuple(range(len(insns))))
+    path = Walk(insns, taken, tuple(range(len(insns))))
     steps = executed(path, accesses, platform, random)
     machine = random_machine(platform, steps, random.choice(list(StartContents)), random)
     instructions = Instructions(machine.core, aligned=machine.aligned)
