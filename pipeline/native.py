@@ -32,7 +32,6 @@ from pipeline.classes import classify_insn
 from pipeline.core import CoreTable, DualIssuePairing
 from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
-from pipeline.timing_model import EntryState
 from quoll.arm.coprocessor import coprocessor_operation
 from quoll.arm.insn import AccessKind, Insn
 from quoll.arm.operation import Operation
@@ -40,7 +39,15 @@ from quoll.errors import TimingError
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import ResultsStore
 
-__all__ = ["CompiledTrace", "Instructions", "SampledCycles", "SplitMix", "execute", "sample"]
+__all__ = [
+    "CompiledTrace",
+    "Instructions",
+    "SplitMix",
+    "execute",
+    "exported",
+    "library",
+    "no_effect",
+]
 
 SOURCE = Path(__file__).parent / "simulator.c"
 FLAGS = ("-O2", "-shared", "-fPIC")
@@ -252,18 +259,18 @@ def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
         machine.chip.random = random
         for cached in (machine.chip.fetch.cache, machine.chip.dcache):
             cached.reseed(random)
-    library = _library()
+    compiled = library()
     trace.issued = np.zeros(len(trace.executed), dtype=np.int64)
-    if library is None or not _compiled(machine):
+    if compiled is None or not _compiled(machine):
         return _interpret(machine, trace)
-    state = _export(machine, random)
-    end: int = library.simulate(
+    state = exported(machine, random)
+    end: int = compiled.simulate(
         ctypes.byref(state), trace.instructions, trace.steps.ctypes.data, len(trace.executed),
         trace.first, trace.issued.ctypes.data,
     )  # fmt: skip
     random.state = state.random
     if end < 0:
-        raise _no_effect(trace, end)
+        raise no_effect(trace, end)
     return end
 
 
@@ -283,61 +290,8 @@ def _compiled(machine: PipelineMachine) -> bool:
     )
 
 
-class _Bounds(ctypes.Structure):
-    _fields_ = _fields("loads", "words", "fetches", "longest", "states", "seed")
-
-
-@dataclass(frozen=True, slots=True)
-class SampledCycles:
-    """Cycles over many initial states; ``worst`` is the number of the slowest state."""
-
-    most: int
-    least: int
-    worst: int
-
-
-def sample(
-    machine: PipelineMachine, trace: CompiledTrace, entry: EntryState, states: int, seed: int
-) -> SampledCycles:
-    """Cycles of ``trace`` over random initial states drawn in C.
-
-    A state has the contents of both caches (cold, another program's dirty lines, or those mixed
-    with the trace's own), replacement, accesses under way and busy registers. ``machine`` gives the
-    rest: core, memory, geometry of the caches, clock. In a quarter of the states the caches have
-    one way, the least that the analysis assumes. Raises TimingError without a compiler.
-    """
-    library = _library()
-    if library is None:
-        raise TimingError("sampling initial states needs a C compiler", hint="install gcc")
-    base = _export(machine, SplitMix(0))
-    words, code, data = machine.core.longest, *_lines(machine, trace)
-    bounds = _Bounds(entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed)
-    least, worst = Num(), Num()
-    most: int = library.sample(
-        ctypes.byref(base), ctypes.byref(bounds), trace.instructions, trace.steps.ctypes.data,
-        len(trace.executed), trace.first, code.ctypes.data, len(code), data.ctypes.data, len(data),
-        ctypes.byref(least), ctypes.byref(worst),
-    )  # fmt: skip
-    if most < 0:
-        raise _no_effect(trace, most)
-    return SampledCycles(most, least.value, worst.value)
-
-
-Lines = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-
-def _lines(machine: PipelineMachine, trace: CompiledTrace) -> tuple[Lines, Lines]:
-    """Lines of the trace's own code and data."""
-    code = [step.insn.addr for step in trace.executed]
-    data = trace.steps[(trace.steps[:, 1] & (ACCESS | CACHED)) == ACCESS | CACHED, 2]
-    sizes = (machine.chip.fetch.cache.geometry.line_bytes, machine.chip.dcache.geometry.line_bytes)
-    return (
-        np.unique(np.array(code, dtype=np.int64) // sizes[0]),
-        np.unique(data // sizes[1]).astype(np.int64),
-    )
-
-
-def _no_effect(trace: CompiledTrace, end: int) -> TimingError:
+def no_effect(trace: CompiledTrace, end: int) -> TimingError:
+    """The error for the result ``end`` of the library: the operation of a step is not modelled."""
     insn = trace.executed[-1 - end].insn
     return TimingError(
         "this operation has no concrete effect", where=f"{insn.addr:#x}: {insn.text}"
@@ -354,7 +308,8 @@ def _interpret(machine: PipelineMachine, trace: CompiledTrace) -> int:
     return machine.finished
 
 
-def _export(machine: PipelineMachine, random: SplitMix) -> _Machine:
+def exported(machine: PipelineMachine, random: SplitMix) -> _Machine:
+    """The state of ``machine`` for the library."""
     dual = isinstance(machine, DualIssueMachine)
     board, memory, chip = machine.board, machine.memory.latencies, machine.chip
     state = _Machine(
@@ -391,7 +346,7 @@ def _export_cache(cached: SimulatedCache, state: _Cache) -> None:
 
 
 @cache
-def _library() -> ctypes.CDLL | None:
+def library() -> ctypes.CDLL | None:
     """The compiled library, or None without a working compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
@@ -405,19 +360,14 @@ def _library() -> ctypes.CDLL | None:
         if compiled is None:
             compiled = _compile(compiler)
             store.put(key, compiled)
-        library = _load(compiled)
+        loaded = _load(compiled)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    library.simulate.restype = Num
-    library.simulate.argtypes = [
+    loaded.simulate.restype = Num
+    loaded.simulate.argtypes = [
         ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, Num, Num, ctypes.c_void_p,
     ]  # fmt: skip
-    library.sample.restype = Num
-    library.sample.argtypes = [
-        *[ctypes.c_void_p] * 4, Num, Num, ctypes.c_void_p, Num, ctypes.c_void_p, Num,
-        *[ctypes.c_void_p] * 2,
-    ]  # fmt: skip
-    return library
+    return loaded
 
 
 def _compile(compiler: str) -> bytes:

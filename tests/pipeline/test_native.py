@@ -51,7 +51,7 @@ def in_python(machine: PipelineMachine, trace: CompiledTrace) -> tuple[int, list
 @pytest.mark.slow("simulates each program twice")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_the_same_cycles_as_in_python(board: Board) -> None:
-    assert native._library() is not None, "a C compiler is part of the set-up"
+    assert native.library() is not None, "a C compiler is part of the set-up"
     operations = 0
     for seed in range(CASES):
         random = Random(seed)
@@ -83,7 +83,7 @@ def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> N
         "add r0, r1, r2\nmul r3, r0, r1\nadd r4, r3, r3\n"))]  # fmt: skip
     trace = CompiledTrace.of(Instructions(load_core("arm1136", CoreProfile.NOMINAL)), steps)
     fast = execute(warm_machine(Random(1)), trace)
-    monkeypatch.setattr(native, "_library", lambda: None)
+    monkeypatch.setattr(native, "library", lambda: None)
     assert execute(warm_machine(Random(1)), trace) == fast
 
 
@@ -106,7 +106,7 @@ def test_compiles_into_the_users_cache(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(native, "_compile", compiled)
     for _ in range(2):
-        assert native._library.__wrapped__() is not None
+        assert native.library.__wrapped__() is not None
     assert len(made) == 1
     assert [p.suffix for p in (tmp_path / "quoll").iterdir()] == [".quoll"]
 
@@ -127,7 +127,7 @@ def test_a_planted_library_is_never_loaded(
     evil = str(tmp_path / "evil.so")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", evil, str(tmp_path / "evil.c")], check=True)
     planted = Path(evil).read_bytes()
-    assert native._library.__wrapped__() is not None
+    assert native.library.__wrapped__() is not None
     (record,) = folder.iterdir()
     if where == "world-writable":
         store = ResultsStore(folder)
@@ -139,7 +139,7 @@ def test_a_planted_library_is_never_loaded(
         text = native.SOURCE.read_bytes() + sysconfig.get_platform().encode()
         name = hashlib.sha256(text).hexdigest()[:24]
         (folder / f"simulator-{name}.so").write_bytes(planted)
-    assert native._library.__wrapped__() is not None
+    assert native.library.__wrapped__() is not None
     assert not mark.exists()
     native._load(planted)
     assert mark.exists(), "it would have run"

@@ -17,7 +17,7 @@ from pipeline.core import load_core
 from pipeline.costs import CostCause
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE
-from pipeline.native import CompiledTrace, Instructions, sample
+from pipeline.native import CompiledTrace, Instructions
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
 from pipeline.timing_model import BranchModel, CoreProfile, EntryState, MemoryLatencies, TimingModel
 from pipeline.tlb_model import TlbModel
@@ -40,6 +40,7 @@ from tests.testing.cache.graphs import (
     random_program,
 )
 from tests.testing.cache.walks import hierarchy
+from tests.testing.pipeline.sampled import sample
 
 ARITHMETIC = """
     add r0, r1, r2
