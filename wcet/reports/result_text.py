@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 
 from ilp.paths.outline import PathOutline, outline
 from pipeline.costs import CostCause
@@ -14,7 +15,7 @@ from wcet.analysis.fact_evidence import FactStatus
 from wcet.analysis.result import AnalysisResult, EntryResult, StartBound
 from wcet.reports.summary_text import inside_summaries
 
-__all__ = ["TextStyle", "fitting_table", "to_text"]
+__all__ = ["TextStyle", "bounds_table", "to_text"]
 
 CAUSES = {
     CostCause.ISSUE: "issue",
@@ -58,7 +59,8 @@ class TextStyle:
 
 def to_text(result: AnalysisResult, style: TextStyle) -> str:
     """The whole report."""
-    sections = [heading(result, style), bounds_table(result, style), *latency(result, style)]
+    table = "\n".join(bounds_table(result, style, style.columns))
+    sections = [heading(result, style), table, *latency(result, style)]
     if style.paths != "none":
         write = brief_path if style.paths == "brief" else full_path
         for entry in result.entries.values():
@@ -91,76 +93,51 @@ def wide(largest: int, least: int) -> int:
     return max(least, len(f"{largest:,}") + 2)
 
 
-def bounds_table(result: AnalysisResult, style: TextStyle) -> str:
-    """One row per entry: the bound and its cycles by cause."""
-    if style.columns is not None:
-        fitting = fitting_table(result, style, style.columns)
-        return "\n".join([*fitting, *functions(result, style)])
-    largest = max((e.cycles for e in result.entries.values()), default=0)
-    first, column = wide(largest, CYCLES), wide(largest, COLUMN)
-    longest = max(map(len, (*result.entries, *result.unbounded)), default=0)
-    named = max(longest + 1, NAME)
-    shown = charged_causes(result)
-    head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}" + "".join(
-        f"{CAUSES[cause]:>{column}}" for cause in shown
-    )
-    rows = [style.bold("worst-case execution time"), style.dim(head)]
-    for name, entry in result.entries.items():
-        mark = "" if entry.solution.optimal else f"  (upper bound: {entry.solution.method})"
-        if entry.parametric:
-            text = f"f({', '.join(entry.parametric.names)})"
-            row = f"{style.bold(text.rjust(first))}  a function, below{mark}"
-            rows.append(f"{name:<{named}}{row}")
-            continue
-        causes = entry.cycles_by_cause()
-        shares = "".join(f"{causes[c]:>{column},}" for c in shown)
-        bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
-        if len(entry.starts) > 1:
-            mark += f"  ({start_text(result, entry, entry.starts[0])})"
-        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
-    rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
-    return "\n".join([*rows, *functions(result, style)])
+def bounds_table(result: AnalysisResult, style: TextStyle, columns: int | None) -> list[str]:
+    """One row per entry: the bound and its cycles by cause, without causes that take none.
 
-
-def fitting_table(result: AnalysisResult, style: TextStyle, columns: int) -> list[str]:
-    """One row per entry that fits; causes without cycles are left out, the least ones summed up."""
+    With ``columns``, rows fit: they sum up the least causes, and leave out explanations.
+    """
     entries = result.entries
     causes = {name: entry.cycles_by_cause() for name, entry in entries.items()}
     most = {cause: max((of[cause] for of in causes.values()), default=0) for cause in CostCause}
     named = max((NAME, *(len(name) + 1 for name in (*entries, *result.unbounded))))
-    first = max((CYCLES, *(len(f"{entry.cycles:,}") + 2 for entry in entries.values())))
+    largest = max((entry.cycles for entry in entries.values()), default=0)
+    first = wide(largest, CYCLES)
 
     def width(cause: CostCause) -> int:
-        return max(len(CAUSES[cause]), len(f"{most[cause]:,}")) + 2
+        if columns is None:
+            return wide(largest, COLUMN)
+        return wide(most[cause], len(CAUSES[cause]) + 2)
 
     shown = [cause for cause in CAUSES if most[cause]]
     rest: list[CostCause] = []
-    room = columns - named - 2 * first
+    room = inf if columns is None else columns - named - 2 * first
     while shown and sum(map(width, shown)) + (first if rest else 0) > room:
         least = min(shown, key=lambda cause: most[cause])
         shown.remove(least)
         rest.append(least)
     head = f"{'entry':<{named}}{'cycles':>{first}}{'µs':>{first}}"
     head += "".join(f"{CAUSES[cause]:>{width(cause)}}" for cause in shown)
-    rows = [style.bold("worst-case execution time")]
-    rows.append(style.dim(head + (f"{OTHER:>{first}}" if rest else "")))
+    head += f"{OTHER:>{first}}" if rest else ""
+    rows = [style.bold("worst-case execution time"), style.dim(head)]
     for name, entry in entries.items():
+        method = "" if columns is not None else f": {entry.solution.method}"
+        mark = "" if entry.solution.optimal else f"  (upper bound{method})"
         if entry.parametric:
-            rows.append(f"{name:<{named}}{'f':>{first}}  a function, below")
+            text = f"f({', '.join(entry.parametric.names)})".rjust(first)
+            function = f"{'f':>{first}}" if columns is not None else style.bold(text)
+            end = "" if columns is not None else mark
+            rows.append(f"{name:<{named}}{function}  a function, below{end}")
             continue
         bound = f"{entry.cycles:>{first},}{result.microseconds(entry.cycles):>{first},.1f}"
         shares = "".join(f"{causes[name][cause]:>{width(cause)},}" for cause in shown)
-        other = f"{sum(causes[name][cause] for cause in rest):>{first},}" if rest else ""
-        mark = "" if entry.solution.optimal else "  (upper bound)"
-        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{other}{mark}")
+        shares += f"{sum(causes[name][cause] for cause in rest):>{first},}" if rest else ""
+        if columns is None and len(entry.starts) > 1:
+            mark += f"  ({start_text(result, entry, entry.starts[0])})"
+        rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
     rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
-    return rows
-
-
-def charged_causes(result: AnalysisResult) -> list[CostCause]:
-    """The causes with cycles in some entry."""
-    found = [entry.cycles_by_cause() for entry in result.entries.values()]
-    return [cause for cause in CAUSES if any(causes[cause] for causes in found)]
+    return [*rows, *functions(result, style)]
 
 
 def functions(result: AnalysisResult, style: TextStyle) -> Iterator[str]:

@@ -14,10 +14,9 @@ from wcet.analysis.result import AnalysisResult
 from wcet.reports.legend import LEGEND, legend
 from wcet.reports.result_text import (
     TextStyle,
+    bounds_table,
     call_tree,
     calls_of,
-    fitting_table,
-    functions,
     heading,
     latency,
 )
@@ -45,8 +44,8 @@ class Screen:
 def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
     """Bounds, latency, assumptions, and as many rows of the worst entry's path as fit."""
     lines = [
-        *heading(result, style).splitlines(), "", *fitting_table(result, style, screen.columns),
-        *functions(result, style), *"\n".join(latency(result, style)).splitlines(), "",
+        *heading(result, style).splitlines(), "", *bounds_table(result, style, screen.columns),
+        *"\n".join(latency(result, style)).splitlines(), "",
     ]  # fmt: skip
     found = result.assumptions
     words = legend("analyse", "\n".join([*lines, OWN]), screen.columns)
