@@ -35,18 +35,8 @@ def concrete_machine(
 class DualIssueMachine(PipelineMachine):
     """``board.result`` and ``board.flags``: the cycle at whose end a value can be forwarded."""
 
-    def __init__(
-        self,
-        core: CoreTable,
-        memory: MemoryBus,
-        chip: FetchAndCaches,
-        *,
-        aligned: bool = True,
-        buffer: int = 8,
-    ) -> None:
-        super().__init__(core, memory, chip, aligned=aligned, buffer=buffer)
-        self.second_pipe_free = False  # in the cycle before ``clock``
-        self.branch_unit = 0
+    second_pipe_free = False  # in the cycle before ``clock``
+    branch_unit = 0
 
     @property
     def finished(self) -> int:

@@ -103,17 +103,12 @@ class _Scoreboard:
 class PipelineMachine:
     """Executes a trace. ``clock`` is the next issue slot."""
 
+    buffer_words = 8
+
     def __init__(
-        self,
-        core: CoreTable,
-        memory: MemoryBus,
-        chip: FetchAndCaches,
-        *,
-        aligned: bool = True,
-        buffer: int = 8,
+        self, core: CoreTable, memory: MemoryBus, chip: FetchAndCaches, *, aligned: bool = True
     ) -> None:
         self.core, self.memory, self.chip, self.aligned = core, memory, chip, aligned
-        self.buffer_words = buffer
         self.clock = 0
         self.board = _Scoreboard()
         self.fills: list[int] = []  # completion of data fills under way

@@ -278,7 +278,7 @@ class AbstractMemory:
         self._forget((exact, exact + size - 1))
         if any(key >> 32 not in self.stacks for key in self.frames):
             self.use.assumptions.add(S4)
-            self._drop_dead(sp, facts)
+            self.forget_below(sp, facts)
 
     def _forget(self, span: Span) -> None:
         """Forget the cells of known place in ``span``, under all aliases of these bytes."""
@@ -466,12 +466,7 @@ class AbstractMemory:
 
     def _retain_live(self, sp: Term, facts: Facts) -> None:
         self.use.assumptions.add(S1)
-        self._drop_dead(sp, facts)
-
-    def _drop_dead(self, sp: Term, facts: Facts) -> None:
-        remaining = live_frames(self.frames, sp, facts)
-        if len(remaining) < len(self.frames):
-            self.frames = self.own["frames"] = remaining
+        self.forget_below(sp, facts)
 
     def _cut(self, name: str, symbol: int, offset: int, size: int) -> None:
         """Remove the cells that overlap ``size`` bytes at ``offset`` from ``symbol``."""

@@ -91,6 +91,9 @@ class RelatedFact(LimitedFact, CountedFact):
     function: str
     caller: str | None = None
 
+    def fields(self) -> Mapping[str, str | int]:
+        return {"a": self.a, "b": self.b, "function": invocations(self.function, self.caller)}
+
     def places(self) -> tuple[str, ...]:
         return self.a, self.b
 
@@ -105,9 +108,6 @@ class ConflictFact(RelatedFact):
     __slots__ = ()
     assumption = assumptions.CONFLICT
 
-    def fields(self) -> Mapping[str, str | int]:
-        return {"a": self.a, "b": self.b, "function": invocations(self.function, self.caller)}
-
     def subject(self) -> FactSubject:
         return self.relation_subject(), "conflict"
 
@@ -117,9 +117,6 @@ class ConsistentFact(RelatedFact):
 
     __slots__ = ()
     assumption = assumptions.CONSISTENT
-
-    def fields(self) -> Mapping[str, str | int]:
-        return {"a": self.a, "b": self.b, "function": invocations(self.function, self.caller)}
 
     def subject(self) -> FactSubject:
         return self.relation_subject(), "consistent"

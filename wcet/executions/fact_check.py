@@ -8,7 +8,7 @@ recorded addresses decide facts about memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -289,9 +289,11 @@ def refuted(
         if isinstance(error, RefutedFact) and stated(fact) == error.fact:
             return fact, str(error)
         if isinstance(fact, TargetsFact):
-            position = other_target(facts, fact, execution.pcs)
+            targets = {a for text in fact.targets for a in facts.at(fact, text).addresses}
+            position = other_target(facts, fact, targets, execution.pcs)
         elif isinstance(fact, CallsThroughFact):
-            position = other_function(image, facts, fact, execution.pcs)
+            tables = CalledTables(image, Vtables(image), AddressTaken(image), facts, fact)
+            position = other_target(facts, fact, tables.functions, execution.pcs)
         elif isinstance(fact, NeverReturnsFact):
             position = returned(facts, fact, execution.pcs)
         elif isinstance(fact, ReturnsFact):
@@ -303,24 +305,13 @@ def refuted(
     return None
 
 
-def other_target(facts: LocatedFacts, fact: TargetsFact, pcs: Sequence[int]) -> int | None:
-    """The position after the first execution of the branch to none of the targets."""
-    branches = set(facts.at(fact, fact.place).addresses)
-    targets = {a for text in fact.targets for a in facts.at(fact, text).addresses}
-    for position, (here, then) in enumerate(pairwise(pcs), 1):
-        if here in branches and then not in targets and then not in (here + 2, here + 4):
-            return position
-    return None
-
-
-def other_function(
-    image: Image, facts: LocatedFacts, fact: CallsThroughFact, pcs: Sequence[int]
+def other_target(
+    facts: LocatedFacts, fact: Fact, targets: Container[int], pcs: Sequence[int]
 ) -> int | None:
-    """The position after the first of the calls to no function of the tables."""
-    sites = {a for text in fact.sites for a in facts.at(fact, text).addresses}
-    functions = CalledTables(image, Vtables(image), AddressTaken(image), facts, fact).functions
+    """The position after the first transfer at the fact's places to none of ``targets``."""
+    places = {a for text in fact.places() for a in facts.at(fact, text).addresses}
     for position, (here, then) in enumerate(pairwise(pcs), 1):
-        if here in sites and then not in functions and then not in (here + 2, here + 4):
+        if here in places and then not in targets and then not in (here + 2, here + 4):
             return position
     return None
 
