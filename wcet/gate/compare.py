@@ -62,10 +62,8 @@ class LineChange:
 
     @property
     def misses(self) -> int | None:
-        """The increase in cycles of misses and possible misses; None if a record lacks them."""
+        """The increase in cycles of misses and possible misses of a line on both paths."""
         if self.before is None or self.after is None:
-            return None
-        if self.before.misses is None or self.after.misses is None:
             return None
         return self.after.misses - self.before.misses
 
@@ -262,12 +260,11 @@ def _by_function(lines: Sequence[LineRecord]) -> dict[str, list[LineRecord]]:
 
 def _together(one: LineRecord, other: LineRecord) -> LineRecord:
     """The sum of a line in two parts of a function."""
-    known = one.misses is not None and other.misses is not None
     return replace(
         one,
         runs=max(one.runs, other.runs),
         cycles=one.cycles + other.cycles,
-        misses=(one.misses or 0) + (other.misses or 0) if known else None,
+        misses=one.misses + other.misses,
     )
 
 

@@ -48,10 +48,7 @@ ADDRESS = re.compile(r"0x[0-9a-f]{8}|\+0x[0-9a-f]+|(?<=:)[0-9]+\b")
 
 @dataclass(frozen=True, slots=True)
 class LineRecord:
-    """A source line on a worst path; ``text`` is "" if its file is missing.
-
-    ``misses``: the cycles of accesses that may miss; None in older records.
-    """
+    """A source line on a worst path; ``text`` is "" if its file is missing."""
 
     function: str
     path: str
@@ -59,7 +56,7 @@ class LineRecord:
     text: str
     runs: int  # executions of its most executed block
     cycles: int
-    misses: int | None = None  # included in the cycles
+    misses: int  # of the cycles, those of accesses that may miss
 
 
 @dataclass(frozen=True, slots=True)

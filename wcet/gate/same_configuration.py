@@ -48,10 +48,6 @@ def _differences(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:
             if before != after:
                 yield f"{name} {before or 'none'}, now {after or 'none'}"
         yield from _of_facts(old, new)
-    elif old.version and new.version:  # an older record has hashes of its files only
-        files = sorted({*old.facts, *new.facts})
-        if changed := [name for name in files if old.facts.get(name) != new.facts.get(name)]:
-            yield f"facts files that changed: {', '.join(changed)}"
 
 
 def _of_facts(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:

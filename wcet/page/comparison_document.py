@@ -12,7 +12,6 @@ __all__ = ["comparison_document"]
 def comparison_document(found: RecordChange) -> dict[str, Any]:
     """Entries with their lines, the greatest increase first, and assumptions that changed."""
     return {
-        "failed": len(found.failed),
         "differences": list(found.differences),
         "entries": [_entry(entry) for entry in found.entries],
         "new_assumptions": list(found.new_assumptions),

@@ -17,7 +17,7 @@ NONE = Fraction(0)
 
 
 def line(function: str, number: int, text: str, cycles: int, path: str = "a.c") -> LineRecord:
-    return LineRecord(function, path, number, text, 1, cycles)
+    return LineRecord(function, path, number, text, 1, cycles, 0)
 
 
 def entry(*lines: LineRecord, loops: tuple[LoopRecord, ...] = ()) -> EntryRecord:
@@ -215,12 +215,12 @@ def test_a_loop_without_text_that_moved_is_not_new() -> None:
     assert change.loops == ()
 
 
-def test_misses_of_a_line_are_said_if_both_know_them() -> None:
-    old, new, unsaid = (line("f", 3, "x = 1;", c) for c in (10, 70, 10))
-    old, new = replace(old, misses=3), replace(new, misses=63)
+def test_misses_of_a_line_are_said_if_they_differ() -> None:
+    old, new = (line("f", 3, "x = 1;", c) for c in (10, 70))
+    same, old, new = replace(old, misses=63), replace(old, misses=3), replace(new, misses=63)
     (change,) = compare(record(e=entry(old)), record(e=entry(new)), {}, NONE).entries
     assert line_text(change.lines[0]).endswith("x = 1;  misses +60")
-    (change,) = compare(record(e=entry(unsaid)), record(e=entry(new)), {}, NONE).entries
+    (change,) = compare(record(e=entry(same)), record(e=entry(new)), {}, NONE).entries
     assert "misses" not in line_text(change.lines[0])
 
 

@@ -35,14 +35,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert read(file) == WHOLE
 
 
-def test_a_baseline_without_misses_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "baseline.json"
-    document = json.loads(to_json(WHOLE))
-    del document["entries"]["e"]["lines"][0]["misses"]
-    file.write_text(json.dumps(document))
-    assert read(file).entries["e"].lines[0].misses is None
-
-
 @pytest.mark.parametrize("at", list(places(json.loads(to_json(WHOLE)))))
 @pytest.mark.parametrize("damage", [None, True, 1.5, "x", [1], {"x": 1}, 7])
 def test_every_damage_is_an_error_that_names_it_or_a_record(

@@ -163,10 +163,7 @@ def test_facts_are_told_by_what_they_say() -> None:
     assert differences(stated(unknown), stated(moved))
 
 
-def test_platform_version_and_older_records() -> None:
+def test_platform_version_and_options() -> None:
     assert differences(RECORD, replace(RECORD, platform="other"))
     assert differences(RECORD, replace(RECORD, version="2"))
     assert differences(RECORD, replace(RECORD, asked={"--l2": "True"}))
-    older = replace(RECORD, asked={}, facts={"k.facts": "1"})
-    assert not differences(older, replace(RECORD, facts={"k.facts": "1"}))
-    assert differences(older, replace(RECORD, facts={"k.facts": "2"}))
