@@ -17,27 +17,33 @@ from loopbounds.execution.machine import NOWHERE, ConcreteMachine
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption
+from quoll.assumptions import Assumption, if_they_hold
 from quoll.errors import ControlFlowError
 from quoll.facts.guidance import PathStartFact
 from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["FollowedLoop", "common_prefix", "concrete_execution", "executed_most", "follow"]
+__all__ = ["LoopExecution", "common_prefix", "concrete_execution", "executed_most", "follow"]
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedLoop:
-    """The most ``executions`` of a loop per entry from outside, in so many ``instructions``.
+class LoopExecution:
+    """``executions`` of a loop per entry from outside, in so many ``instructions``.
 
-    ``ended``: the execution reached the end of the path.
+    ``ended``: the execution is complete; otherwise the loop may be executed more often.
     """
 
     executions: int
     instructions: int
     ended: bool
     assumed: tuple[Assumption, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"an execution of {self.instructions:,} instructions from the entry shows it"
+            f"{if_they_hold(self.assumed)}"
+        )
 
 
 def concrete_execution(
@@ -74,7 +80,7 @@ def executed_most(
     registers: Sequence[int | None],
     loop: int,
     steps: int,
-) -> FollowedLoop | None:
+) -> LoopExecution | None:
     """How often an execution that starts with these general registers executes a loop.
 
     It stops where an unknown word decides a branch, after ``steps`` instructions, or where it
@@ -84,7 +90,7 @@ def executed_most(
     walk = _Walk(graph, image, registers)
     ended = walk.follow_for(steps, values)
     machine = walk.machine
-    return FollowedLoop(walk.most[loop], machine.executed, ended, machine.assumed)
+    return LoopExecution(walk.most[loop], machine.executed, ended, machine.assumed)
 
 
 def common_prefix(graph: Supergraph, image: Image, values: KnownValues) -> ExecutionPrefix | None:

@@ -14,10 +14,9 @@ from typing import Protocol
 
 from loopbounds.budgets import table
 from loopbounds.execution.activations import deepest
-from loopbounds.execution.concrete import executed_most
+from loopbounds.execution.concrete import LoopExecution, executed_most
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption, if_they_hold
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError
 from quoll.image.image import Image
@@ -26,29 +25,9 @@ from quoll.inlining.supergraph import Supergraph
 __all__ = [
     "ExecutionReplay",
     "GraphReplay",
-    "LoopExecution",
     "NoReplay",
     "RecursionReplay",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class LoopExecution:
-    """``executions`` of a loop per entry from outside, in so many ``instructions``.
-
-    ``ended``: the execution is complete; otherwise the loop may be executed more often.
-    """
-
-    executions: int
-    instructions: int
-    ended: bool
-    assumed: tuple[Assumption, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"an execution of {self.instructions:,} instructions from the entry shows it"
-            f"{if_they_hold(self.assumed)}"
-        )
 
 
 class ExecutionReplay(Protocol):
@@ -88,9 +67,7 @@ class GraphReplay:
             )
         except ControlFlowError:  # an instruction without semantics
             return None
-        if found is None or found.executions < least:
-            return None
-        return LoopExecution(found.executions, found.instructions, found.ended, found.assumed)
+        return found if found is not None and found.executions >= least else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from loopbounds.execution.concrete import LoopExecution
 from loopbounds.execution.counts import ExecutionCounts
-from loopbounds.execution.loop_replay import ExecutionReplay, LoopExecution
+from loopbounds.execution.loop_replay import ExecutionReplay
 from loopbounds.proof.bound import (
     EXECUTION,
     ConcreteExecution,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from loopbounds.bounds import bound_loops
-from loopbounds.execution.loop_replay import GraphReplay, LoopExecution
+from loopbounds.execution.concrete import LoopExecution
+from loopbounds.execution.loop_replay import GraphReplay
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths
 from quoll.errors import FactsError
