@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from quoll.assumptions import LOOP_FACT, Assumption
+
+if TYPE_CHECKING:
+    from quoll.inlining.supergraph import Supergraph
 
 __all__ = [
     "CHECKERS",
@@ -173,6 +177,10 @@ class LoopBound:
     assumed: tuple[Assumption, ...] = ()  # the named assumptions of the proof
     unanswered: str = ""  # the query at which a solver failed, for a bound
     always: bool = False  # each entry that the path does not end in executes it ``bound`` times
+
+    def iterations(self, graph: Supergraph) -> int | None:
+        """Most executions of the header per entry in ``graph``, including the first iteration."""
+        return None if self.bound is None else self.bound + graph.apart(graph.loops[self.loop])
 
     @property
     def failed(self) -> bool:

@@ -127,7 +127,7 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
             continue
         iterations[at] = iterations.get(at, 0) + nodes[loop.header]
         entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
-        bounds.setdefault(at, {})[f"{entry.iterations(bound):,} ({bound.method})"] = None
+        bounds.setdefault(at, {})[f"{bound.iterations(graph):,} ({bound.method})"] = None
     surely = counted.least()
     for at, count in iterations.items():
         least = max(1, entries[at])

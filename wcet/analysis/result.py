@@ -85,12 +85,6 @@ class EntryResult:
         named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
         return f" for {named}" if named else ""
 
-    def iterations(self, bound: LoopBound) -> int | None:
-        """Most executions of a loop's header per entry, including the first iteration."""
-        if bound.bound is None:
-            return None
-        return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
-
     def charged_steps(self) -> Iterator[tuple[PathStep, tuple[int, ...]]]:
         """The worst path: each step with its cycles by ``CostCause``.
 

@@ -100,7 +100,7 @@ class BaselineRecord:
     """The whole record. ``kernel`` and ``facts``: hashes; ``entries`` may contain ``LATENCY``.
 
     ``assumed``: assumptions without addresses, offsets and line numbers, which change. ``asked``:
-    the configuration besides the facts ``stated``; an older record has neither.
+    the configuration besides the facts ``stated``.
     """
 
     kernel: str
@@ -246,7 +246,7 @@ def _loops(reader: _Sources, entry: EntryResult) -> tuple[LoopRecord, ...]:
     for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
         header = entry.graph.nodes[loop.header]
         key = reader.function(entry, header.context), *reader.line(header.block.addr)
-        found.setdefault(key, []).append((entry.iterations(bound), bound.method))
+        found.setdefault(key, []).append((bound.iterations(entry.graph), bound.method))
     records = []
     for key, bounds in sorted(found.items()):
         numbers = [n for n, _ in bounds if n is not None]

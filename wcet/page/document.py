@@ -172,7 +172,7 @@ def _row(
         where, name, limit = context.call_site, "", None
     else:
         where = graph.nodes[graph.loops[loop].header].block.addr
-        name, limit = loop_name(result, graph, at), path.iterations(path.bounds[loop])
+        name, limit = loop_name(result, graph, at), path.bounds[loop].iterations(graph)
     return [
         parent,
         context.function & ~1,

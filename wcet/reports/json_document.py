@@ -103,7 +103,7 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
             {
                 "place": result.image.place(graph.nodes[loop.header].block.addr),
                 "context": graph.nodes[loop.header].context,
-                "bound": entry.iterations(bound),
+                "bound": bound.iterations(graph),
                 "first_apart": bool(graph.apart(loop)),
                 "exact": bound.exact,
                 "method": bound.method,

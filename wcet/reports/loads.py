@@ -70,12 +70,6 @@ class CountedPath:
         """The nested calls and loops of the path."""
         return outline(self.graph, self.costs, self.solution, self.steps)
 
-    def iterations(self, bound: LoopBound) -> int | None:
-        """As ``EntryResult.iterations``."""
-        if bound.bound is None:
-            return None
-        return bound.bound + self.graph.apart(self.graph.loops[bound.loop])
-
     def loads(self, whole: PathOutline) -> dict[int, FunctionLoad]:
         """The loads of functions, by address; ``whole``: the outline."""
         graph = self.graph
@@ -92,7 +86,7 @@ class CountedPath:
                 edges = found[function_of(graph, source)].edges
                 edges[exits] = edges.get(exits, 0) + count
         for loop, bound in zip(graph.loops, self.bounds, strict=True):
-            iterations = self.iterations(bound)
+            iterations = bound.iterations(graph)
             if iterations is not None:
                 function = found.setdefault(function_of(graph, loop.header), FunctionLoad())
                 header = graph.nodes[loop.header].block.addr

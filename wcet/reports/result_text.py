@@ -299,7 +299,7 @@ def loops(result: AnalysisResult, style: TextStyle) -> str:
         for loop, bound in zip(entry.graph.loops, entry.bounds, strict=True):
             place = result.image.place(entry.graph.nodes[loop.header].block.addr)
             key = (place, bound.method)
-            found.setdefault(key, []).append((entry.iterations(bound), bound.explained))
+            found.setdefault(key, []).append((bound.iterations(entry.graph), bound.explained))
     rows = [style.bold("loops"), style.dim(f"{'bound':>10}  {'method':<8}{'contexts':>9}  place")]
     for (place, method), instances in sorted(found.items()):
         numbers = [(n, text) for n, text in instances if n is not None]

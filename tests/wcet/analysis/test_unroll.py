@@ -34,7 +34,7 @@ unsigned main(unsigned a) {
 
 def rounds(entry: EntryResult) -> list[int | None]:
     """The bounds of the loops as a user counts them."""
-    return [entry.iterations(bound) for bound in entry.bounds]
+    return [bound.iterations(entry.graph) for bound in entry.bounds]
 
 
 @pytest.mark.slow("several whole analyses")
