@@ -22,7 +22,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.keys import model_key, simple_key, total_key
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, prove_model
-from loopbounds.proof.store import CachedProof, write_model
+from loopbounds.proof.store import write_model
 from loopbounds.proof.triangular import NestTotal, total_over
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.reduction.simplify import simplified
@@ -204,7 +204,7 @@ class ProofRounds:
             found += found * (1 + len(keys) - len(found))  # a single outcome if the worker died
             for key, outcome in zip((of_simple, *keys), found, strict=True):
                 if not outcome.failed:
-                    self.store.save(key, CachedProof.of(outcome))
+                    self.store.save(key, outcome)
             outcomes.update(zip(keys, found[1:], strict=True))
             ended.add(index)
             if self.progress is not None:
@@ -237,8 +237,8 @@ class ProofRounds:
     def _cached(self, key: str) -> ProofOutcome | None:
         if key in self.proved:
             return self.proved[key]
-        known: CachedProof | None = self.store.load(key, CachedProof)
-        return None if known is None else known.outcome()
+        known: ProofOutcome | None = self.store.load(key, ProofOutcome)
+        return known
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
         """The bounds, with each proved total over the enclosing loop that is below the product."""
@@ -264,7 +264,7 @@ class ProofRounds:
     def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
         """The proved total of a loop over its enclosing loop; ``outer`` is the outer bound."""
         key = total_key(self.keys[loop], trip, outer)
-        known: CachedProof | None = self.store.load(key, CachedProof)
+        known: ProofOutcome | None = self.store.load(key, ProofOutcome)
         if known is not None:
             write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
@@ -276,7 +276,7 @@ class ProofRounds:
         run_all(work, self.options.workers, self._limit(2))
         found = outcomes[0]
         if not found.failed:
-            self.store.save(key, CachedProof(found.executions, 1, 1, found.model, 0.0))
+            self.store.save(key, ProofOutcome(found.executions, 1, 1, "", found.model, 0.0))
             write_model(self.options.models, key, found.model)
             self.keys[-1 - loop] = key
         return found

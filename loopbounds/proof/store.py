@@ -15,33 +15,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.prove import ProofOutcome
 from quoll.results.results_store import ResultsStore
 
-__all__ = ["CachedProof", "GraphBounds", "copy_models", "write_model"]
-
-
-@dataclass(frozen=True, slots=True)
-class CachedProof:
-    """The record of a proof: the bound, the longest run known, the relations used, the model.
-
-    The bound is None without a proof within the budget, or for an endless run (``endless``).
-    """
-
-    bound: int | None
-    reached: int
-    relations: int
-    model: str
-    seconds: float
-    endless: bool = False
-
-    @staticmethod
-    def of(outcome: ProofOutcome) -> CachedProof:
-        """The record of an outcome that did not fail."""
-        known = outcome.bound, outcome.reached, outcome.relations, outcome.model
-        return CachedProof(*known, round(outcome.seconds, 3), endless=outcome.endless)
-
-    def outcome(self) -> ProofOutcome:
-        """The outcome."""
-        known = self.bound, self.reached, self.relations, "", self.model, self.seconds
-        return ProofOutcome(*known, endless=self.endless)
+__all__ = ["GraphBounds", "copy_models", "write_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +36,7 @@ def copy_models(store: ResultsStore, keys: Sequence[str], folder: Path | None) -
     """Write the models of stored proofs to ``folder``; False if the store lacks one of them."""
     if folder is None:
         return True
-    proofs = {key: store.load(key, CachedProof) for key in keys}
+    proofs = {key: store.load(key, ProofOutcome) for key in keys}
     for key, proof in proofs.items():
         if proof is None:
             return False

@@ -18,7 +18,7 @@ from loopbounds.proof import keys, rounds
 from loopbounds.proof.bound import SMT
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome, prove_model
-from loopbounds.proof.store import CachedProof, GraphBounds
+from loopbounds.proof.store import GraphBounds
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.transition.model import LoopModel
@@ -55,7 +55,7 @@ def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     assert [b.bound is None for b in first].count(True) == 1
     [bounds_of_graph], proofs = records(tmp_path)
     bounds_of_graph.unlink()
-    kept = [ResultsStore(tmp_path).load(proof.stem, CachedProof).bound for proof in proofs]
+    kept = [ResultsStore(tmp_path).load(proof.stem, ProofOutcome).bound for proof in proofs]
     assert set(kept) == {b.bound for b in first}
     asked: list[str] = []
     again = code.bounds(options=options, progress=lambda done, of, place: asked.append(place))

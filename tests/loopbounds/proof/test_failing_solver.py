@@ -19,7 +19,6 @@ from loopbounds.nusmv import nusmv_run as nusmv
 from loopbounds.proof.bound import NUSMV, SMT, LoopBound
 from loopbounds.proof.options import BoundOptions
 from loopbounds.proof.prove import ProofOutcome
-from loopbounds.proof.store import CachedProof
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.results.results_store import ResultsStore
@@ -64,7 +63,7 @@ def test_a_failing_solver_proves_nothing(
     given = only_stated(code.bounds(stated(3, 40), options))
     assert given.explained == "my.facts:7 (assumed, not proved; the solver failed)"
     assert (given.bound, given.method, given.final) == (40, "fact", False)
-    kept = [store.load(path.stem, CachedProof) for path in tmp_path.glob("cache/*")]
+    kept = [store.load(path.stem, ProofOutcome) for path in tmp_path.glob("cache/*")]
     assert all(proof.endless for proof in kept)  # no query to the solver
 
 
