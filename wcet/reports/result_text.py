@@ -216,11 +216,13 @@ def brief_path(result: AnalysisResult, entry: EntryResult, style: TextStyle) -> 
     yield style.dim(f"{'cycles':>{width}}{'share':>7}{'count':>7}  costliest blocks")
     blocks: Counter[tuple[int, int]] = Counter()  # cycles by context and address
     counts: Counter[tuple[int, int]] = Counter()
-    for _, section in tree.walk():
-        for node, executions, cycles in section.blocks:
-            key = section.stretch.context, entry.graph.nodes[node].block.addr
-            blocks[key] += cycles
-            counts[key] += executions
+    pending = [tree]
+    while pending:
+        pending += (at := pending.pop()).children
+        found = [(entry.graph.nodes[n].block.addr, runs, cycles) for n, runs, cycles in at.blocks]
+        for addr, runs, cycles in sorted(found):
+            blocks[at.stretch.context, addr] += cycles
+            counts[at.stretch.context, addr] += runs
     for (context, addr), cycles in blocks.most_common(BRIEF_BLOCKS):
         yield (
             f"{cycles:>{width},}{cycles / tree.cycles:>7.1%}{counts[context, addr]:>7,}  "
