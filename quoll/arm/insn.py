@@ -182,6 +182,11 @@ class Insn(NamedTuple):
         return self.flow is ControlFlow.JUMP and not self.conditional and self.target == self.addr
 
     @property
+    def may_be_folded(self) -> bool:
+        """Whether some core executes it without issuing it: branches, and IT in Thumb code."""
+        return self.flow is not ControlFlow.NEXT or self.mnemonic == "it"
+
+    @property
     def conditional(self) -> bool:
         """Whether the condition field can make it a no-op."""
         return self.cond is not Condition.AL

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
-from quoll.arm.insn import ControlFlow, Insn
+from quoll.arm.insn import Insn
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 
 __all__ = ["issued", "least_instructions"]
@@ -26,7 +26,7 @@ NOTHING: Least = (0, 0)
 
 def issued(insns: Iterable[Insn]) -> int:
     """How many of ``insns`` every core issues: no branches, and no IT."""
-    return sum(insn.flow is ControlFlow.NEXT and insn.mnemonic != "it" for insn in insns)
+    return sum(not insn.may_be_folded for insn in insns)
 
 
 def least_instructions(program: Program, function: int) -> int:
