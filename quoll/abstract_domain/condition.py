@@ -78,6 +78,7 @@ class ConditionPair(NamedTuple):
 Condition: TypeAlias = bool | TermComparison | SubtractionOverflow | ConditionPair | None
 
 EQ, NE, ULT, ULE, SLT, SLE = ComparisonOperator
+ALL_BUT_ONE = ValueSet(0, MASK - 1, 1)
 _SAME_OPERANDS = {EQ: NE, NE: EQ}
 _EXCHANGED = {ULT: ULE, ULE: ULT, SLT: SLE, SLE: SLT}
 
@@ -196,10 +197,17 @@ def _decide_comparison(condition: TermComparison, facts: Facts, stacks: Stacks) 
 
 
 def _differ(a: Fact, b: Fact) -> bool:
-    """Whether one of them is a constant that is no member of the other, by known bits."""
-    for masked, other in ((a, b), (b, a)):
-        if isinstance(masked, MaskedWords) and isinstance(other, ValueSet):
-            return other.exact is not None and other.exact not in masked
+    """Whether one of them is a constant that is no member of the other.
+
+    By known bits, or because the other wraps around zero without it.
+    """
+    for fact, other in ((a, b), (b, a)):
+        if not isinstance(other, ValueSet) or other.exact is None:
+            continue
+        if isinstance(fact, MaskedWords):
+            return other.exact not in fact
+        if isinstance(fact, RotatedTerm):
+            return other.exact - fact.origin & MASK not in fact.members
     return False
 
 
@@ -246,7 +254,17 @@ def _assume_comparison(condition: TermComparison, facts: Facts, stacks: Stacks) 
     for term, before, refined_value in ((a, left, refined[0]), (b, right, refined[1])):
         if after is not None and refined_value != before:
             after = _restrict(term, refined_value, after, stacks)
+    if relation is NE and after is facts:
+        return _all_but(a, right.exact, _all_but(b, left.exact, facts))
     return after
+
+
+def _all_but(term: Term, word: int | None, facts: Facts) -> Facts:
+    """The facts when the word of ``term``, of which nothing was known, is not ``word``."""
+    symbol, offset = term >> 32, term & MASK
+    if word is None or symbol < RIGID or facts.get(symbol, ANY) != ANY:
+        return facts
+    return {**facts, symbol: rotated(word - offset + 1 & MASK, ALL_BUT_ONE)}
 
 
 def _share_base(a: Fact, b: Fact) -> bool:
