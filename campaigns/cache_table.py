@@ -25,7 +25,7 @@ from loopbounds.proof.options import BoundOptions
 from pipeline.charge import charge
 from pipeline.costs import CostCause, Costs
 from quoll.inlining.supergraph import Supergraph
-from quoll.preemption.pending import PendingTests, find_pending_tests
+from quoll.preemption.pending import find_pending_tests
 from quoll.preemption.segments import SegmentValues, segments, undivided
 from quoll.results.results_store import ResultsStore
 from quoll.value_analysis.value_results import ValueResults, analyse
@@ -150,7 +150,7 @@ def prepared(run: AnalysisRun, name: str, graph: Supergraph, values: ValueResult
     tests = find_pending_tests(values, run.platform.pending)
     segments_of_paths = [undivided(graph)]
     if tests is not None:
-        negative = PendingTests(tests.reads, tests.negative, tests.negative)
+        negative = replace(tests, dead=tests.negative)
         segments_of_paths = list(segments(values, negative, run.image))
     turning = frozenset(loop for segment in segments_of_paths for loop in segment.loops)
     found = bound_loops(graph, run.image, values, run.facts, run.options.bounds, only=turning)

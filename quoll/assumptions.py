@@ -582,9 +582,18 @@ STAYS_PENDING = AssumptionKind(
     "stays pending",
     "interrupts: one that is pending stays so to the end of the path under way: nothing on it "
     "acknowledges, disables or masks that interrupt",
-    proved_by="the code between a test and an end of the path; where it stores to a register of "
-    "'pending' the tests are not used",
+    proved_by="the code between a test and an end of the path; behind a store to a register of "
+    "'pending' nothing is assumed",
     refuted_by="an execution in which a test sees the interrupt, and a later one does not",
+    checked_by="nothing: recordings hold no values",
+)
+ACKNOWLEDGED_BY_LOAD = AssumptionKind(
+    "acknowledged by a load",
+    "interrupts: a load from a register in controller.loads of platform {platform} is the "
+    "exception: behind it nothing is assumed about the controller, and its path handles the "
+    "interrupt",
+    proved_by="the code, which tests the word that the load gave; a word never read is refused",
+    refuted_by="a path that makes such a load and does not handle the interrupt that it names",
     checked_by="nothing: recordings hold no values",
 )
 OTHERS_FIRST = AssumptionKind(

@@ -8,42 +8,46 @@ form of code is recognised.
 The assumption holds from the arrival of the interrupt on. After the arrival, the relevant suffix of
 a path begins at the entry, or with the last test that did not see the interrupt: the *negative*
 test, which read the device just before.
+
+If an access of the program may acknowledge the interrupt, executions before and after it are kept
+apart in layers of the graph: behind it, nothing is assumed about the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quoll.arm.insn import AccessKind, MemoryAccess
 from quoll.errors import ControlFlowError
 from quoll.graph.closure import closure
-from quoll.inlining.supergraph import Supergraph
-from quoll.intervals.strided_interval import ValueSet, meet
+from quoll.preemption.decision import acknowledged_between, addresses_of_unread
+from quoll.preemption.layered_tests import LayeredTests
 from quoll.preemption.predicate import PendingCase, PendingPredicate
 from quoll.processes.worker import worker
+from quoll.value_analysis.layered_graph import LayeredGraph
 from quoll.value_analysis.value_results import ResumedValues, ValueResults
 
-__all__ = ["PendingTests", "acknowledges", "find_pending_tests"]
+__all__ = ["PendingTests", "find_pending_tests"]
 
 WORD = 4  # bytes
 DECISION = 64  # nodes between two decisions of a test, on all its paths
-ARRAY = 4096  # bytes: the largest span of a store to device registers that counts as known
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTests:
-    """``reads``: nodes that read one of the registers.
+    """``reads``: nodes of the layers that read one of the registers.
 
     ``negative``: the edges that a test takes only while nothing is pending. ``dead``: all edges
     that cannot be taken while an interrupt is pending, from the entry or from the target of a
-    negative edge.
+    negative edge. ``unread``: addresses of loads that lose the interrupt.
     """
 
     reads: tuple[int, ...]
     negative: frozenset[int]
     dead: frozenset[int]
+    layered: LayeredGraph = field(compare=False)
+    unread: tuple[int, ...] = ()
 
 
 def find_pending_tests(
@@ -58,22 +62,24 @@ def find_pending_tests(
     read any value (rule 36). Loads whose address is known only under the assumption are among
     ``reads``, because they decide too.
 
-    None too if the code stores to a register, or makes a load that acknowledges: afterwards the
-    registers may read as if there were no interrupt (rule 54). Raises ControlFlowError for a
-    register in memory of the ELF.
+    Behind a store to a register, and behind a load that acknowledges, nothing is assumed (rule 54).
+    None if the address of such a load is known only under the assumption, or if such an access may
+    come between a read and the branch that it decides. Raises ControlFlowError for a register in
+    memory of the ELF.
 
     With ``parallel``, another process analyses all cases but the first. ``values`` then miss the
     loads whose address is known only in those cases; the result includes them.
     """
     _refuse_memory(values, (*predicate.registers, *predicate.loads))
     reads = values.reading(predicate.registers)
-    if not reads or acknowledges(values, predicate):
+    if not reads:
         return None
-    before, new = _before_any(values.graph, reads)
+    subject = LayeredTests.of(values, predicate, reads)
+    before, new = _before_any(subject.layered, reads)
     first, *rest = predicate.cases(one for one in predicate.fields if values.reading(one.registers))
-    case = _Case(values, predicate, first)
-    others = _Cases(values, predicate, rest, None if parallel else case)
-    seen, every = set[int](), frozenset(range(len(values.graph.edges)))  # no steps over subgraphs
+    case = _Case(subject, first)
+    others = _Cases(subject, rest, None if parallel else case)
+    seen, every = set[int](), frozenset(range(len(subject.layered.edges)))
     with worker(others.start, worth=parallel and bool(rest)) as other:
         while True:
             seen |= new
@@ -82,12 +88,16 @@ def find_pending_tests(
             if found.acknowledges:
                 return None
             dead = every & found.dead - before
-            decided = (dead - values.dead_edges) & found.reached
-            negative = _last_decisions(values, decided, found.reads)
-            new = {values.graph.edges[e].dst for e in negative} - seen
+            possible = dead - subject.in_layers(values.dead_edges)
+            negative = _last_decisions(subject, possible, found.reached, found.reads)
+            new = {subject.target(e) for e in negative} - seen
             if not new:
-                reads = found.reads
-                return PendingTests(tuple(sorted(reads)), negative, dead)
+                break
+    reads = found.reads
+    unread = addresses_of_unread(subject) if negative else ()
+    if not unread and acknowledged_between(subject, negative, reads, (first, *rest)):
+        return None
+    return PendingTests(tuple(sorted(reads)), negative, dead, subject.layered, unread)
 
 
 def _refuse_memory(values: ValueResults, registers: Sequence[int]) -> None:
@@ -106,7 +116,7 @@ class _Found(NamedTuple):
     dead: frozenset[int]
     reached: frozenset[int]
     reads: frozenset[int]
-    acknowledges: bool  # by a load whose address is known
+    acknowledges: bool  # by a load whose address is known only under the assumption
 
     def joined(self, other: _Found | None) -> _Found:
         """The edges that are dead in all cases, and the others of any."""
@@ -123,40 +133,31 @@ class _Found(NamedTuple):
 class _Case:
     """One case of a predicate holds; ``like``: a similar case, computed before."""
 
-    def __init__(
-        self,
-        values: ValueResults,
-        predicate: PendingPredicate,
-        case: PendingCase,
-        like: _Case | None = None,
-    ) -> None:
-        self._values, self._predicate = values, predicate
+    def __init__(self, subject: LayeredTests, case: PendingCase, like: _Case | None = None) -> None:
+        self._subject = subject
         known = None if like is None else like.resumed
-        self.resumed: ResumedValues = values.resumed(case, like=known)
+        self.resumed: ResumedValues = subject.resumed(case, known)
 
     def start(self, nodes: Sequence[int]) -> _Found:
         """The result when control may also start at ``nodes``."""
-        found, edges = self.resumed.start(nodes), self._values.graph.edges
+        found, subject = self.resumed.start(nodes), self._subject
+        edges, states = subject.layered.edges, found.states
         dead = frozenset(e for e in found.dead if e < len(edges))
-        reached = frozenset(e for e in dead if found.states[edges[e].src] is not None)
-        reads, loads = map(self._values.reading, (self._predicate.registers, self._predicate.loads))
-        return _Found(dead, reached, reads, bool(loads))
+        reached = frozenset(e for e in dead if states[edges[e].src] is not None)
+        loads = subject.values.reading(subject.predicate.loads)
+        return _Found(dead, reached, subject.reads(states), not loads <= subject.nodes.all)
 
 
 class _Cases:
     """The cases of a predicate but the first; ``first``: its case if computed here before."""
 
     def __init__(
-        self,
-        values: ValueResults,
-        predicate: PendingPredicate,
-        cases: Sequence[PendingCase],
-        first: _Case | None,
+        self, subject: LayeredTests, cases: Sequence[PendingCase], first: _Case | None
     ) -> None:
         self._cases: list[_Case] = []
         for case in cases:
             like = self._cases[-1] if self._cases else first
-            self._cases.append(_Case(values, predicate, case, like))
+            self._cases.append(_Case(subject, case, like))
 
     def start(self, nodes: Sequence[int]) -> _Found | None:
         """The joined result when control may also start at ``nodes``; None without a case."""
@@ -167,51 +168,61 @@ class _Cases:
 
 
 def _last_decisions(
-    values: ValueResults, decided: frozenset[int], reads: frozenset[int]
+    subject: LayeredTests, dead: frozenset[int], reached: frozenset[int], reads: frozenset[int]
 ) -> frozenset[int]:
-    """The edges of ``decided`` behind which no other comes before a read, or the end of a path.
+    """The edges of ``dead`` behind which no other comes before a read, or the end of a path.
 
     A test may decide several times: it returns early that there is none, and its caller branches
-    by that. Every path behind the first of these edges comes to the last one.
+    by that. Every path behind the first of these edges comes to the last one, which need not be
+    ``reached`` in its layer if it is in another one.
     """
-    behind = {e: _next_decisions(values, e, decided, reads) for e in decided}
+    places = {subject.layered.edge(e) for e in dead & reached}
+    decided = frozenset(e for e in dead if subject.layered.edge(e) in places)
+    behind = {e: _next_decisions(subject, e, decided, reads) for e in decided}
     following = {e: found for e, found in behind.items() if found}
+    first = dead & reached
     return frozenset(
         e
-        for e in decided
+        for e in closure(first, lambda x: following.get(x, ()))
         if e not in following or e in closure(following[e], lambda x: following.get(x, ()))
     )
 
 
 def _next_decisions(
-    values: ValueResults, edge: int, decided: frozenset[int], reads: frozenset[int]
+    subject: LayeredTests, edge: int, decided: frozenset[int], reads: frozenset[int]
 ) -> frozenset[int]:
     """The first edges of ``decided`` behind ``edge``.
 
     None unless each path comes to one, soon and before it reads, ends, or enters a loop.
     """
-    graph = values.graph
-    last = {*reads, *graph.exits, *(loop.header for loop in graph.loops)}
-    waiting, visits, found = [(graph.edges[edge].dst, values.along(edge))], 0, set[int]()
+    values, layered = subject.values, subject.layered
+    graph = layered.graph
+    last = {*graph.exits, *(loop.header for loop in graph.loops), *subject.nodes.all}
+    waiting = [(layered.edges[edge].dst, values.along(layered.edge(edge)))]
+    visits, found = 0, set[int]()
     while waiting:
         node, state = waiting.pop()
         visits += 1
-        if node in last or visits > DECISION:
+        if node in reads or layered.node(node) in last or visits > DECISION:
             return frozenset()
-        for following in graph.successors[node]:
-            after = values.along(following, state)
+        for following in layered.successors[node]:
+            after = values.along(layered.edge(following), state)
             if after is not None and following in decided:
                 found.add(following)
             elif after is not None:
-                waiting.append((graph.edges[following].dst, after))
+                waiting.append((layered.edges[following].dst, after))
     return frozenset(found)
 
 
-def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
+def _before_any(layered: LayeredGraph, reads: frozenset[int]) -> tuple[frozenset[int], set[int]]:
     """The edges on paths from the entry that pass no node in ``reads``, and their end nodes.
 
-    The end nodes are the members of ``reads`` that may execute first.
+    The end nodes are the members of ``reads`` that may execute first. With several layers the
+    entry is the only one: values are more precise where executions behind a read are kept apart.
     """
+    graph = layered.graph
+    if layered.layers > 1:
+        return frozenset(), {graph.entry}
     pending, seen = [graph.entry], {graph.entry}
     found: set[int] = set()
     while pending:
@@ -225,31 +236,3 @@ def _before_any(graph: Supergraph, reads: frozenset[int]) -> tuple[frozenset[int
                 seen.add(target)
                 pending.append(target)
     return frozenset(found), seen & reads
-
-
-def acknowledges(values: ValueResults, predicate: PendingPredicate) -> bool:
-    """Whether an access of known address, or to a known array, may acknowledge an interrupt."""
-    stored = (*predicate.registers, *predicate.stores)
-    hits = {
-        AccessKind.STORE: stored,
-        AccessKind.LOAD: tuple(predicate.loads),
-        AccessKind.SWAP: (*stored, *predicate.loads),
-    }
-    return any(
-        insn.memory is not None
-        and (registers := hits.get(insn.memory.access, ()))
-        and _may_hit(values.access(index, i), insn.memory, registers)
-        for index, node in enumerate(values.graph.nodes)
-        if values.reached(index)
-        for i, insn in enumerate(node.block.insns)
-    )
-
-
-def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: Sequence[int]) -> bool:
-    if addresses is None or addresses.high - addresses.low >= ARRAY:
-        return False
-    length = access.size * access.count
-    return any(
-        meet(addresses, ValueSet(register - length + 1, register + WORD - 1, 1)) is not None
-        for register in registers
-    )

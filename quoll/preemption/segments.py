@@ -14,7 +14,7 @@ whole graph (header executions per entry from outside) also bounds the loop in t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quoll.errors import ControlFlowError
 from quoll.facts.guidance import PathStartFact
@@ -24,8 +24,10 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
 from quoll.intervals.strided_interval import ValueSet
+from quoll.preemption.decision import PendingDecision, decision_of, refuse_cycle, refuse_unread
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
+from quoll.value_analysis.layered_graph import LayeredGraph
 from quoll.value_analysis.value_results import SymbolicAddress, ValueResults
 
 __all__ = [
@@ -91,7 +93,7 @@ def from_place(graph: Supergraph, facts: LocatedFacts, image: Image) -> tuple[Pe
     found = []
     for number, node in enumerate(graph.nodes):
         if any(place.covers(i.addr) for place in places for i in node.block.insns):
-            builder = _SegmentBuilder(graph, graph.successors)
+            builder = _SegmentBuilder(LayeredGraph.single(graph), graph.successors)
             found.append(builder.finish(builder.place(number), node.block.addr, image))
     return tuple(found)
 
@@ -106,7 +108,7 @@ def masked_region(
     ControlFlowError if it never ends.
     """
     rest = [() if n in exits else edges for n, edges in enumerate(graph.successors)]
-    builder = _SegmentBuilder(graph, rest)
+    builder = _SegmentBuilder(LayeredGraph.single(graph), rest)
     first = builder.begin(start.node, goes_on=start.goes_on)
     exits_at_start = not start.goes_on or start.node in graph.exits
     also = {(n, False) for n in exits} | ({(start.node, True)} if exits_at_start else set())
@@ -121,67 +123,26 @@ def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterato
     Raises ControlFlowError when a test runs in a loop of its own, and where code that is reached
     while an interrupt is pending does not end.
     """
-    graph = values.graph
-    rest = [[e for e in edges if e not in tests.dead] for edges in graph.successors]
-    entry = _SegmentBuilder(graph, rest)
-    yield entry.finish(entry.place(graph.entry), None, image)
+    layered = tests.layered
+    rest = [[e for e in edges if e not in tests.dead] for edges in layered.successors]
+    refuse_unread(tests.unread, image)
+    entry = _SegmentBuilder(layered, rest)
+    yield entry.finish(entry.place(layered.graph.entry), None, image)
     for read in tests.reads:
-        test = _test_of(values, tests.negative, read)
+        test = decision_of(values, layered, tests.negative, read)
         if not test.nodes:
             continue
-        _refuse_cycle(graph, test, image)
-        builder = _SegmentBuilder(graph, rest)
-        yield builder.finish(builder.copy(test, read), graph.nodes[read].block.addr, image)
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingTest:
-    """The nodes between a read and the first negative edges."""
-
-    nodes: frozenset[int]
-    inside: frozenset[int]  # edges between the nodes
-    negative: frozenset[int]  # edges out of the nodes
-
-
-def _test_of(values: ValueResults, negative: frozenset[int], read: int) -> _PendingTest:
-    graph = values.graph
-    found = values.resumed({}, negative).start([read])
-    live = frozenset(range(len(graph.edges))) - found.dead - negative
-    taken = [e for e in negative if found.states[graph.edges[e].src] is not None]
-    nodes = closure(
-        (graph.edges[e].src for e in taken),
-        lambda n: (graph.edges[e].src for e in graph.predecessors[n] if e in live),
-    )
-    inside = (e for n in nodes for e in graph.successors[n] if graph.edges[e].dst in nodes)
-    return _PendingTest(frozenset(nodes), live.intersection(inside), frozenset(taken))
-
-
-def _refuse_cycle(graph: Supergraph, test: _PendingTest, image: Image) -> None:
-    waiting = dict.fromkeys(test.nodes, 0)
-    for edge in test.inside:
-        waiting[graph.edges[edge].dst] += 1
-    order = [n for n, count in waiting.items() if count == 0]
-    for node in order:
-        for edge in graph.successors[node]:
-            if edge in test.inside:
-                target = graph.edges[edge].dst
-                waiting[target] -= 1
-                if waiting[target] == 0:
-                    order.append(target)
-    if len(order) < len(test.nodes):
-        stuck = min(n for n, count in waiting.items() if count)
-        raise ControlFlowError(
-            "between a read of the interrupt controller and the branch that it decides runs a loop",
-            where=image.place(graph.nodes[stuck].block.addr),
-            hint="a preemption point has to read each pending register once, then branch",
-        )
+        refuse_cycle(layered, test, image)
+        builder = _SegmentBuilder(layered, rest)
+        start = layered.graph.nodes[layered.node(read)].block.addr
+        yield builder.finish(builder.copy(test, read), start, image)
 
 
 class _SegmentBuilder:
-    """A segment while it grows: nodes are (number in the whole graph, whether copied)."""
+    """A segment while it grows: nodes are (number in the layers, whether copied)."""
 
-    def __init__(self, graph: Supergraph, rest: Sequence[Sequence[int]]) -> None:
-        self.graph = graph
+    def __init__(self, layered: LayeredGraph, rest: Sequence[Sequence[int]]) -> None:
+        self.layered, self.graph = layered, layered.graph
         self.rest = rest  # node -> edges out of it, where copies are left
         self.numbers: dict[tuple[int, bool], int] = {}
         self.edges: list[SuperEdge] = []
@@ -194,29 +155,32 @@ class _SegmentBuilder:
             if (node, False) in self.numbers:
                 continue
             self._number(node, False)
-            pending += [self.graph.edges[e].dst for e in self.rest[node]]
+            pending += [self.layered.edges[e].dst for e in self.rest[node]]
         return self.numbers[root, False]
 
     def begin(self, node: int, *, goes_on: bool) -> int:
         """Add a copy of ``node``, and all its reachable nodes; returns its number."""
         self._number(node, True)
-        for e in self.graph.successors[node] if goes_on else ():
-            edge = self.graph.edges[e]
+        for e in self.layered.successors[node] if goes_on else ():
+            edge = self.layered.edges[e]
             self.place(edge.dst)
             self._edge(node, True, edge, False)
         return self.numbers[node, True]
 
-    def copy(self, test: _PendingTest, read: int) -> int:
+    def copy(self, test: PendingDecision, read: int) -> int:
         """Add a copy of ``test``, and the nodes after its negative edges; returns ``read``'s
         number.
+
+        A negative edge leads to the first layer: no test has seen the interrupt.
         """
         for node in sorted(test.nodes):
             self._number(node, True)
         for e in sorted(test.inside):
-            edge = self.graph.edges[e]
+            edge = self.layered.edges[e]
             self._edge(edge.src, True, edge, True)
         for e in sorted(test.negative):
-            edge = self.graph.edges[e]
+            edge = self.layered.edges[e]
+            edge = replace(edge, dst=self.layered.node(edge.dst))
             self.place(edge.dst)
             self._edge(edge.src, True, edge, False)
         return self.numbers[read, True]
@@ -242,13 +206,13 @@ class _SegmentBuilder:
         for node, copy in list(self.numbers):
             if not copy:
                 for e in self.rest[node]:
-                    self._edge(node, False, self.graph.edges[e], False)
-        origin = [node for node, _ in self.numbers]
+                    self._edge(node, False, self.layered.edges[e], False)
+        origin = [self.layered.node(node) for node, _ in self.numbers]
         exit_nodes = set(self.graph.exits)
         exits = [
             n
             for (node, copy), n in self.numbers.items()
-            if (node in exit_nodes and not copy) or (node, copy) in also
+            if (self.layered.node(node) in exit_nodes and not copy) or (node, copy) in also
         ]
         surviving = self._reached(entry, exits, image)
         number = {old: new for new, old in enumerate(surviving)}
@@ -263,7 +227,14 @@ class _SegmentBuilder:
             successors[edge.src].append(index)
             predecessors[edge.dst].append(index)
         nodes = tuple(origin[old] for old in surviving)
-        loops = _loops(self.graph, nodes, edges, predecessors, self._headers(number))
+        places = list(self.numbers)
+        layers = [self._layer(places[old]) for old in surviving]
+        headers = {
+            node: number[old]
+            for (node, copy), old in self.numbers.items()
+            if not copy and old in number
+        }
+        loops = _loops(self.layered, nodes, edges, predecessors, layers, headers)
         graph = Supergraph(
             self.graph.contexts,
             tuple(self.graph.nodes[n] for n in nodes),
@@ -289,7 +260,9 @@ class _SegmentBuilder:
         both_ways = forward & _closed(exits, [(dst, src) for src, dst in pairs])
         stays = nodes_to_cycles(forward - both_ways, pairs)
         if stays or entry not in both_ways:
-            origin = [self.graph.nodes[node].block.addr for node, _ in self.numbers]
+            origin = [
+                self.graph.nodes[self.layered.node(node)].block.addr for node, _ in self.numbers
+            ]
             raise ControlFlowError(
                 "no end of a path is reachable while an interrupt is pending (rule 33)",
                 where=image.place(min(origin[n] for n in stays or {entry})),
@@ -299,14 +272,10 @@ class _SegmentBuilder:
             )
         return sorted(both_ways)
 
-    def _headers(self, number: dict[int, int]) -> dict[int, int]:
-        """The node of each loop header that is not a copy."""
-        found = {}
-        for loop in self.graph.loops:
-            old = self.numbers.get((loop.header, False))
-            if old in number:
-                found[loop.index] = number[old]
-        return found
+    def _layer(self, place: tuple[int, bool]) -> int:
+        """The layer of a node; copies lead to the first one."""
+        node, copy = place
+        return 0 if copy else self.layered.layer(node)
 
 
 def _closed(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
@@ -317,35 +286,38 @@ def _closed(start: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
 
 
 def _loops(
-    whole: Supergraph,
+    whole: LayeredGraph,
     nodes: tuple[int, ...],
     edges: tuple[SuperEdge, ...],
     predecessors: list[list[int]],
-    headers: dict[int, int],
+    layers: Sequence[int],
+    headers: Mapping[int, int],
 ) -> list[tuple[int, SuperLoop]]:
-    """The loops of the whole graph that still iterate, with their old numbers.
+    """The loops of the layers that still iterate, with their old numbers.
 
-    Copies of a loop's nodes belong to the loop: they are part of its first iteration.
+    ``layers``: of each node; ``headers``: the nodes of the layers that are no copies. Copies of a
+    loop's nodes belong to the loop: they are part of its first iteration.
     """
     inside_loops: list[tuple[int, SuperLoop]] = []
-    copies: dict[int, list[int]] = {}
+    copies: dict[tuple[int, int], list[int]] = {}
     for n, old in enumerate(nodes):
-        copies.setdefault(old, []).append(n)
-    new: dict[int, int | None] = {}  # old number -> innermost remaining loop from there outwards
-    for loop in whole.loops:  # outer loops come first
-        parent = None if loop.parent is None else new[loop.parent]
-        new[loop.index] = parent
-        header = headers.get(loop.index)
-        if header is None:
-            continue
-        inside = frozenset(n for old in loop.nodes for n in copies.get(old, ()))
-        backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
-        body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
-        goes_round = _closed([header], body)
-        if not any(edges[e].src in goes_round for e in backs):
-            continue
-        entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)
-        new[loop.index] = len(inside_loops)
-        made = SuperLoop(len(inside_loops), header, entries, backs, inside, parent)
-        inside_loops.append((loop.index, made))
+        copies.setdefault((old, layers[n]), []).append(n)
+    for layer in range(whole.layers):
+        new: dict[int, int | None] = {}  # old number -> innermost loop from there outwards
+        for loop in whole.graph.loops:  # outer loops come first
+            parent = None if loop.parent is None else new[loop.parent]
+            new[loop.index] = parent
+            header = headers.get(loop.header + layer * len(whole.graph.nodes))
+            if header is None:
+                continue
+            inside = frozenset(n for old in loop.nodes for n in copies.get((old, layer), ()))
+            backs = tuple(e for e in predecessors[header] if edges[e].src in inside)
+            body = [(edges[e].src, edges[e].dst) for n in inside for e in predecessors[n]]
+            goes_round = _closed([header], body)
+            if not any(edges[e].src in goes_round for e in backs):
+                continue
+            entries = tuple(e for e in predecessors[header] if edges[e].src not in inside)
+            new[loop.index] = len(inside_loops)
+            made = SuperLoop(len(inside_loops), header, entries, backs, inside, parent)
+            inside_loops.append((loop.index, made))
     return inside_loops

@@ -42,8 +42,14 @@ from quoll.cfg.translation_changes import refuse_moved, refuse_moved_code, trans
 from quoll.errors import ControlFlowError
 from quoll.facts.regions import NO_REGIONS, MemoryRegions
 from quoll.graph.closure import closure
-from quoll.graph.fixpoint import AscendingIteration, Fixpoint, count_in_edges, solve
-from quoll.graph.weak_topological_order import WeakOrder
+from quoll.graph.fixpoint import (
+    AbstractDomain,
+    AscendingIteration,
+    Fixpoint,
+    count_in_edges,
+    solve,
+)
+from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.image.image import Image
 from quoll.image.memory_map import Span, words_in_page
 from quoll.inlining.supergraph import Supergraph
@@ -58,6 +64,8 @@ from quoll.value_analysis.context_domain import (
     flow_of,
     start_of,
 )
+from quoll.value_analysis.layered_domain import LayeredDomain
+from quoll.value_analysis.layered_graph import LayeredGraph
 from quoll.value_analysis.target_check import checked_targets
 
 __all__ = ["EntryRegisters", "ResumedValues", "SymbolicAddress", "ValueResults", "analyse"]
@@ -250,18 +258,20 @@ def _following(values: ValueResults, node: int) -> Iterator[int]:
 class ResumedValues:
     """Values of the same graph from other starts, under an assumption; see ``ValueResults``.
 
-    ``likely`` are states that may recur. ``ValueResults.resumed`` makes it.
+    ``likely`` are states that may recur. ``ValueResults.resumed`` and ``ValueResults.layered`` make
+    it.
     """
 
     def __init__(
         self,
         known: Fixpoint[AbstractState],
-        domain: ContextDomain,
-        in_edges: Sequence[int],
+        domain: AbstractDomain[AbstractState],
+        flow: tuple[FlowGraph, WeakOrder, Sequence[int]],
         likely: Sequence[AbstractState | None],
     ) -> None:
+        graph, order, in_edges = flow
         self._known, self.domain = known, domain
-        self._ascent = AscendingIteration(domain.graph, domain.order, domain, in_edges, likely)
+        self._ascent = AscendingIteration(graph, order, domain, in_edges, likely)
 
     @property
     def states(self) -> Sequence[AbstractState | None]:
@@ -271,7 +281,9 @@ class ResumedValues:
     def start(self, nodes: Iterable[int]) -> Fixpoint[AbstractState]:
         """The states when control may also start at ``nodes``, with the known states there."""
         states = self._known.states
-        self._ascent.run({n: state for n in nodes if (state := states[n]) is not None})
+        self._ascent.run(
+            {n: state for n in nodes if (state := states[n % len(states)]) is not None}
+        )
         return self._ascent.result()
 
 
@@ -303,11 +315,32 @@ class ValueResults:
         No state passes the edges ``closed``. ``like``: another such case, computed before and
         similar.
         """
-        domain = (self._domain if like is None else like.domain).assuming(given, closed)
+        known = self._domain if like is None else like.domain
+        assert isinstance(known, ContextDomain)
+        domain = known.assuming(given, closed)
         if self._in_edges is None:
             self._in_edges = count_in_edges(domain.graph, domain.order)
         likely = self._fixpoint.states if like is None else like.states
-        return ResumedValues(self._fixpoint, domain, self._in_edges, likely)
+        flow = domain.graph, domain.order, self._in_edges
+        return ResumedValues(self._fixpoint, domain, flow, likely)
+
+    def layered(
+        self,
+        layered: LayeredGraph,
+        given: Sequence[Mapping[int, Fact]],
+        elsewhere: Mapping[int, int],
+        closed: frozenset[int] = frozenset(),
+    ) -> ResumedValues:
+        """As ``resumed``, on layers of this graph, in each of which device words read as ``given``.
+
+        Loads of the nodes ``elsewhere`` read as in another layer. Starts are nodes of layers.
+        """
+        domains = [self._domain.assuming(words, frozenset()) for words in given]
+        domain = LayeredDomain(layered, domains, elsewhere, closed)
+        graph, order = layered.flow(), layered.order(self._domain.order)
+        flow = graph, order, count_in_edges(graph, order)
+        likely = [*self._fixpoint.states] * layered.layers
+        return ResumedValues(self._fixpoint, domain, flow, likely)
 
     def along(self, edge: int, state: AbstractState | None = None) -> AbstractState | None:
         """The state behind ``edge`` when ``state`` holds before its source; None if it is not

@@ -343,8 +343,10 @@ def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:
 
 def of_segment(segment: PendingSegment, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
     """The bounds of a segment's loops, under the segment's indices."""
-    number = {old: new for new, old in enumerate(segment.loops)}
-    return tuple(replace(b, loop=number[b.loop]) for b in bounds if b.loop in number)
+    known = {b.loop: b for b in bounds}
+    return tuple(
+        replace(known[old], loop=new) for new, old in enumerate(segment.loops) if old in known
+    )
 
 
 def whole_graph(run: AnalysisRun, address: int) -> Supergraph:

@@ -20,8 +20,8 @@ from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
 from quoll.inlining.sharing import SummaryCandidates
+from quoll.preemption.acknowledgement import acknowledging_nodes
 from quoll.preemption.masks import may_unmask
-from quoll.preemption.pending import acknowledges
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
@@ -103,7 +103,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         return None
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
-    if acknowledges(values, run.platform.pending):  # its callers have to see that
+    if acknowledging_nodes(values, run.platform.pending).all:  # its callers have to see that
         return None
     given_back = values.preserved_registers()
     if not given_back >= CALLEE_SAVED or len(divided(valued)) > 1:

@@ -158,13 +158,13 @@ KEYS: tuple[PlatformKey, ...] = (
     ),
     PlatformKey(
         "controller.stores", Form.ADDRESSES, "registers to which a store may acknowledge, disable "
-        "or mask an interrupt: the tests of an entry with such a store are not used. Words of "
-        "fields are such registers, too", "interrupt controller: end of interrupt, priority mask, "
+        "or mask an interrupt: behind one, tests are not used. Words of fields are such registers, "
+        "too", "interrupt controller: end of interrupt, priority mask, "
         "disable", without="only words of fields", example="[0xE0001010]",
     ),
     PlatformKey(
         "controller.loads", Form.ADDRESSES, "registers of which a load acknowledges an interrupt: "
-        "the tests of an entry with such a load are not used", "interrupt controller: acknowledge "
+        "behind one, only the word that it gave is a test", "interrupt controller: acknowledge "
         "register, side effects of reads", without="no load acknowledges", example="[0xE000100C]",
     ),
     PlatformKey(

@@ -23,6 +23,7 @@ from pipeline import core as core_module
 from pipeline.timing_model import BranchModel, CoreProfile, EntryState, MemoryLatencies, TimingModel
 from pipeline.tlb_model import TlbModel
 from quoll.assumptions import (
+    ACKNOWLEDGED_BY_LOAD,
     CONTROLLER_DELAY,
     PENDING,
     STAYS_PENDING,
@@ -108,7 +109,12 @@ class Platform:
 
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """The assumptions of a bound whose paths contain tests for interrupts (rule 21)."""
-        return PENDING.of(platform=self.name, predicate=self.pending.text), STAYS_PENDING.of()
+        loads = (ACKNOWLEDGED_BY_LOAD.of(platform=self.name),) if self.pending.loads else ()
+        return (
+            PENDING.of(platform=self.name, predicate=self.pending.text),
+            STAYS_PENDING.of(),
+            *loads,
+        )
 
     def delay_assumption(self) -> tuple[Assumption, ...]:
         """The assumption of a latency from the assertion of a line on, if the platform has one."""

@@ -11,7 +11,14 @@ from itertools import product
 import pytest
 
 from tests.testing.values.controllers import CONTROLLERS
-from tests.testing.values.preemption_points import SHAPES, TESTS, Subject, executions, fits
+from tests.testing.values.preemption_points import (
+    REMEMBERING,
+    SHAPES,
+    TESTS,
+    Subject,
+    executions,
+    fits,
+)
 
 
 def lines_of(controller: str) -> tuple[int, ...]:
@@ -24,10 +31,22 @@ def lines_of(controller: str) -> tuple[int, ...]:
 @pytest.mark.parametrize(("test", "shape"), tuple(product(TESTS, SHAPES)))
 def test_every_arrival_is_on_a_path_of_a_segment(test: str, shape: str) -> None:
     controller, code = TESTS[test]
-    subject = Subject.of(controller, code, SHAPES[shape])
+    check_arrivals(Subject.of(controller, code, SHAPES[shape]), lines_of(controller))
+
+
+@pytest.mark.slow("all executions of a kernel for each test and shape")
+@pytest.mark.parametrize(("test", "shape"), tuple(product(REMEMBERING, SHAPES)))
+def test_a_remembered_answer_is_a_test(test: str, shape: str) -> None:
+    """The load acknowledges: later tests see the interrupt only in the word."""
+    answer = 0 if "flag" in test else 255
+    check_arrivals(Subject.remembering(REMEMBERING[test], SHAPES[shape], answer), lines_of("avic"))
+
+
+def check_arrivals(subject: Subject, lines: tuple[int, ...]) -> None:
+    """Every execution is a path of a segment, and no segment repeats a loop with a test."""
     assert subject.turning("chunk", "outer", "again", "word") == {"word"}
     counts = {"entry": 0, "read": 0, "never": 0}
-    for ran in executions(subject, lines_of(controller)):
+    for ran in executions(subject, lines):
         if ran.before is None:
             counts["never"] += 1
             continue

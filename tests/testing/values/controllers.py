@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-__all__ = ["CONTROLLERS", "Controller", "Registers"]
+__all__ = ["ACKNOWLEDGING", "CONTROLLERS", "Controller", "Registers"]
 
 ALL_BITS = 0xFFFF_FFFF
 Registers = dict[int, Callable[[], int]]  # offset -> what a load gives, with its effect
@@ -82,6 +82,16 @@ class Avic(Controller):
     def vector(self) -> int:
         """Number and priority level."""
         return max(self.shown) << 16 | max(self.shown) % 16 if self.shown else ALL_BITS
+
+
+class AcknowledgingAvic(Avic):
+    """AVIC as QEMU has it: after a load of NIVECSR the line is no longer pending."""
+
+    def vector(self) -> int:
+        """Number and priority level, once."""
+        found = super().vector()
+        self.pending -= set(self.shown[-1:])
+        return found
 
 
 class Gic(Controller):
@@ -185,3 +195,6 @@ CONTROLLERS: dict[str, Callable[[], Controller]] = {
     "pl190": lambda: Pl190(range(32)),
     "bcm2835": lambda: Bcm2835(range(72)),
 }
+ACKNOWLEDGING: dict[str, Callable[[], Controller]] = {
+    "avic": lambda: AcknowledgingAvic(range(64)),
+}  # by the controller's name: twins on which loads have effects

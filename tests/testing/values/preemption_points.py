@@ -6,7 +6,7 @@ base of the controller. ``SHAPES`` are operations with such tests: ``bl test`` s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quoll.extraction.extract import extract
@@ -18,12 +18,22 @@ from quoll.preemption.segments import PendingSegment, segments
 from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.quoll.sketch import assemble
-from tests.testing.values.controllers import CONTROLLERS, Controller
+from tests.testing.values.controllers import ACKNOWLEDGING, CONTROLLERS, Controller
 from wcet.platforms.controller import read_controller
 from wcet.platforms.controller_templates import controller_keys
 from wcet.platforms.toml_table import TomlTable
 
-__all__ = ["BASE", "SHAPES", "TESTS", "Arrived", "Subject", "executions", "fits", "predicate"]
+__all__ = [
+    "BASE",
+    "REMEMBERING",
+    "SHAPES",
+    "TESTS",
+    "Arrived",
+    "Subject",
+    "executions",
+    "fits",
+    "predicate",
+]
 
 BASE = 0xF800_0000
 STACK, RETURN = 0x4000_0000, 0xF000_0000
@@ -74,6 +84,30 @@ TESTS: dict[str, tuple[str, str]] = {
     "any of three": ("bcm2835", """
         ldr r0, [r5, #0x204]\n ldr r1, [r5, #0x208]\n orr r0, r0, r1\n ldr r1, [r5, #0x200]
         and r1, r1, #255\n orrs r0, r0, r1\n ldr r1, [r5, #0x200]\n orr r0, r0, r1\n bx lr"""),
+}  # fmt: skip
+# Tests by a load that acknowledges, whose answer a word keeps, 255 if there is none.
+REMEMBERING = {
+    "in conditional instructions": """
+        ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #255
+        ldreq r0, [r5, #0x40]\n lsreq r0, r0, #16\n uxtbeq r0, r0\n streq r0, [r1]
+        subs r0, r0, #255\n movne r0, #1\n lsl r0, r0, #2\n bx lr""",
+    "in branches, and read again": """
+        ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #255\n bne kept
+        ldr r2, [r5, #0x40]\n lsr r2, r2, #16\n uxtb r2, r2\n str r2, [r1]
+kept:   ldr r1, =answer\n ldr r0, [r1]\n subs r0, r0, #255\n movne r0, #1\n bx lr""",
+    "in a function of its own": """
+        push {r4, lr}\n bl active\n subs r0, r0, #255\n movne r0, #1\n pop {r4, pc}
+active: ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #255\n bxne lr
+        ldr r0, [r5, #0x40]\n lsr r0, r0, #16\n and r0, r0, #255\n str r0, [r1]\n bx lr""",
+    "as a flag of its own": """
+        ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #1\n bxeq lr
+        ldr r2, [r5, #0x40]\n asr r2, r2, #16\n cmn r2, #1\n moveq r0, #0\n bxeq lr
+        mov r0, #1\n str r0, [r1]\n bx lr""",
+    "after a count": """
+        ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #255\n movne r0, #1\n bxne lr
+        ldr r0, [r5, #0x58]\n ldr r2, [r5, #0x5c]\n orrs r0, r0, r2\n bxeq lr
+        ldr r0, [r5, #0x40]\n lsr r0, r0, #16\n uxtb r0, r0\n str r0, [r1]
+        subs r0, r0, #255\n movne r0, #1\n bx lr""",
 }  # fmt: skip
 SHAPES = {
     "a loop": """
@@ -134,10 +168,10 @@ test:   {test}
 INPUTS = range(1, 4)
 
 
-def predicate(name: str) -> PendingPredicate:
-    """The predicate of a shipped controller at ``BASE``; reads of the twins acknowledge nothing."""
+def predicate(name: str, *, acknowledging: bool = False) -> PendingPredicate:
+    """The predicate of a shipped controller at ``BASE``, with or without effects of loads."""
     known, _ = read_controller(TomlTable(controller_keys(f"{name}@{BASE:#x}"), name))
-    return replace(known, loads=frozenset())
+    return known if acknowledging else replace(known, loads=frozenset())
 
 
 @dataclass(frozen=True)
@@ -145,7 +179,7 @@ class Subject:
     """A kernel with its segments."""
 
     image: Image
-    controller: str
+    controller: Callable[[], Controller]
     values: ValueResults
     segments: tuple[PendingSegment, ...]
 
@@ -153,10 +187,19 @@ class Subject:
     def of(controller: str, test: str, shape: str, data: str = "") -> Subject:
         """The kernel of a test in a shape."""
         image = assemble(PROGRAM.format(base=BASE, shape=shape, test=test, data=data))
-        return Subject.made(image, controller, predicate(controller))
+        return Subject.made(image, CONTROLLERS[controller], predicate(controller))
 
     @staticmethod
-    def made(image: Image, controller: str, known: PendingPredicate) -> Subject:
+    def remembering(test: str, shape: str, answer: int) -> Subject:
+        """The kernel of a test that acknowledges, and keeps its answer in a word."""
+        data = f".data\nanswer: .word {answer}\n.previous"
+        image = assemble(PROGRAM.format(base=BASE, shape=shape, test=test, data=data))
+        return Subject.made(image, ACKNOWLEDGING["avic"], predicate("avic", acknowledging=True))
+
+    @staticmethod
+    def made(
+        image: Image, controller: Callable[[], Controller], known: PendingPredicate
+    ) -> Subject:
         """The kernel of an image."""
         symbol = image.symbol("main")
         assert symbol is not None
@@ -230,7 +273,7 @@ def executions(subject: Subject, lines: tuple[int, ...]) -> Iterator[Arrived]:
 def execute(subject: Subject, given: int, line: int, arrives: int) -> Arrived:
     """One execution; ``line`` arrives before instruction ``arrives`` if it comes to that."""
     graph = subject.values.graph
-    controller = CONTROLLERS[subject.controller]()
+    controller = subject.controller()
     memory = _Memory(subject.image, controller)
     machine = ConcreteMachine(memory, lambda op: 0)
     machine.registers[0] = given
