@@ -20,7 +20,7 @@ from ilp.constraints.parameters import VisitLimit
 from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from loopbounds.execution.counts import ExecutionCounts
 from pipeline.costs import Costs
-from quoll.inlining.supergraph import Supergraph, SuperLoop
+from quoll.inlining.supergraph import CountedEdges, Supergraph, SuperLoop
 
 __all__ = ["Ipet", "build_ipet", "total_row"]
 
@@ -85,6 +85,7 @@ def build_ipet(
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
+    rows += [counter_row(number, one) for number, one in enumerate(graph.counted)]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = nest.most_edges() + [1] * len(graph.exits)
     if execution is not None:
@@ -181,6 +182,18 @@ def visits_row(graph: Supergraph, limit: VisitLimit) -> LinearRow:
         nonzero(terms),
         equal=False,
         rhs=limit.most - (graph.entry in limit.nodes),
+    )
+
+
+def counter_row(number: int, one: CountedEdges) -> LinearRow:
+    """Traversals between tests: sum(x_e : e counted) <= N * (1 + sum(x_e : e reset))."""
+    terms = dict.fromkeys(sorted(one.counted), 1) | dict.fromkeys(sorted(one.reset), -one.most)
+    return LinearRow(
+        f"counter{number}.{one.counter:x}",
+        f"at most {one.most} counts in the word at {one.counter:#x} before a test for interrupts",
+        nonzero(terms),
+        equal=False,
+        rhs=one.most,
     )
 
 

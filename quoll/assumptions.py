@@ -596,6 +596,14 @@ ACKNOWLEDGED_BY_LOAD = AssumptionKind(
     refuted_by="a path that makes such a load and does not handle the interrupt that it names",
     checked_by="nothing: recordings hold no values",
 )
+COUNTER_APART = AssumptionKind(
+    "counter apart",
+    "a store of unknown address does not hit the word at {address}, which counts the work between "
+    "tests for interrupts",
+    proved_by="nothing in the binary: no pointer of the program leads to this variable",
+    refuted_by="an execution in which a store of unknown address hits the word",
+    checked_by="nothing: no command compares recorded stores with it",
+)
 OTHERS_FIRST = AssumptionKind(
     "others first",
     "interrupts: between the arrival of one and its own path {others} others are handled at most, "

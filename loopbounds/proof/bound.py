@@ -20,6 +20,7 @@ __all__ = [
     "PROVED",
     "SMT",
     "ConcreteExecution",
+    "CountedTests",
     "Evidence",
     "LoopBound",
     "NamedCount",
@@ -120,6 +121,20 @@ class NotWhilePending:
         return f"does not iterate while an interrupt is pending{tested}"
 
 
+@dataclass(frozen=True, slots=True)
+class CountedTests:
+    """Each iteration counts in the word at ``counter``; a test is made at ``most``."""
+
+    counter: str
+    most: int
+
+    def __str__(self) -> str:
+        return (
+            f"each iteration counts at {self.counter}, and every {self.most} counts a test finds "
+            "that an interrupt is pending"
+        )
+
+
 class NoBoundKind(Enum):
     """The kind of reason why a loop has no bound."""
 
@@ -154,7 +169,9 @@ class NoBound:
         return f"{text}; {TESTS_ARE_NONE}" if self.tests else text
 
 
-Evidence = ProvedInvariant | ConcreteExecution | StatedCount | NamedCount | NotWhilePending
+Evidence = (
+    ProvedInvariant | ConcreteExecution | StatedCount | NamedCount | NotWhilePending | CountedTests
+)
 
 
 @dataclass(frozen=True, slots=True)

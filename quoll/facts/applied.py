@@ -90,7 +90,8 @@ class FunctionReplacement:
     places of its callers' frames that it may store to (``quoll.facts.contract``). ``exits``:
     instructions in it that end the path, within ``cycles``. For a function that switches contexts,
     ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
-    if it is the handler of an exception, which is taken there.
+    if it is the handler of an exception, which is taken there. ``written``: first and last bytes of
+    all stores in it whose address is known; None if it may store to any known address.
     """
 
     cycles: int | None
@@ -102,6 +103,7 @@ class FunctionReplacement:
     stores: tuple[ByteSpan, ...] = ()
     exits: tuple[Insn, ...] = ()
     handler: int | None = None
+    written: frozenset[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

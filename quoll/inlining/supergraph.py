@@ -17,6 +17,7 @@ from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance, FunctionReplacemen
 
 __all__ = [
     "Context",
+    "CountedEdges",
     "NestedBlock",
     "PeeledIteration",
     "SuperEdge",
@@ -92,6 +93,20 @@ class SuperLoop:
     parent: int | None  # index of the innermost enclosing loop
 
 
+@dataclass(frozen=True, slots=True)
+class CountedEdges:
+    """Edges that a path takes at most ``most`` times before, between and behind edges of ``reset``.
+
+    ``counter``: the address of the word that counts. With x_e traversals of edge e:
+    sum(x_e : e counted) <= most * (1 + sum(x_e : e reset)).
+    """
+
+    counter: int
+    most: int
+    counted: frozenset[int]
+    reset: frozenset[int]
+
+
 @dataclass(frozen=True)
 class Supergraph:
     """The expansion of one entry. All cross references are indices into the tuples here."""
@@ -109,6 +124,7 @@ class Supergraph:
     ] = ()  # reached nodes from which no exit is reachable (``quoll.inlining.trim``)
     guidance: AppliedGuidance = NO_GUIDANCE
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> omitted targets
+    counted: tuple[CountedEdges, ...] = ()
 
     @cached_property
     def called_in(self) -> tuple[tuple[int, ...], ...]:

@@ -1,12 +1,13 @@
 """The layers in which an interrupt is pending: before and after the program has seen it.
 
     SHOWN   no test has been made since the interrupt arrived, or since the path started
-    SEEN    a test has been made, and the registers still show the interrupt
+    SEEN    a test is due or has been made, and the registers still show the interrupt
     TAKEN   an access may have acknowledged it: nothing is assumed about the registers any more,
             and a word in which the program remembers the number is a cell like any other
 
 A join of these executions would lose that either a register or a word in memory shows the
-interrupt. Graphs without an access that may acknowledge have the first layer only.
+interrupt, and that an operation ends behind a test, but not where it was the turn of none. Graphs
+without an access that may acknowledge, and without a test every N-th time, have one layer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 from quoll.abstract_domain.abstract_state import AbstractState
 from quoll.preemption.acknowledgement import AcknowledgingNodes, acknowledging_nodes
+from quoll.preemption.counters import TestCounter
 from quoll.preemption.predicate import PendingCase, PendingPredicate
 from quoll.value_analysis.layered_graph import LayeredGraph
 from quoll.value_analysis.value_results import ResumedValues, ValueResults
@@ -36,17 +38,24 @@ class LayeredTests:
 
     @staticmethod
     def of(
-        values: ValueResults, predicate: PendingPredicate, reads: frozenset[int]
+        values: ValueResults,
+        predicate: PendingPredicate,
+        reads: frozenset[int],
+        counters: Sequence[TestCounter] = (),
     ) -> LayeredTests:
-        """The layers of ``values.graph``, of which ``reads`` are the nodes that read registers."""
+        """The layers of ``values.graph``, of which ``reads`` are the nodes that read registers.
+
+        ``counters``: words that count the work between tests, behind which one is due.
+        """
         nodes, graph = acknowledging_nodes(values, predicate), values.graph
-        if not nodes.all:
+        due = reads.union(*(one.due for one in counters))
+        if not nodes.all and not counters:
             return LayeredTests(values, predicate, LayeredGraph.single(graph), nodes)
 
         def after(node: int, layer: int) -> int:
             if node in nodes.all:
                 return TAKEN
-            return max(layer, SEEN) if node in reads else layer
+            return max(layer, SEEN) if node in due else layer
 
         return LayeredTests(values, predicate, LayeredGraph.of(graph, len(LAYERS), after), nodes)
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from quoll.errors import ControlFlowError
 from quoll.graph.closure import closure
+from quoll.preemption.counters import TestCounter, test_counters
 from quoll.preemption.decision import acknowledged_between, addresses_of_unread
 from quoll.preemption.layered_tests import LayeredTests
 from quoll.preemption.predicate import PendingCase, PendingPredicate
@@ -41,6 +42,7 @@ class PendingTests:
     ``negative``: the edges that a test takes only while nothing is pending. ``dead``: all edges
     that cannot be taken while an interrupt is pending, from the entry or from the target of a
     negative edge. ``unread``: addresses of loads that lose the interrupt.
+    ``counters``: words that count the work between tests.
     """
 
     reads: tuple[int, ...]
@@ -48,6 +50,7 @@ class PendingTests:
     dead: frozenset[int]
     layered: LayeredGraph = field(compare=False)
     unread: tuple[int, ...] = ()
+    counters: tuple[TestCounter, ...] = ()
 
 
 def find_pending_tests(
@@ -74,7 +77,8 @@ def find_pending_tests(
     reads = values.reading(predicate.registers)
     if not reads:
         return None
-    subject = LayeredTests.of(values, predicate, reads)
+    counters = test_counters(values)
+    subject = LayeredTests.of(values, predicate, reads, counters)
     before, new = _before_any(subject.layered, reads)
     first, *rest = predicate.cases(one for one in predicate.fields if values.reading(one.registers))
     case = _Case(subject, first)
@@ -97,7 +101,7 @@ def find_pending_tests(
     unread = addresses_of_unread(subject) if negative else ()
     if not unread and acknowledged_between(subject, negative, reads, (first, *rest)):
         return None
-    return PendingTests(tuple(sorted(reads)), negative, dead, subject.layered, unread)
+    return PendingTests(tuple(sorted(reads)), negative, dead, subject.layered, unread, counters)
 
 
 def _refuse_memory(values: ValueResults, registers: Sequence[int]) -> None:

@@ -24,6 +24,7 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
 from quoll.intervals.strided_interval import ValueSet
+from quoll.preemption.counters import TestCounter, counted_in
 from quoll.preemption.decision import PendingDecision, decision_of, refuse_cycle, refuse_unread
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
@@ -42,12 +43,17 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PendingSegment:
-    """A segment; ``nodes`` and ``loops`` give numbers in the whole graph."""
+    """A segment; ``nodes`` and ``loops`` give numbers in the whole graph.
+
+    ``layers``: of nodes, -1 for copies; a path goes from one to the next.
+    """
 
     start: int | None  # address of the block that reads the device; None: the entry
     graph: Supergraph
     nodes: tuple[int, ...]
     loops: tuple[int, ...]
+    layers: tuple[int, ...] = ()
+    counters: tuple[TestCounter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,8 @@ def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterato
     rest = [[e for e in edges if e not in tests.dead] for edges in layered.successors]
     refuse_unread(tests.unread, image)
     entry = _SegmentBuilder(layered, rest)
-    yield entry.finish(entry.place(layered.graph.entry), None, image)
+    first = entry.finish(entry.place(layered.graph.entry), None, image)
+    yield _counting(first, layered.graph, tests.counters)
     for read in tests.reads:
         test = decision_of(values, layered, tests.negative, read)
         if not test.nodes:
@@ -135,7 +142,21 @@ def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterato
         refuse_cycle(layered, test, image)
         builder = _SegmentBuilder(layered, rest)
         start = layered.graph.nodes[layered.node(read)].block.addr
-        yield builder.finish(builder.copy(test, read), start, image)
+        segment = builder.finish(builder.copy(test, read), start, image)
+        yield _counting(segment, layered.graph, tests.counters)
+
+
+def _counting(
+    segment: PendingSegment, whole: Supergraph, counters: Sequence[TestCounter]
+) -> PendingSegment:
+    """``segment`` with the words that count on its paths."""
+    counted = counted_in(counters, whole, segment.graph.edges, segment.nodes, segment.layers)
+    used = {one.counter for one in counted}
+    return replace(
+        segment,
+        graph=replace(segment.graph, counted=counted),
+        counters=tuple(one for one in counters if one.address in used),
+    )
 
 
 class _SegmentBuilder:
@@ -247,7 +268,10 @@ class _SegmentBuilder:
             (),
             self.graph.guidance,
         )
-        return PendingSegment(start, graph, nodes, tuple(index for index, _ in loops))
+        at = tuple(
+            -1 if places[old][1] else layer for old, layer in zip(surviving, layers, strict=True)
+        )
+        return PendingSegment(start, graph, nodes, tuple(index for index, _ in loops), at)
 
     def _reached(self, entry: int, exits: Iterable[int], image: Image) -> list[int]:
         """The nodes between ``entry`` and an end; no other node may iterate for ever (rule 33).

@@ -21,10 +21,12 @@ from typing import NamedTuple
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S3
-from quoll.abstract_domain.abstract_state import MODE, AbstractState, aliases_between
+from quoll.abstract_domain.abstract_state import BEFORE, MODE, AbstractState, aliases_between
 from quoll.abstract_domain.condition import words
+from quoll.abstract_domain.evaluators import forget_globals, retranslate
 from quoll.abstract_domain.function_values import BlockCode
 from quoll.abstract_domain.resumption import restored
+from quoll.abstract_domain.steps import StraightStep, TrapStep
 from quoll.abstract_domain.terms import (
     ENTRY_SP,
     MASK,
@@ -34,6 +36,7 @@ from quoll.abstract_domain.terms import (
     Term,
     describe,
     entry_symbol,
+    plain,
 )
 from quoll.abstract_domain.transfer import BlockOutcome, KnownAddress
 from quoll.arm.insn import Insn
@@ -68,9 +71,17 @@ from quoll.value_analysis.layered_domain import LayeredDomain
 from quoll.value_analysis.layered_graph import LayeredGraph
 from quoll.value_analysis.target_check import checked_targets
 
-__all__ = ["EntryRegisters", "ResumedValues", "SymbolicAddress", "ValueResults", "analyse"]
+__all__ = [
+    "EntryRegisters",
+    "ResumedValues",
+    "SymbolicAddress",
+    "ValueResults",
+    "WordStep",
+    "analyse",
+]
 
 SP = 13
+FORGETTING = (forget_globals, retranslate)
 
 
 class SymbolicAddress(NamedTuple):
@@ -81,6 +92,20 @@ class SymbolicAddress(NamedTuple):
 
     symbol: int
     offset: int  # bytes, may be negative
+
+
+class WordStep(NamedTuple):
+    """The state behind an edge, and the change of a word along it; None if it is not known.
+
+    ``least``: its smallest possible value before the edge; ``most``: the largest one of ``word``,
+    behind it.
+    """
+
+    state: AbstractState
+    change: int | None
+    least: int
+    most: int
+    word: Term
 
 
 def analyse(
@@ -297,6 +322,7 @@ class ValueResults:
         self._accesses: dict[int, dict[int, KnownAddress]] = {}
         self._aliases: dict[int, Mapping[int, Term]] = {}
         self._in_edges: Sequence[int] | None = None
+        self._stepping: ContextDomain | None = None
         self._dead = frozenset(fixpoint.dead)
 
     def assume_targets(self, image: Image) -> None:
@@ -348,6 +374,40 @@ class ValueResults:
         """
         known = self._fixpoint.states[self.graph.edges[edge].src] if state is None else state
         return None if known is None else self._domain.transfer(edge, known)
+
+    def word_step(
+        self, edge: int, address: int, before: tuple[AbstractState, Term] | None = None
+    ) -> WordStep | None:
+        """The word at ``address`` of ordinary memory behind ``edge``, and its change along it.
+
+        ``before``: the state at the source of the edge, and the word there; left out: all
+        executions, with any word. None if the edge is not taken.
+        """
+        state = self._fixpoint.states[self.graph.edges[edge].src] if before is None else before[0]
+        if state is None:
+            return None
+        word = state.globals.get(address) if before is None else before[1]
+        if type(word) is not int:
+            word = self.environment.names.of(BEFORE, ("word", address)) << 32
+            state = state._replace(globals={**state.globals, address: word})
+        if self._stepping is None:
+            self._stepping = self._domain.assuming({}, frozenset())
+        after = self._stepping.transfer(edge, state)
+        if after is None:
+            return None
+        found, least = after.globals.get(address), plain(describe(word, state.facts)).low
+        if type(found) is not int or found >> 32 != word >> 32:
+            return WordStep(after, None, least, MASK, word)
+        most = plain(describe(found, after.facts)).high
+        return WordStep(after, (found - word) & MASK, least, most, found)
+
+    def forgets_memory(self, node: int) -> bool:
+        """Whether other code may run in ``node``, or translations change: memory is forgotten."""
+        return any(
+            isinstance(step, TrapStep)
+            or (isinstance(step, StraightStep) and any(m[0] in FORGETTING for m in step.micros))
+            for step in self._domain.blocks[node].steps
+        )
 
     def reading(self, words: Iterable[int]) -> frozenset[int]:
         """The nodes that load one of ``words``, by any instruction, from a known address.

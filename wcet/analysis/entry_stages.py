@@ -25,6 +25,7 @@ from cache.classify import classify
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.counted_loops import by_counters
 from loopbounds.execution.concrete import common_prefix, concrete_execution
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.loop_replay import NoReplay
@@ -282,8 +283,9 @@ def bounded(
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
         bounds = not_by_tests(graph, reads, bounds)
+    counted = tuple(by_counters(run.image, one, cut_segments) for one in bounds)
     begins = whole and origin.enters
-    return BoundedLoops(bounds, prefix=common_prefix(graph, run.image, values) if begins else None)
+    return BoundedLoops(counted, prefix=common_prefix(graph, run.image, values) if begins else None)
 
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:

@@ -172,6 +172,7 @@ def assumed_by(
         *entry.assumptions,
         *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
         *(stated(fact) for fact in run.facts.of(PathStartFact) if moved),
+        *(assumption for part in parts for one in part.counters for assumption in one.assumed),
         *(assumption for bound in loops.bounds for assumption in bound.assumed),
     )
 

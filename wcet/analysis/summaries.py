@@ -21,6 +21,7 @@ from quoll.errors import ControlFlowError, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
 from quoll.inlining.sharing import SummaryCandidates
 from quoll.preemption.acknowledgement import acknowledging_nodes
+from quoll.preemption.counters import written_by
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import (
@@ -135,7 +136,13 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
     for edge in range(len(graph.edges)):
         ends |= {end: None for replaced in graph.passed(edge) for end in replaced.exits}
     replacement = FunctionReplacement(
-        result.cycles, False, assumed, given_back, settled=True, exits=tuple(ends)
+        result.cycles,
+        False,
+        assumed,
+        given_back,
+        settled=True,
+        exits=tuple(ends),
+        written=written_by(values),
     )
     return FunctionSummary(function, replacement, (paths,), assumptions, result.solution)
 

@@ -85,7 +85,7 @@ class _Cutter:
     """
 
     first: PreparedPaths
-    starts: dict[tuple[int | None, int], PreparedPaths]
+    starts: dict[tuple[int | None, int], list[PreparedPaths]]
     image: Image
     width: int
     ahead: int | None
@@ -94,7 +94,10 @@ class _Cutter:
 
     @classmethod
     def of(cls, prepared: Sequence[PreparedPaths], image: Image, width: int) -> _Cutter:
-        starts = {(p.start, p.graph.nodes[p.graph.entry].context): p for p in prepared}
+        starts: dict[tuple[int | None, int], list[PreparedPaths]] = {}
+        for paths in prepared:
+            context = paths.graph.nodes[paths.graph.entry].context
+            starts.setdefault((paths.start, context), []).append(paths)
         blocks = [node.block for paths in prepared for node in paths.graph.nodes]
         replaced = any(block.passes for block in blocks)
         ahead = None if replaced else 1 + max(len(block.insns) for block in blocks)
@@ -165,7 +168,7 @@ def _is_whole(
 
 def _next_start(
     paths: PreparedPaths,
-    starts: dict[tuple[int | None, int], PreparedPaths],
+    starts: dict[tuple[int | None, int], list[PreparedPaths]],
     visits: Sequence[NodeVisit],
     begin: int,
     image: Image,
@@ -179,16 +182,14 @@ def _next_start(
     """
     for visit in reversed(visits):
         node = paths.graph.nodes[visit.node]
-        following = starts.get((node.block.addr, node.context))
-        if following is None:
-            continue
         at = begin + visit.start
-        further = follow_prefix(following.graph, image, pcs[at:], width)
-        if not further:
-            continue
-        block = following.graph.nodes[further[-1].node].block
-        if at + further[-1].start + len(block.insns) > end:
-            return visit.start, following
+        for following in starts.get((node.block.addr, node.context), ()):
+            further = follow_prefix(following.graph, image, pcs[at:], width)
+            if not further:
+                continue
+            block = following.graph.nodes[further[-1].node].block
+            if at + further[-1].start + len(block.insns) > end:
+                return visit.start, following
     raise MissingEdge(
         "the execution leaves the paths of the graph", where=image.place(pcs[end - 1])
     )

@@ -6,7 +6,7 @@ base of the controller. ``SHAPES`` are operations with such tests: ``bl test`` s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quoll.extraction.extract import extract
@@ -25,6 +25,7 @@ from wcet.platforms.toml_table import TomlTable
 
 __all__ = [
     "BASE",
+    "COUNTING",
     "REMEMBERING",
     "SHAPES",
     "TESTS",
@@ -32,6 +33,7 @@ __all__ = [
     "Subject",
     "executions",
     "fits",
+    "paths",
     "predicate",
 ]
 
@@ -109,6 +111,22 @@ active: ldr r1, =answer\n ldr r0, [r1]\n cmp r0, #255\n bxne lr
         ldr r0, [r5, #0x40]\n lsr r0, r0, #16\n uxtb r0, r0\n str r0, [r1]
         subs r0, r0, #255\n movne r0, #1\n bx lr""",
 }  # fmt: skip
+# Functions that count in a word, and test only when the count reaches 3: 0 before that.
+COUNTING = {
+    "a store in each branch": """
+        ldr r1, =work_done\n ldr r2, [r1]\n add r2, r2, #1\n cmp r2, #2\n bhi due
+        mov r0, #0\n str r2, [r1]\n bx lr
+due:    mov r0, #0\n str r0, [r1]\n TEST""",
+    "stored, then loaded again": """
+        ldr r1, =work_done\n ldr r2, [r1]\n add r2, r2, #1\n str r2, [r1]
+        nop\n ldr r1, =work_done\n ldr r2, [r1]\n cmp r2, #3\n bhs due\n mov r0, #0\n bx lr
+due:    mov r0, #0\n str r0, [r1]\n TEST""",
+    "in a function of its own": """
+        push {r4, lr}\n bl count\n cmp r0, #0\n popeq {r4, pc}\n pop {r4, lr}\n TEST
+count:  ldr r1, =work_done\n ldr r2, [r1]\n add r2, r2, #1\n cmp r2, #3
+        movlo r0, #0\n strlo r2, [r1]\n bxlo lr
+        mov r0, #0\n str r0, [r1]\n mov r0, #1\n bx lr""",
+}  # fmt: skip
 SHAPES = {
     "a loop": """
 chunk:  bl   work
@@ -184,15 +202,19 @@ class Subject:
     segments: tuple[PendingSegment, ...]
 
     @staticmethod
-    def of(controller: str, test: str, shape: str, data: str = "") -> Subject:
-        """The kernel of a test in a shape."""
+    def of(controller: str, test: str, shape: str, work: int = 0) -> Subject:
+        """The kernel of a test in a shape; ``work``: the word of a counter before."""
+        data = f".data\nwork_done: .word {work}\n.previous"
         image = assemble(PROGRAM.format(base=BASE, shape=shape, test=test, data=data))
         return Subject.made(image, CONTROLLERS[controller], predicate(controller))
 
     @staticmethod
-    def remembering(test: str, shape: str, answer: int) -> Subject:
-        """The kernel of a test that acknowledges, and keeps its answer in a word."""
-        data = f".data\nanswer: .word {answer}\n.previous"
+    def remembering(test: str, shape: str, answer: int, work: int = 0) -> Subject:
+        """The kernel of a test that acknowledges, and keeps its answer in a word.
+
+        ``work``: what a counter holds before.
+        """
+        data = f".data\nanswer: .word {answer}\nwork_done: .word {work}\n.previous"
         image = assemble(PROGRAM.format(base=BASE, shape=shape, test=test, data=data))
         return Subject.made(image, ACKNOWLEDGING["avic"], predicate("avic", acknowledging=True))
 
@@ -257,9 +279,11 @@ class Arrived:
     steps: int = 0
 
 
-def executions(subject: Subject, lines: tuple[int, ...]) -> Iterator[Arrived]:
+def executions(
+    subject: Subject, lines: tuple[int, ...], inputs: Iterable[int] = INPUTS
+) -> Iterator[Arrived]:
     """All executions: every input, every line, every arrival, and none."""
-    for given in INPUTS:
+    for given in inputs:
         for line in lines:
             step = 0
             while True:
@@ -301,7 +325,12 @@ def execute(subject: Subject, given: int, line: int, arrives: int) -> Arrived:
 
 
 def fits(subject: Subject, ran: Arrived) -> list[int | None]:
-    """The starts of the segments of which the execution, from the start on, is a path.
+    """The starts of the segments of which the execution, from the start on, is a path."""
+    return [segment.start for segment, _ in paths(subject, ran)]
+
+
+def paths(subject: Subject, ran: Arrived) -> Iterator[tuple[PendingSegment, list[int]]]:
+    """The segments of which the execution, from the start on, is a path, with its edges.
 
     From its entry on, or from a node on that read the controller before the arrival.
     """
@@ -311,20 +340,25 @@ def fits(subject: Subject, ran: Arrived) -> list[int | None]:
         for i, (was, now) in enumerate(zip([0, *ran.loads], ran.loads, strict=False))
         if was < now and was < ran.before
     ]
-    return [
-        segment.start
-        for segment in subject.segments
-        for begin in begins
-        if _is_path(segment, ran.nodes[begin:])
-    ]
+    for segment in subject.segments:
+        for begin in begins:
+            found = _path(segment, ran.nodes[begin:])
+            if found is not None:
+                yield segment, found
 
 
-def _is_path(segment: PendingSegment, nodes: list[int]) -> bool:
+def _path(segment: PendingSegment, nodes: list[int]) -> list[int] | None:
+    """The edges of a path through ``nodes`` of the whole graph; None if there is none."""
     graph = segment.graph
     if segment.nodes[graph.entry] != nodes[0]:
-        return False
-    current = {graph.entry}
+        return None
+    taken: dict[int, list[int]] = {graph.entry: []}
     for node in nodes[1:]:
-        following = {graph.edges[e].dst for n in current for e in graph.successors[n]}
-        current = {n for n in following if segment.nodes[n] == node}
-    return bool(current.intersection(graph.exits))
+        taken = {
+            graph.edges[e].dst: [*edges, e]
+            for n, edges in taken.items()
+            for e in graph.successors[n]
+            if segment.nodes[graph.edges[e].dst] == node
+        }
+    ends = [edges for n, edges in taken.items() if n in graph.exits]
+    return ends[0] if ends else None

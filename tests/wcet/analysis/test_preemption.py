@@ -105,6 +105,42 @@ def test_a_preemptible_loop_is_listed_as_such(capsys: pytest.CaptureFixture[str]
         assert bounds[1]["seconds"] == 0
 
 
+COUNTING = CLEARING.replace("TEST", "preempted()").replace(
+    "int main",
+    """__attribute__((noinline)) int preempted(void) {
+    static unsigned work;
+    if (++work < 100) return 0;
+    work = 0;
+    return (LOW | HIGH) != 0;
+}
+int main""",
+)
+TWICE = (
+    COUNTING.replace("int main", "__attribute__((noinline)) int once")
+    + """
+__attribute__((noinline)) int again(unsigned *at, unsigned *end) { return once(at, end); }
+int main(unsigned *at, unsigned *end) {
+    if (once(at, end)) return 1;
+    return again(end, at + 4096);
+}
+"""
+)
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_loop_that_tests_every_hundredth_time_iterates_as_often(tmp_path: Path) -> None:
+    """Two operations that share the word count a hundred times together."""
+    found = {}
+    for name, source in (("one", COUNTING), ("two", TWICE)):
+        status, report = analyse(tmp_path, source)
+        assert status == 0, name
+        entry = report["entries"]["main"]
+        assert {loop["bound"] for loop in entry["loops"]} == {64, 101}
+        assert any("counts the work between tests" in a for a in entry["assumptions"])
+        found[name] = entry["cycles"]
+    assert 0.9 * found["one"] < found["two"] < 1.1 * found["one"]
+
+
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("dies", [False, True])
 def test_starts_of_paths_cost_the_same_side_by_side(
