@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from quoll.abstract_domain.abstract_memory import S4
+from quoll.abstract_domain.abstract_memory import S3, S4
 from quoll.abstract_domain.terms import MASK
 from quoll.arm.insn import AccessKind
 from quoll.assumptions import COUNTER_APART, Assumption
@@ -108,7 +108,7 @@ def _counters(
     spans = values.environment.map.physical_aliases(address, address + WORD - 1)
     hit = {store.node for store in known if store.span is not None and _meet(store.span, spans)}
     elsewhere = {e for e in range(len(graph.edges)) if _may_change(values, e, spans)}
-    assumed = _assumed(address, known)
+    assumed = tuple(sorted(_assumed(values, (address, address + WORD - 1), known)))
     for limit in limits:
         below = {edge: most for edge, most in counted.items() if most <= limit}
         reset = elsewhere.union(_resets(values, address, hit, below))
@@ -118,13 +118,18 @@ def _counters(
         )
 
 
-def _assumed(address: int, known: Iterable[KnownStore]) -> tuple[Assumption, ...]:
-    """The assumptions that stores of unknown address miss the word."""
-    found = []
+def _assumed(values: ValueResults, word: Span, known: Iterable[KnownStore]) -> set[Assumption]:
+    """The assumptions that stores miss the word, where their addresses do not tell."""
+    found, memory = set[Assumption](), values.environment.map
+    apart = COUNTER_APART.of(address=f"{word[0]:#010x}")
     for store in known:
         if store.span is None:
-            found.append(S4 if store.on_stack else COUNTER_APART.of(address=f"{address:#010x}"))
-    return tuple(sorted(set(found)))
+            found.add(S4 if store.on_stack else apart)
+        elif memory.assumes_apart(store.span, word):
+            found.add(S3)
+    if any(values.graph.passed(edge) for edge in range(len(values.graph.edges))):
+        found |= {S3, S4, apart}
+    return found
 
 
 def _is_due(values: ValueResults, node: int, address: int, limit: int) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S3
@@ -82,6 +82,9 @@ __all__ = [
 
 SP = 13
 FORGETTING = (forget_globals, retranslate)
+
+
+ResumedFlow: TypeAlias = tuple[FlowGraph, WeakOrder, Sequence[int]]  # order, number of in-edges
 
 
 class SymbolicAddress(NamedTuple):
@@ -291,7 +294,7 @@ class ResumedValues:
         self,
         known: Fixpoint[AbstractState],
         domain: AbstractDomain[AbstractState],
-        flow: tuple[FlowGraph, WeakOrder, Sequence[int]],
+        flow: ResumedFlow,
         likely: Sequence[AbstractState | None],
     ) -> None:
         graph, order, in_edges = flow
@@ -323,6 +326,7 @@ class ValueResults:
         self._aliases: dict[int, Mapping[int, Term]] = {}
         self._in_edges: Sequence[int] | None = None
         self._stepping: ContextDomain | None = None
+        self._layers: tuple[LayeredGraph, ResumedFlow] | None = None  # of the last request
         self._dead = frozenset(fixpoint.dead)
 
     def assume_targets(self, image: Image) -> None:
@@ -363,8 +367,10 @@ class ValueResults:
         """
         domains = [self._domain.assuming(words, frozenset()) for words in given]
         domain = LayeredDomain(layered, domains, elsewhere, closed)
-        graph, order = layered.flow(), layered.order(self._domain.order)
-        flow = graph, order, count_in_edges(graph, order)
+        if self._layers is None or self._layers[0] is not layered:
+            graph, order = layered.flow(), layered.order(self._domain.order)
+            self._layers = layered, (graph, order, count_in_edges(graph, order))
+        flow = self._layers[1]
         likely = [*self._fixpoint.states] * layered.layers
         return ResumedValues(self._fixpoint, domain, flow, likely)
 
