@@ -598,10 +598,10 @@ ACKNOWLEDGED_BY_LOAD = AssumptionKind(
 )
 COUNTER_APART = AssumptionKind(
     "counter apart",
-    "a store of unknown address does not hit the word at {address}, which counts the work between "
-    "tests for interrupts",
-    proved_by="nothing in the binary: no pointer of the program leads to this variable",
-    refuted_by="an execution in which a store of unknown address hits the word",
+    "a store with more than one possible address does not hit the word at {address}, which counts "
+    "the work between tests for interrupts",
+    proved_by="nothing in the binary: no pointer and no array of the program leads to this word",
+    refuted_by="an execution in which such a store hits the word",
     checked_by="nothing: no command compares recorded stores with it",
 )
 OTHERS_FIRST = AssumptionKind(

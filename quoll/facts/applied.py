@@ -91,7 +91,7 @@ class FunctionReplacement:
     instructions in it that end the path, within ``cycles``. For a function that switches contexts,
     ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
     if it is the handler of an exception, which is taken there. ``written``: first and last bytes of
-    all stores in it whose address is known; None if it may store to any known address.
+    all stores in it with one address; None if it may store to any.
     """
 
     cycles: int | None

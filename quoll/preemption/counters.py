@@ -70,8 +70,8 @@ def test_counters(values: ValueResults) -> tuple[TestCounter, ...]:
 
 
 def written_by(values: ValueResults) -> frozenset[Span] | None:
-    """The bytes of all stores whose address is known, callees included; None if any may be."""
-    found = {store.span for store in stores(values) if store.span is not None}
+    """The bytes of all stores with one address, callees included; None if any may be."""
+    found = {store.span for store in stores(values) if store.span is not None and store.exact}
     for edge in range(len(values.graph.edges)):
         for replaced in values.graph.passed(edge):
             if replaced.written is None:
@@ -106,8 +106,8 @@ def _counters(
     if not limits or len(limits) > LIMITS:
         return
     spans = values.environment.map.physical_aliases(address, address + WORD - 1)
-    hit = {store.node for store in known if store.span is not None and _meet(store.span, spans)}
-    elsewhere = {e for e in range(len(graph.edges)) if _may_change(values, e, spans)}
+    hit = {store.node for store in known if _surely_known(store, spans)}
+    elsewhere = {e for e in range(len(graph.edges)) if _may_change(values, e, address, spans)}
     assumed = tuple(sorted(_assumed(values, (address, address + WORD - 1), known)))
     for limit in limits:
         below = {edge: most for edge, most in counted.items() if most <= limit}
@@ -125,6 +125,8 @@ def _assumed(values: ValueResults, word: Span, known: Iterable[KnownStore]) -> s
     for store in known:
         if store.span is None:
             found.add(S4 if store.on_stack else apart)
+        elif not store.exact and _meet(store.span, memory.physical_aliases(*word)):
+            found.add(apart)
         elif memory.assumes_apart(store.span, word):
             found.add(S3)
     if any(values.graph.passed(edge) for edge in range(len(values.graph.edges))):
@@ -139,10 +141,13 @@ def _is_due(values: ValueResults, node: int, address: int, limit: int) -> bool:
     return bool(taken) and all(step.change is None and step.least >= limit for step in taken)
 
 
-def _may_change(values: ValueResults, edge: int, spans: Iterable[Span]) -> bool:
-    """Whether code that is not in the graph may run along ``edge``, and store to the word."""
+def _may_change(values: ValueResults, edge: int, address: int, spans: Iterable[Span]) -> bool:
+    """Whether code that is not in the graph may run along ``edge`` and store to the word.
+
+    Or whether its translation may change.
+    """
     graph = values.graph
-    if values.forgets_memory(graph.edges[edge].src):
+    if values.forgets(graph.edges[edge].src, address):
         return True
     return any(
         not one.preserves
@@ -190,6 +195,15 @@ def _bounded(values: ValueResults, edge: int, address: int, step: WordStep) -> d
             if after is not None and after.change == 0:
                 waiting.append((following, after, length + 1))
     return found
+
+
+def _surely_known(store: KnownStore, spans: Iterable[Span]) -> bool:
+    """Whether a store has one address, or only addresses of a word, and may hit it."""
+    if store.span is None:
+        return False
+    first, last = store.span
+    within = any(low <= first and last <= high for low, high in spans)
+    return within or (store.exact and _meet(store.span, spans))
 
 
 def _meet(span: Span, others: Iterable[Span]) -> bool:

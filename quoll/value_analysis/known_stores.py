@@ -19,12 +19,13 @@ STORES = (AccessKind.STORE, AccessKind.SWAP)
 class KnownStore(NamedTuple):
     """A store by instruction ``insn`` of ``node``; ``span``: the bytes that it may hit, if known.
 
-    ``on_stack``: it hits a stack of unknown place.
+    ``exact``: it has one address. ``on_stack``: it hits a stack of unknown place.
     """
 
     node: int
     insn: int
     span: Span | None
+    exact: bool
     on_stack: bool
 
 
@@ -42,8 +43,9 @@ def stores(values: ValueResults) -> Iterator[KnownStore]:
                 continue
             if where.high - where.low < NEAR:
                 size = DISCARDED if memory is None else memory.size * memory.count
-                yield KnownStore(node, index, (where.low, where.high + size - 1), False)
+                span, exact = (where.low, where.high + size - 1), where.exact is not None
+                yield KnownStore(node, index, span, exact, False)
             else:
                 frame = values.frame_access(node, index)
                 on_stack = frame is not None and frame.high - frame.low < NEAR
-                yield KnownStore(node, index, None, on_stack)
+                yield KnownStore(node, index, None, False, on_stack)

@@ -81,7 +81,6 @@ __all__ = [
 ]
 
 SP = 13
-FORGETTING = (forget_globals, retranslate)
 
 
 ResumedFlow: TypeAlias = tuple[FlowGraph, WeakOrder, Sequence[int]]  # order, number of in-edges
@@ -407,11 +406,14 @@ class ValueResults:
         most = plain(describe(found, after.facts)).high
         return WordStep(after, (found - word) & MASK, least, most, found)
 
-    def forgets_memory(self, node: int) -> bool:
-        """Whether other code may run in ``node``, or translations change: memory is forgotten."""
+    def forgets(self, node: int, address: int) -> bool:
+        """Whether other code may run in ``node``, or the word at ``address`` may be another one."""
+        memory = self.environment.map
+        moves = bool(memory.regions) and not (memory.fixed(address) and memory.fixed(address + 3))
+        forgetting = (forget_globals, retranslate) if moves else (forget_globals,)
         return any(
             isinstance(step, TrapStep)
-            or (isinstance(step, StraightStep) and any(m[0] in FORGETTING for m in step.micros))
+            or (isinstance(step, StraightStep) and any(m[0] in forgetting for m in step.micros))
             for step in self._domain.blocks[node].steps
         )
 
