@@ -270,7 +270,7 @@ class FunctionBuilder:
         link: int | None = None,
     ) -> None:
         """Record that the callees of ``insn`` are unknown, but that the call returns."""
-        self.function.unknown_calls.add(insn)
+        self.function.going_on.add(insn)
         self.refuse(insn, kind, values, writable=writable, comes_back=True)
         if link is not None:
             self.function.linked[insn] = {link}
@@ -415,6 +415,7 @@ class FunctionBuilder:
         elif insn.operation is Operation.STOP:
             return not insn.conditional
         elif flow is ControlFlow.WAIT:
+            self.function.going_on.add(insn.addr)
             self.refuse(insn.addr, UnresolvedKind.WAITS, {"text": insn.text})
         elif is_supervisor_call(insn) and self._policy.supervisor is SupervisorCallEffect.EXITS:
             self.function.exits.add(insn.addr)

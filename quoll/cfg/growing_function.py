@@ -45,14 +45,14 @@ class GrowingFunction:
     tail_returns: set[int] = field(default_factory=set)  # tail calls whose callee may return
     exits: set[int] = field(default_factory=set)
     unresolved: dict[int, UnresolvedTransfer] = field(default_factory=dict)
-    unknown_calls: set[int] = field(default_factory=set)  # unresolved calls that return here
+    going_on: set[int] = field(default_factory=set)  # unresolved calls and waits: code follows
     keeps_lr: bool = True  # lr is only written by calls and by loads from the stack
     version: int = 0
 
     @property
     def may_return(self) -> bool:
         """Whether a return was found, or an unresolved transfer that may return (rule 3)."""
-        unknown = self.unresolved.keys() - self.unknown_calls
+        unknown = self.unresolved.keys() - self.going_on
         return bool(self.returns or self.tail_returns or unknown)
 
     def before(self, insn: Insn) -> Insn | None:

@@ -23,6 +23,7 @@ from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.errors import ControlFlowError, MissingKind, UsageError
 from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
+from quoll.extraction.endless_waits import endless_waits
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.work_list import CallGraphFixpoint
 from quoll.facts.located import NO_FACTS, LocatedFacts
@@ -166,6 +167,8 @@ def _program(
     functions: dict[int, Cfg] = {f.entry: fixpoint.cfg(f) for f in built}
     refuse_returning_exits(image, functions.values(), exits - statements.exits.keys())
     unresolved = {addr: u for f in built for addr, u in f.unresolved.items()}
+    for wait in endless_waits(functions, unresolved):
+        del unresolved[wait]
     unresolved |= _with_candidates(image, statements, functions.values(), unresolved)
     sites = {site for f in built for site in f.sites}
     used = {addr for cfg in functions.values() for addr in _going_on(cfg)} | unresolved.keys()

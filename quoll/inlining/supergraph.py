@@ -119,9 +119,8 @@ class Supergraph:
     entry: int  # node
     exits: tuple[int, ...]  # nodes after which a path may end
     loops: tuple[SuperLoop, ...]  # outer loops before the loops inside them
-    stops: tuple[
-        int, ...
-    ] = ()  # reached nodes from which no exit is reachable (``quoll.inlining.trim``)
+    # reached nodes from which no exit is reachable -> addresses of the blocks where control stays
+    stops: Mapping[int, frozenset[int]] = field(default_factory=dict)
     guidance: AppliedGuidance = NO_GUIDANCE
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> omitted targets
     counted: tuple[CountedEdges, ...] = ()

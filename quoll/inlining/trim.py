@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, MissingKind, MissingStatement
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
+from quoll.graph.components import components
 from quoll.image.image import Image
 from quoll.inlining.super_loops import super_loops
 from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperNode
@@ -42,7 +43,7 @@ class SupergraphDraft:
     exits: list[int] = field(default_factory=list)
     guidance: AppliedGuidance = NO_GUIDANCE
     cut: set[int] = field(default_factory=set)  # nodes that lost a successor to a fact
-    stops: list[int] = field(default_factory=list)
+    stops: dict[int, frozenset[int]] = field(default_factory=dict)
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
@@ -70,7 +71,7 @@ def without_edges(
         remaining,
         exits,
         guidance or graph.guidance,
-        stops=list(graph.stops),
+        stops=dict(graph.stops),
         left_out=_with_left_out(graph.left_out, graph.nodes, (graph.edges[i] for i in removed)),
     )
     if guidance is not None:
@@ -117,10 +118,10 @@ def trimmed(
             where=_at(image, draft.nodes[entry].block.addr),
             hint="name the exits: instructions after which control is back in user mode",
         )
-    before = [n for n in draft.stops if forward[n]]
+    before = {n: causes for n, causes in draft.stops.items() if forward[n]}
     backward = _backward(draft, [*exits, *before])
     found = _stops(draft, forward, backward, stays)
-    stops = sorted({*before, *found})
+    stops = dict(sorted((before | found).items()))
     surviving = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
     number = {old: new for new, old in enumerate(surviving)}
     edges = tuple(
@@ -143,7 +144,7 @@ def trimmed(
         number[entry],
         tuple(number[n] for n in exits),
         super_loops(edges, successors, predecessors, number[entry]),
-        tuple(number[n] for n in stops),
+        {number[n]: causes for n, causes in stops.items()},
         draft.guidance,
         left_out={
             number[node]: addresses
@@ -201,16 +202,37 @@ def _stops(
     forward: bytearray,
     backward: bytearray,
     stays: Callable[[set[int]], set[int]] | None,
-) -> set[int]:
-    """The nodes where control leaves the paths for good, except places that facts excuse."""
+) -> dict[int, frozenset[int]]:
+    """The nodes where control leaves the paths for good, except places that facts excuse.
+
+    With each, the addresses of the blocks where control then stays (rule 53).
+    """
     lost = {n for n, there in enumerate(forward) if there and not backward[n]}
     if not lost:
-        return lost
+        return {}
     if draft.cut:
         excused = _backward(draft, sorted(draft.cut))
         lost = {n for n in lost if not excused[n]}
     there = lost if stays is None else stays(lost)
-    return {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
+    stops = {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
+    return _last_blocks(draft, sorted(stops), there)
+
+
+def _last_blocks(
+    draft: SupergraphDraft, stops: Sequence[int], there: set[int]
+) -> dict[int, frozenset[int]]:
+    """By stop, the addresses of the blocks in ``there`` where control enters its last component."""
+    onward: dict[int, list[int]] = {n: [] for n in there}
+    for src, dst in _pairs(draft):
+        if src in onward and dst in onward:
+            onward[src].append(dst)
+    found: dict[int, frozenset[int]] = {}
+    for members in components(stops, onward.__getitem__):
+        inside = set(members)
+        below = [found[n] for m in members for n in onward[m] if n not in inside]
+        last = frozenset({draft.nodes[members[0]].block.addr})
+        found |= dict.fromkeys(members, frozenset().union(*below) if below else last)
+    return {n: found[n] for n in stops}
 
 
 def _pairs(draft: SupergraphDraft) -> Iterator[tuple[int, int]]:
@@ -237,23 +259,28 @@ def nodes_to_cycles(nodes: set[int], edges: Iterable[tuple[int, int]]) -> set[in
 
 
 def refuse_stops(graph: Supergraph, image: Image) -> None:
-    """Raise ControlFlowError where control may reach places from which no path ends."""
+    """Raise ControlFlowError where control may reach places from which no path ends.
+
+    It names the places where control stays; the code that only leads there needs no fact.
+    """
     if not graph.stops:
         return
-    stops = dict.fromkeys(graph.nodes[n].block.addr for n in graph.stops)
-    first, *others = map(image.place, sorted(stops))
+    last = sorted(frozenset().union(*graph.stops.values()))
+    first, *others = map(image.place, last)
+    ways = {graph.nodes[n].block.addr for n in graph.stops} - set(last)
     also = "".join(f"; also {place}" for place in others[: NAMED - 1])
     more = f"; and {len(others) - NAMED + 1} more" if len(others) >= NAMED else ""
     entry = image.place(graph.nodes[graph.entry].block.addr)
+    by = f" by way of {image.place(min(ways))}" if ways else ""
+    by += f" and {len(ways) - 1} other{'s' if len(ways) > 2 else ''}" if len(ways) > 1 else ""
     raise ControlFlowError(
-        f"control gets here from {entry}, but from here to no end of a path{also}{more}",
+        f"control gets here from {entry}{by}, but from here to no end of a path{also}{more}",
         where=first,
         hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; for all "
         "endless loops of one instruction: path must end at every jump to itself; "
         "if control never gets here: ignore PLACE",
         missing=[
-            MissingStatement(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END)
-            for stop in sorted(stops)
+            MissingStatement(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END) for stop in last
         ],
     )
 

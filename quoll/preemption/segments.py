@@ -265,7 +265,7 @@ class _SegmentBuilder:
             number[entry],
             tuple(number[n] for n in exits if n in number),
             tuple(loop for _, loop in loops),
-            (),
+            {},
             self.graph.guidance,
         )
         at = tuple(

@@ -1,0 +1,73 @@
+"""Endless loops never return, with any instruction in them (rule 53)."""
+
+from __future__ import annotations
+
+import pytest
+
+from quoll.cfg.unresolved import UnresolvedKind
+from quoll.errors import ControlFlowError
+from quoll.facts.read import parse
+from quoll.inlining.expand import expand, refuse_stops
+from tests.testing.quoll.building import address
+from tests.testing.quoll.sketch import assemble, extracted
+
+IDLES = """
+main:   push {{r4, lr}}
+        cmp r0, #0
+        blmi halt
+        cmp r0, #1
+        bleq panic
+        pop {{r4, pc}}
+panic:  cpsid i
+        bl halt
+        mov r0, r1
+        bx r0
+halt:   push {{r4, lr}}
+        bl idle
+        .word 0xffffffff
+idle:   {wait}
+        {more}
+        b idle
+other:  bx lr
+"""
+WAITS = ("wfi", "wfe", "wfieq", "mcr p15, 0, r0, c7, c0, 4")
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_an_endless_loop_with_a_wait_never_returns(wait: str) -> None:
+    """Control does not run into the code behind its callers' calls."""
+    image = assemble(IDLES.format(wait=wait, more="bl other"), cpu="cortex-a8")
+    program = extracted(image)
+    assert program.unresolved == ()
+    functions = {cfg.name: cfg.returns for cfg in program.functions.values()}
+    assert functions == {"main": True, "panic": False, "halt": False, "idle": False, "other": True}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "popeq {r4, pc}",  # it returns
+        "blx r1",  # nobody knows whether a path ends there
+        "bl leaves",  # a path may end there
+        "beq leaves",
+    ],
+)
+def test_a_wait_with_a_way_on_needs_a_fact(more: str) -> None:
+    source = IDLES.format(wait="wfi", more=more) + "leaves: movs pc, lr\n"
+    program = extracted(assemble(source, cpu="cortex-a8"))
+    kinds = [unresolved.kind for unresolved in program.unresolved]
+    assert UnresolvedKind.WAITS in kinds
+
+
+def test_the_endless_loop_is_the_place_to_state() -> None:
+    """One place, not the calls of each function that leads there."""
+    image = assemble(IDLES.format(wait="wfi", more=""), cpu="cortex-a8")
+    main = address(image, "main")
+    with pytest.raises(ControlFlowError, match="no end of a path") as error:
+        refuse_stops(expand(extracted(image), main, image), image)
+    idle = address(image, "idle")
+    assert [missing.addr for missing in error.value.missing] == [idle]
+    assert str(error.value).startswith(image.place(idle))
+    assert f"by way of {image.place(address(image, 'panic'))} and 1 other" in str(error.value)
+    program = extracted(image, facts=parse("path must end at idle", "k.facts"))
+    refuse_stops(expand(program, main, image), image)
