@@ -99,12 +99,13 @@ def refuse_recursion(
 ) -> None:
     """Raise ControlFlowError showing the calls of the first cycle without a ``bounded`` function.
 
-    ``reasons``: by function, why no depth is proved.
+    It names functions that are together on every such cycle. ``reasons``: by function, why no depth
+    is proved.
     """
-    cycles = _past(program, bounded)
-    if not cycles:
+    cuts = _cuts(program, bounded)
+    if not cuts:
         return
-    cycle = cycles[0]
+    deepest, cycle = next(iter(cuts.items()))
     names = [program.functions[call.caller].name for call in cycle]
     sites = "; ".join(f"{image.place(call.site)} calls {_name(program, call)}" for call in cycle)
     known = reasons or {}
@@ -113,35 +114,65 @@ def refuse_recursion(
         f"recursion: {' -> '.join([*names, names[0]])} ({sites}){why}",
         where=image.place(cycle[0].caller),
         hint="state how many activations there can be at a time: "
-        f"recursion of {names[0]} at most N",
+        f"recursion of {program.functions[deepest].name} at most N",
         missing=[
             MissingStatement(
-                c[0].caller,
+                function,
                 MissingKind.RECURSION,
                 f"recursion: {' -> '.join(_name(program, call) for call in (c[-1], *c))}",
                 "recursion of PLACE at most N",
                 "recursion of PLACE at most 1",
             )
-            for c in cycles
+            for function, c in cuts.items()
         ],
     )
+
+
+def _cuts(program: Program, bounded: Set[int]) -> dict[int, tuple[CallSite, ...]]:
+    """Functions that are together on every cycle without a ``bounded`` one, each with a cycle.
+
+    Of a shortest cycle of each component, the function without which the fewest others are
+    recursive.
+    """
+    found: dict[int, tuple[CallSite, ...]] = {}
+    while True:
+        graph = _past(program, bounded | found.keys())
+        if not graph.cycles:
+            return found
+        for members, cycle in zip(graph.recursive, graph.cycles, strict=True):
+            callers = [call.caller for call in cycle]
+            best = min(callers, key=lambda f: len(_recursive_without(graph, members, f)))
+            found[best] = cycle
+
+
+def _recursive_without(graph: CallGraph, members: Set[int], function: int) -> list[int]:
+    """The functions of a component that are still recursive if ``function`` makes no call."""
+
+    def callees(caller: int) -> list[int]:
+        return [] if caller == function else [c for c in graph.callees(caller) if c in members]
+
+    return [
+        one
+        for together in components(sorted(members), callees)
+        if len(together) > 1 or together[0] in callees(together[0])
+        for one in together
+    ]
 
 
 def recursions(program: Program) -> list[Recursion]:
     """All recursive components of ``program``."""
     graph = call_graph(program)
-    endless = {
-        call.caller for cycle in _past(program, program.guidance.depths.keys()) for call in cycle
-    }
+    past = _past(program, program.guidance.depths.keys())
+    endless = {call.caller for cycle in past.cycles for call in cycle}
     return [
         Recursion(members, cycle, not members & endless)
         for members, cycle in zip(graph.recursive, graph.cycles, strict=True)
     ]
 
 
-def _past(program: Program, bounded: Set[int]) -> tuple[tuple[CallSite, ...], ...]:
-    """The shortest cycle of each component that remains without the ``bounded`` functions."""
-    return call_graph(replace(program, functions=_without_calls_of(program, bounded))).cycles
+def _past(program: Program, bounded: Set[int]) -> CallGraph:
+    """The calls of all but the ``bounded`` functions."""
+    return call_graph(replace(program, functions=_without_calls_of(program, bounded)))
 
 
 def _without_calls_of(program: Program, functions: Set[int]) -> dict[int, Cfg]:

@@ -76,6 +76,38 @@ def test_a_recursion_is_shown_by_its_shortest_chain() -> None:
     assert "its argument is unknown" in str(refused.value)
 
 
+def test_one_question_names_a_function_on_every_cycle() -> None:
+    """``odd`` also calls itself: a depth of ``even`` would leave that cycle."""
+    image, found = program(CIRCLE)
+    with pytest.raises(ControlFlowError, match="recursion of odd at most N") as refused:
+        refuse_recursion(found, image)
+    assert [one.addr for one in refused.value.missing] == [address(image, "odd")]
+
+
+TWO_CYCLES = """
+main: push {r4, lr}
+    bl left
+    pop {r4, pc}
+left: push {r4, lr}
+    blne left
+    bl right
+    pop {r4, pc}
+right: push {r4, lr}
+    blne right
+    blne left
+    pop {r4, pc}
+"""
+
+
+def test_questions_about_several_functions_come_together() -> None:
+    image, found = program(TWO_CYCLES)
+    left, right = (address(image, name) for name in ("left", "right"))
+    with pytest.raises(ControlFlowError) as refused:
+        refuse_recursion(found, image)
+    assert sorted(one.addr for one in refused.value.missing) == [left, right]
+    refuse_recursion(found, image, bounded={left, right})
+
+
 def test_each_chain_must_pass_a_function_of_known_depth() -> None:
     image, found = program(CIRCLE)
     even, odd = (address(image, name) for name in ("even", "odd"))
