@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from ilp.constraints.nest import LoopNest
 from loopbounds.proof.bound import PROVED, LoopBound
-from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
+from quoll.extraction.cuts import runs_with_block
 from quoll.facts.count_facts import AtMostFact, ConflictFact
 from quoll.facts.fact import CountedFact, Fact
 from quoll.facts.fact_places import FactPlace
@@ -176,11 +176,6 @@ def check_countable(fact: CountedFact, text: str, place: FactPlace, blocks: list
             where=str(fact.source),
             hint="choose one of the addresses: " + ", ".join(hex(b.addr) for b in blocks),
         )
-
-
-def runs_with_block(block: Block, insn: Insn) -> bool:
-    """Whether an instruction always executes with its block: unconditional, or the last branch."""
-    return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
 
 
 def is_implied(constraint: Constraint, graph: Supergraph, bounds: Sequence[LoopBound]) -> bool:

@@ -16,15 +16,16 @@ from quoll.cfg.discover import falls_through
 from quoll.errors import FactsError
 from quoll.extraction.stated_registers import decided
 from quoll.facts.applied import RemovedEdge, RequiredPlace
+from quoll.facts.count_facts import NeverExecutesFact
 from quoll.facts.fact_places import FactPlace
 from quoll.facts.guidance import BranchFact, IgnoreEdgeFact, IgnoreFact, RequireFact
 from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 
-__all__ = ["Cut", "cut_of", "guided", "require_branch"]
+__all__ = ["Cut", "cut_of", "guided", "never_runs", "require_branch", "runs_with_block"]
 
-Removal = BranchFact | IgnoreFact | IgnoreEdgeFact
+Removal = BranchFact | IgnoreFact | IgnoreEdgeFact | NeverExecutesFact
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,12 @@ def guided(program: Program, image: Image, facts: LocatedFacts) -> Program:
     Raises FactsError where there is no such branch. An ignored entry is ignored only where it is
     called.
     """
-    cuts = [cut_of(facts, f) for f in facts.facts if isinstance(f, Removal) and not _scoped(f)]
     required = tuple(
         RequiredPlace(_covered(program, facts.at(f, f.place)), stated(f))
         for f in facts.of(RequireFact)
     )
+    cuts = [cut_of(facts, f) for f in facts.facts if isinstance(f, Removal) and _removes(f)]
+    cuts = [cut for cut in cuts if not _contradicts(cut, required)]
     branches = decided(program, image, facts)
     if not cuts and not required and not branches:
         return program
@@ -78,7 +80,8 @@ def guided(program: Program, image: Image, facts: LocatedFacts) -> Program:
     for cut in cuts:
         if isinstance(cut.fact, BranchFact):
             _require_one_branch(functions.values(), cut, cut.fact, image)
-        for entry, cfg in functions.items():
+        for entry in _concerned(program, facts, cut.fact):
+            cfg = functions[entry]
             found = list(_removed(cfg, cut))
             if found:
                 functions[entry] = _without(cfg, found)
@@ -100,8 +103,47 @@ def guided(program: Program, image: Image, facts: LocatedFacts) -> Program:
     )
 
 
-def _scoped(fact: Removal) -> bool:
-    return isinstance(fact, BranchFact) and fact.function is not None
+def _removes(fact: Removal) -> bool:
+    """Whether a fact may exclude code of whole functions."""
+    if isinstance(fact, NeverExecutesFact):
+        return fact.caller is None
+    return not (isinstance(fact, BranchFact) and fact.function is not None)
+
+
+def _contradicts(cut: Cut, required: Iterable[RequiredPlace]) -> bool:
+    """Whether a count of 0 is of a required place: the integer program then names both facts."""
+    places = (addr for place in required for addr in place.addresses)
+    return isinstance(cut.fact, NeverExecutesFact) and any(map(cut.target.covers, places))
+
+
+def _concerned(program: Program, facts: LocatedFacts, fact: Removal) -> list[int]:
+    """The functions that execute only where ``fact`` holds: all, or within one function."""
+    within = facts.limits(fact)[0] if isinstance(fact, NeverExecutesFact) else None
+    if within is None:
+        return list(program.functions)
+
+    def others(caller: int) -> Iterator[int]:
+        blocks = program.functions[caller].blocks
+        return (callee for block in blocks for callee in block.calls if callee != within)
+
+    outside = closure((e for e in program.entries if e != within), others)
+    return [entry for entry in program.functions if entry not in outside]
+
+
+def never_runs(block: Block, cut: Cut) -> bool:
+    """Whether ``block`` never executes if the instruction at the place of a count of 0 does not.
+
+    Counts about lines, and about conditional instructions, are left to the integer program.
+    """
+    place = cut.target
+    return place.exact and any(
+        place.covers(insn.addr) and runs_with_block(block, insn) for insn in block.insns
+    )
+
+
+def runs_with_block(block: Block, insn: Insn) -> bool:
+    """Whether an instruction always executes with its block: unconditional, or the last branch."""
+    return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
 
 
 def cut_of(facts: LocatedFacts, fact: Removal) -> Cut:
@@ -160,6 +202,7 @@ class _BlockExclusion:
 
 def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_BlockExclusion, RemovedEdge]]:
     fact = cut.fact
+    counts = isinstance(fact, NeverExecutesFact)
     for block in cfg.blocks:
         last = block.last.addr
         if isinstance(fact, BranchFact):
@@ -171,18 +214,25 @@ def _removed(cfg: Cfg, cut: Cut) -> Iterator[tuple[_BlockExclusion, RemovedEdge]
             continue
         for edge in cfg.successors(block.index):
             target = cfg.blocks[edge.dst]
-            named = [target.insns[0]] if isinstance(fact, IgnoreEdgeFact) else target.insns
-            if any(cut.target.covers(insn.addr) for insn in named):
+            if _leads_to(target, cut):
                 yield (
                     _BlockExclusion(block.index, edge=edge),
                     RemovedEdge(source, target.addr, cut.stated),
                 )
         for callee in (*block.calls, *block.passes):
-            if cut.target.covers(callee):
+            if cut.target.covers(callee) and (cut.target.exact or not counts):
                 yield (
                     _BlockExclusion(block.index, callee=callee),
                     RemovedEdge(source, callee, cut.stated),
                 )
+
+
+def _leads_to(target: Block, cut: Cut) -> bool:
+    """Whether an edge to ``target`` is excluded."""
+    if isinstance(cut.fact, NeverExecutesFact):
+        return never_runs(target, cut)
+    named = [target.insns[0]] if isinstance(cut.fact, IgnoreEdgeFact) else target.insns
+    return any(cut.target.covers(insn.addr) for insn in named)
 
 
 def _branch(

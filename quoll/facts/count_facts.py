@@ -14,6 +14,7 @@ from quoll.facts.fact import (
     PLACE,
     CountedFact,
     FactForm,
+    FactSource,
     FactStage,
     FactSubject,
     LimitedFact,
@@ -24,7 +25,15 @@ from quoll.facts.fact import (
     scope,
 )
 
-__all__ = ["FORMS", "AtMostFact", "ConflictFact", "ConsistentFact", "LoopFact", "LoopParameter"]
+__all__ = [
+    "FORMS",
+    "AtMostFact",
+    "ConflictFact",
+    "ConsistentFact",
+    "LoopFact",
+    "LoopParameter",
+    "NeverExecutesFact",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +133,7 @@ class ConsistentFact(RelatedFact):
 
 @dataclass(frozen=True, slots=True)
 class AtMostFact(PlacedFact, LimitedFact, CountedFact):
-    """``place executes at most n times``: in total, or per invocation of ``function``.
-
-    ``place never executes`` is the same with ``count`` 0.
-    """
+    """``place executes at most n times``: in total, or per invocation of ``function``."""
 
     stage = FactStage.INTEGER_PROGRAM
 
@@ -150,6 +156,21 @@ class AtMostFact(PlacedFact, LimitedFact, CountedFact):
 
     def broken(self, total: int) -> str:
         return f"{total} times" if total > self.count else ""
+
+
+class NeverExecutesFact(AtMostFact):
+    """``place never executes``: the count is 0, and code that only it leads to is left out."""
+
+    __slots__ = ()
+    stage = FactStage.INLINING
+
+
+def _count(
+    source: FactSource, place: str, count: int, function: str | None, caller: str | None
+) -> AtMostFact:
+    """The fact about a count; of 0, that the place never executes."""
+    kind = AtMostFact if count else NeverExecutesFact
+    return kind(source, place, count, function, caller)
 
 
 NO_HEADER = "a loop bound counts executions of the header, which are at least 1 per entry"
@@ -191,12 +212,12 @@ FORMS = (
         r"\S+ executes\b",
         rf"(?P<place>{PLACE}) executes at most (?P<count>{NUMBER}) times?(?:{IN})?",
         "PLACE executes at most N times [in FUNCTION [when called from FUNCTION]]",
-        lambda s, m: AtMostFact(s, m["place"], number(m["count"]), m["function"], m["caller"]),
+        lambda s, m: _count(s, m["place"], number(m["count"]), m["function"], m["caller"]),
     ),
     FactForm(
         r"\S+ never executes\b",
         rf"(?P<place>{PLACE}) never executes(?:{IN})?",
         "PLACE never executes [in FUNCTION [when called from FUNCTION]]",
-        lambda s, m: AtMostFact(s, m["place"], 0, m["function"], m["caller"]),
+        lambda s, m: NeverExecutesFact(s, m["place"], 0, m["function"], m["caller"]),
     ),
 )

@@ -1,12 +1,13 @@
-"""A supergraph without the branches that facts exclude within invocations of one function."""
+"""A supergraph without the code that facts exclude within invocations of one function."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from quoll.cfg.cfg import EdgeKind
-from quoll.extraction.cuts import cut_of, require_branch
+from quoll.extraction.cuts import cut_of, never_runs, require_branch
 from quoll.facts.applied import RemovedEdge
+from quoll.facts.count_facts import NeverExecutesFact
 from quoll.facts.guidance import BranchFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
@@ -17,10 +18,34 @@ __all__ = ["guided_in_contexts"]
 
 
 def guided_in_contexts(graph: Supergraph, image: Image, facts: LocatedFacts) -> Supergraph:
-    """``graph`` without the branches that facts exclude within invocations of one function.
+    """``graph`` without the branches and blocks that facts exclude within one function.
 
     Raises FactsError where there is no such branch.
     """
+    return _without_blocks(_without_branches(graph, image, facts), image, facts)
+
+
+def _without_blocks(graph: Supergraph, image: Image, facts: LocatedFacts) -> Supergraph:
+    """``graph`` without the blocks that never execute within invocations of one function."""
+    removed: dict[int, RemovedEdge] = {}
+    for fact in facts.of(NeverExecutesFact):
+        if fact.function is None:
+            continue
+        cut = cut_of(facts, fact)
+        inside = graph.invocations(*facts.limits(fact))
+        for n, node in enumerate(graph.nodes):
+            if inside[node.context] and never_runs(node.block, cut):
+                for e in graph.predecessors[n]:
+                    source = graph.nodes[graph.edges[e].src].block.last.addr
+                    removed[e] = RemovedEdge(source, node.block.addr, cut.stated)
+    if not removed:
+        return graph
+    edges = dict.fromkeys((*graph.guidance.removed, *removed.values()))
+    guidance = replace(graph.guidance, removed=tuple(edges))
+    return without_edges(graph, removed, image, guidance=guidance)
+
+
+def _without_branches(graph: Supergraph, image: Image, facts: LocatedFacts) -> Supergraph:
     dead: dict[int, None] = {}
     no_exits: set[int] = set()
     removed: dict[RemovedEdge, None] = {}

@@ -18,6 +18,7 @@ from quoll.facts.count_facts import (
     ConsistentFact,
     LoopFact,
     LoopParameter,
+    NeverExecutesFact,
 )
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.guidance import (
@@ -108,10 +109,10 @@ path must end at every exception return
             ConsistentFact(s[3], "0xf0001000", "b", "f"),
             AtMostFact(s[4], "x", 1, None),
             AtMostFact(s[5], "x", 3, "f"),
-            AtMostFact(s[6], "y.c:7", 0, "g", "0x8000"),
+            NeverExecutesFact(s[6], "y.c:7", 0, "g", "0x8000"),
             TargetsFact(s[7], "dispatch+8", ("a", "b", "c")),
             NeverReturnsFact(s[8], "panic"),
-            AtMostFact(s[9], "loop", 0, None),
+            NeverExecutesFact(s[9], "loop", 0, None),
             LoopParameter(s[10], "dequeue", "waiting", 1),
             BranchFact(s[11], "a+8", True),
             BranchFact(s[12], "x.c:9", False, "f", "g"),
