@@ -145,5 +145,6 @@ def test_places_of_facts_are_found_once() -> None:
         if isinstance(node, ast.ImportFrom) and node.module == "quoll.facts.located"
         if "locate" in {alias.name for alias in node.names}
     }
-    asking = {"wcet.advice.count_suggestions", "wcet.commands.path"}  # facts of their own
+    # facts of their own
+    asking = {"wcet.advice.count_suggestions", "wcet.commands.path", "wcet.analysis.summaries"}
     assert located == {"wcet.analysis.run", "wcet.commands.listing", *asking}

@@ -11,7 +11,7 @@ these properties, which ``LoopNest.build`` verifies:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
 from quoll.errors import (
@@ -24,7 +24,7 @@ from quoll.errors import (
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 
-__all__ = ["LoopNest", "checked_bounds", "topological_order", "totals"]
+__all__ = ["LoopNest", "all_unbounded", "checked_bounds", "topological_order", "totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,41 +195,75 @@ def checked_bounds(
         else:
             least[b.loop] = min(b.bound, least.get(b.loop, b.bound))
     missing = [loop for loop in graph.loops if loop.index not in least]
+    found: dict[int, _Unbounded] = {}
+    failures: dict[str, dict[str, None]] = {}  # failure -> loops
+    for loop in missing:
+        header = graph.nodes[loop.header].block.addr
+        reason = reasons.get(loop.index)
+        if reason is not None and reason.kind is NoBoundKind.SOLVER_FAILED:
+            failures.setdefault(str(reason), {})[place(header)] = None
+            continue
+        one = found.setdefault(header, _Unbounded(header, place(header)))
+        one.reasons.setdefault(reason)
+        one.cycles.append(per_iteration(loop.index))
     if missing:
-        cycles: dict[str, list[int | None]] = {}
-        addrs: dict[str, int] = {}
-        failures: dict[str, dict[str, None]] = {}  # failure -> loops
-        for loop in missing:
-            at = place(graph.nodes[loop.header].block.addr)
-            reason = reasons.get(loop.index)
-            if reason is not None and reason.kind is NoBoundKind.SOLVER_FAILED:
-                failures.setdefault(str(reason), {})[at] = None
-                continue
-            placed = reason is not None and reason.header == at
-            text = str(reason) if placed else f"{at}: {reason or 'not bounded'}"
-            cycles.setdefault(text, []).append(per_iteration(loop.index))
-            addrs[text] = graph.nodes[loop.header].block.addr
         texts = [f"{', '.join(places)}: {failure}" for failure, places in failures.items()]
-        texts += [text + per_element(known) for text, known in cycles.items()]
-        count = len(cycles) + len({at for places in failures.values() for at in places})
-        raise (UnansweredLoop if failures else UnboundedLoop)(
-            f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
-            hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
-            "loop PLACE at most n + 1",
-            paragraphs=texts,
-            missing=[
-                MissingStatement(
-                    addrs[text],
-                    MissingKind.LOOPS,
-                    text,
-                    COUNT.format("N"),
-                    COUNT.format("1"),
-                    most(known),
-                )
-                for text, known in cycles.items()
-            ],
-        )
+        texts += [one.text for one in found.values()]
+        facts = [one.missing for one in found.values()]
+        count = len(found) + len({at for places in failures.values() for at in places})
+        raise _refusal(count, texts, facts, failed=bool(failures))
     return tuple(least[loop.index] for loop in graph.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unbounded:
+    """A loop without a bound in one or more contexts, each with its reason and cycles."""
+
+    header: int
+    place: str
+    reasons: dict[NoBound | None, None] = field(default_factory=dict)
+    cycles: list[int | None] = field(default_factory=list)
+
+    @property
+    def why(self) -> str:
+        """The reason in the first context; the number of contexts with others."""
+        first, *others = self.reasons
+        placed = first is not None and first.header == self.place
+        text = str(first) if placed else f"{self.place}: {first or 'not bounded'}"
+        return text + (f"; for {len(others)} more reasons in other contexts" if others else "")
+
+    @property
+    def text(self) -> str:
+        """The reason, with the cycles of one more iteration."""
+        return self.why + per_element(self.cycles)
+
+    @property
+    def missing(self) -> MissingStatement:
+        """The fact that bounds the loop."""
+        kind = MissingKind.LOOPS
+        fact, provisional = COUNT.format("N"), COUNT.format("1")
+        return MissingStatement(self.header, kind, self.why, fact, provisional, most(self.cycles))
+
+
+def _refusal(
+    count: int, texts: Sequence[str], facts: Sequence[MissingStatement], *, failed: bool
+) -> UnboundedLoop:
+    """The error about ``count`` loops; ``failed``: because a solver failed."""
+    return (UnansweredLoop if failed else UnboundedLoop)(
+        f"{count} loop{'s have' if count > 1 else ' has'} no bound: " + "; ".join(texts),
+        hint="state in a facts file: loop PLACE at most N; or, for a bound as a function of n, "
+        "loop PLACE at most n + 1",
+        paragraphs=texts,
+        missing=facts,
+    )
+
+
+def all_unbounded(errors: Sequence[UnboundedLoop]) -> UnboundedLoop:
+    """One error about the loops of several, each loop once."""
+    facts = {one.addr: one for error in errors for one in error.missing}
+    texts = dict.fromkeys(text for error in errors for text in error.paragraphs)
+    failed = any(isinstance(error, UnansweredLoop) for error in errors)
+    return _refusal(len(texts), tuple(texts), tuple(facts.values()), failed=failed)
 
 
 def per_element(cycles: Sequence[int | None]) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "expand",
     "reached_from",
     "refuse_stops",
+    "refuse_unexpandable",
     "refuse_unresolved",
     "without_edges",
 ]
@@ -58,9 +59,7 @@ def expand(program: Program, entry: int, image: Image, vivu: VivuSettings = FULL
     made reducible or has too many nested loops to unroll, and when no exit is reachable.
     """
     entry &= ~1
-    reached = reached_from(program, entry)
-    refuse_unresolved(program, reached)
-    refuse_recursion(_reached_program(program, reached), image, program.guidance.depths.keys())
+    reached = refuse_unexpandable(program, entry, image)
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
     if vivu.unroll:
         shapes = {e: unrolled(shape) for e, shape in shapes.items()}
@@ -162,6 +161,14 @@ class Expansion:
 def reached_from(program: Program, entry: int) -> set[int]:
     """The functions that the one at ``entry`` may call, directly or not, itself included."""
     return closure([entry], lambda f: (c for b in program.functions[f].blocks for c in b.calls))
+
+
+def refuse_unexpandable(program: Program, entry: int, image: Image) -> set[int]:
+    """The functions that ``entry`` reaches; ControlFlowError for unresolved or recursive ones."""
+    reached = reached_from(program, entry)
+    refuse_unresolved(program, reached)
+    refuse_recursion(_reached_program(program, reached), image, program.guidance.depths.keys())
+    return reached
 
 
 def _reached_program(program: Program, reached: set[int]) -> Program:

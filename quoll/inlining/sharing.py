@@ -15,7 +15,7 @@ its caller, and the last bound covers n activations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from quoll.arm.insn import ControlFlow, Insn
@@ -38,10 +38,15 @@ LOCAL = (
 
 @dataclass(frozen=True, slots=True)
 class SummarySettings:
-    """Summarise functions of ``least`` instructions or more, from ``contexts`` contexts on."""
+    """Summarise functions of ``least`` instructions or more, from ``contexts`` contexts on.
+
+    Beyond ``most`` contexts, a function whose loops prevent a summary is not inlined: the loops
+    need facts.
+    """
 
     contexts: int = 5_000
     least: int = 24
+    most: int = 20_000
 
     def __str__(self) -> str:
         """The text in a baseline."""
@@ -153,6 +158,17 @@ class SummaryCandidates:
         )
         self.sizes[function] = 0
         self.replaced.append(function)
+
+    def exceeds_without(self, program: Program, functions: Set[int]) -> bool:
+        """Whether ``program``, as at first, has too many contexts if ``functions`` are inlined.
+
+        So are the functions that call them; the others with a summary are not.
+        """
+        for function in self.replaced:
+            if not self.inside[function] & functions:
+                program = replace(program, functions=_without_calls(program, function))
+        depths = program.guidance.depths
+        return exceeds(call_graph(program), self.entry, depths, self.settings.most)
 
     def _is_closed(self, function: int, coupled: Iterable[_Coupling]) -> bool:
         inside = self.inside[function]

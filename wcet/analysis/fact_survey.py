@@ -2,8 +2,8 @@
 
 An error names the facts that would resolve it, and provisional facts under which the analysis
 continues: a recursion of one activation, a loop of one execution, or a path that ends at the
-unresolved transfer. The entry is analysed again under these until nothing else is missing. The
-survey covers the remaining paths only: a stated fact may add paths.
+unresolved transfer. The entry is analysed again under these until nothing else is missing, or the
+time limit has passed. The survey covers the remaining paths only: a stated fact may add paths.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from quoll.cfg.cfg import Program
 from quoll.errors import MissingStatement, WcetError
 from quoll.image.image import Image
+from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, entry_result
@@ -23,9 +25,10 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.outside import OutsideMap, outside_map
 
-__all__ = ["FactSurvey", "survey"]
+__all__ = ["SECONDS", "FactSurvey", "survey"]
 
 ITERATIONS = 64  # analyses of an entry; each one finds another missing fact
+SECONDS = 60.0  # a survey takes no longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class FactSurvey:
 
     ``others``: errors that no fact resolves, by entry. ``status``: the exit status of the first
     error, 0 without errors. ``outside``: pages outside the platform's memory. ``ways``: by address
-    of the fact's place, a shortest chain of calls from the entry, as functions.
+    of the fact's place, a shortest chain of calls from the entry, as functions. ``unfinished``:
+    the entries that the time limit left, of which more may be missing.
     """
 
     image: Image
@@ -43,49 +47,94 @@ class FactSurvey:
     others: Mapping[str, WcetError]
     status: int
     ways: Mapping[int, tuple[int, ...]]
+    unfinished: tuple[str, ...] = ()
 
 
-def survey(kernel: Path, options: AnalysisOptions, stages: StageLog) -> FactSurvey:
-    """Analyse each entry until nothing is missing. Raises WcetError for wrong inputs."""
+def survey(
+    kernel: Path, options: AnalysisOptions, stages: StageLog, seconds: float = SECONDS
+) -> FactSurvey:
+    """Analyse each entry until nothing is missing, or ``seconds`` have passed.
+
+    Raises WcetError for wrong inputs.
+    """
     with stages.stage("read"):
         image = options.loaded_memory.image(kernel)
         image.settle_lines()  # rounds share the line table
     started = AnalysisRun.begin(kernel, options, stages, image)
-    found: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
-    others: dict[str, WcetError] = {}
-    statuses: list[int] = []
-    ways: dict[int, tuple[int, ...]] = {}
     with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
         file = Path(folder) / "meanwhile.facts"
         under = replace(options, facts=(*options.facts, file))
-        for name, address in started.entries.items():
-            for _ in range(ITERATIONS):
-                file.write_text("".join(f"{provisional_facts(m)}\n" for _, m in found.values()))
-                run = AnalysisRun.begin(kernel, under, stages, image)
-                error = _error(run, name, address)
-                if error is None:
-                    break
-                statuses.append(error.exit_status)
-                new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
-                for missing in error.missing:
-                    new.setdefault(missing.key, (name, missing))
-                if new.keys() <= found.keys():
-                    others[name] = error
-                    break
-                new = {key: value for key, value in new.items() if key not in found}
-                ways |= _ways(run, address, {m.addr for _, m in new.values()} - ways.keys())
-                found |= new
+        search = _Search(kernel, under, stages, image, file, dict.fromkeys(started.entries))
+        try:
+            with time_limit(seconds):
+                for name, address in started.entries.items():
+                    search.examine(name, address)
+        except TimeIsUp:
+            stages.done()
     outside = outside_map(started.image, started.platform.hierarchy.memory)
     return FactSurvey(
-        started.image, outside, tuple(found.values()), others, next(iter(statuses), 0), ways
+        started.image,
+        outside,
+        tuple(search.found.values()),
+        search.others,
+        next(iter(search.statuses), 0),
+        search.ways,
+        tuple(search.unfinished),
     )
 
 
-def _ways(run: AnalysisRun, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:
-    """A shortest chain of calls from the entry to a function with each of ``places``."""
+@dataclass(slots=True)
+class _Search:
+    """The state of a survey, which a time limit may end anywhere; ``file``: provisional facts."""
+
+    kernel: Path
+    options: AnalysisOptions
+    stages: StageLog
+    image: Image
+    file: Path
+    unfinished: dict[str, None]
+    found: dict[tuple[int, str], tuple[str, MissingStatement]] = field(default_factory=dict)
+    others: dict[str, WcetError] = field(default_factory=dict)
+    statuses: list[int] = field(default_factory=list)
+    ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def examine(self, name: str, address: int) -> None:
+        """Analyse an entry until nothing is missing."""
+        program: Program | None = None
+        for _ in range(ITERATIONS):
+            run = self._run()
+            error = _error(run, name, address)
+            if error is None:
+                break
+            self.statuses.append(error.exit_status)
+            new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
+            for missing in error.missing:
+                if missing.key not in self.found:
+                    new.setdefault(missing.key, (name, missing))
+            if not new:
+                self.others[name] = error
+                break
+            self.found |= new
+            program = program or _reached_code(run, address)
+            places = {missing.addr for _, missing in new.values()}
+            self.ways |= _ways(program, address, places - self.ways.keys())
+        del self.unfinished[name]
+
+    def _run(self) -> AnalysisRun:
+        """A run under provisional facts for everything that was found missing."""
+        self.file.write_text("".join(f"{provisional_facts(m)}\n" for _, m in self.found.values()))
+        return AnalysisRun.begin(self.kernel, self.options, self.stages, self.image)
+
+
+def _reached_code(run: AnalysisRun, address: int) -> Program:
+    """All functions that an entry reaches before provisional facts about them."""
     from quoll.extraction.extract import extract  # only runs with missing facts need it
 
-    program = extract(run.image, [address], run.facts, run.exits)
+    return extract(run.image, [address], run.facts, run.exits)
+
+
+def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:
+    """A shortest chain of calls from the entry to a function with each of ``places``."""
     ways: dict[int, tuple[int, ...]] = {}
     chains: dict[int, tuple[int, ...]] = {address & ~1: (address & ~1,)}
     waiting = deque(chains)

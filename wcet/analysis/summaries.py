@@ -9,17 +9,24 @@ its callers: values, caches and pipeline are unknown at its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 
+from ilp.constraints.nest import all_unbounded
 from ilp.paths.solution import IlpSolution
 from loopbounds.slicing.stacks import StackSpans
-from quoll.arm.insn import SP
+from quoll.arm.insn import SP, Insn
 from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError, UsageError
+from quoll.errors import ControlFlowError, UnboundedLoop, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
+from quoll.facts.count_facts import LoopFact
+from quoll.facts.fact import FactSource
+from quoll.facts.located import locate
+from quoll.facts.read import Facts
+from quoll.inlining.expand import refuse_unexpandable
 from quoll.inlining.sharing import SummaryCandidates
+from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.acknowledgement import acknowledging_nodes
 from quoll.preemption.counters import written_by
 from quoll.preemption.masks import may_unmask
@@ -52,7 +59,8 @@ class FunctionSummary:
     """A bound of every call of ``function``, its paths, and its assumptions.
 
     ``solution``: the solution for these paths; None for a context switch. ``unmasking``:
-    instructions after which interrupts may be unmasked.
+    instructions after which interrupts may be unmasked. ``unbounded``: the loops without a bound,
+    with which the summary is provisional.
     """
 
     function: int
@@ -61,6 +69,7 @@ class FunctionSummary:
     assumptions: tuple[Assumption, ...]
     solution: IlpSolution | None = None
     unmasking: tuple[int, ...] = ()
+    unbounded: UnboundedLoop | None = None
 
     @property
     def shared_function(self) -> SummarisedFunction | None:
@@ -73,30 +82,87 @@ class FunctionSummary:
 def shared_functions(
     code: AnalysisTarget, program: Program
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
-    """``program`` with summaries of functions, callees first, if its inlining grows too large."""
-    run = code.run
-    modules = SummaryCandidates(program, code.address & ~1, run.facts, run.options.summary_settings)
-    stacks: StackSpans | None = None
+    """``program`` with summaries of functions, callees first, if its inlining grows too large.
+
+    Raises UnboundedLoop if loops prevent summaries, and inlining is too large without these. A
+    first pass assumes one execution of such loops, so that the error names all of them.
+    """
+    original = code
+    refuse_unexpandable(program, code.address & ~1, code.run.image)  # before any work
+    candidates, stacks = _candidates(code, program), _stacks_of(code, program)
     found: list[FunctionSummary] = []
-    for function, callees in modules.candidates():
+    unbounded: list[UnboundedLoop] = []
+    for function, callees in candidates.candidates():
         with code.stage("shared functions"):
-            stacks = stacks or _stacks_of(code, program)
-            inside = replace(
-                code,
-                address=function,
-                origin=replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks),
-            )
-            summary = _of_call(inside, callees)
-        if summary is not None:
-            modules.replace_by(function, summary.replacement)
+            summary = _of_call(_called(code, function, stacks), callees)
+        if summary is None:
+            continue
+        candidates.replace_by(function, summary.replacement)
+        found.append(summary)
+        if summary.unbounded is not None:
+            unbounded.append(summary.unbounded)
+            code = _once(code, summary.unbounded)
+    if not unbounded:
+        return candidates.program, tuple(found)
+    loops = {one.addr for error in unbounded for one in error.missing}
+    if candidates.exceeds_without(program, _holding(program, loops)):
+        raise all_unbounded(unbounded)
+    return _bounded_functions(original, program, stacks)
+
+
+def _once(code: AnalysisTarget, error: UnboundedLoop) -> AnalysisTarget:
+    """``code`` under the assumption that the loops in ``error`` execute once."""
+    run = code.run
+    once = [LoopFact(FactSource("", 0, one.fact), f"{one.addr:#x}", 1) for one in error.missing]
+    located = locate(Facts(tuple(once)), run.image)
+    facts = replace(
+        run.facts,
+        facts=(*run.facts.facts, *once),
+        places={**run.facts.places, **located.places},
+    )
+    return replace(code, run=replace(run, facts=facts))
+
+
+def _holding(program: Program, addresses: Set[int]) -> set[int]:
+    """The functions with a block at one of ``addresses``."""
+    return {
+        entry
+        for entry, cfg in program.functions.items()
+        if any(block.addr in addresses for block in cfg.blocks)
+    }
+
+
+def _bounded_functions(
+    code: AnalysisTarget, program: Program, stacks: StackSpans
+) -> tuple[Program, tuple[FunctionSummary, ...]]:
+    """``program`` with summaries of the functions whose loops all have bounds."""
+    candidates = _candidates(code, program)
+    found: list[FunctionSummary] = []
+    for function, callees in candidates.candidates():
+        with code.stage("shared functions"):
+            summary = _of_call(_called(code, function, stacks), callees)
+        if summary is not None and summary.unbounded is None:
+            candidates.replace_by(function, summary.replacement)
             found.append(summary)
-    return modules.program, tuple(found)
+    return candidates.program, tuple(found)
+
+
+def _candidates(code: AnalysisTarget, program: Program) -> SummaryCandidates:
+    run = code.run
+    return SummaryCandidates(program, code.address & ~1, run.facts, run.options.summary_settings)
+
+
+def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> AnalysisTarget:
+    """``function`` as code that others call."""
+    origin = replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks)
+    return replace(code, address=function, origin=origin)
 
 
 def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
     """The summary of a function; None if its behaviour depends on callers.
 
-    None also if it stores into a stack whose place only callers know: S4 is not assumed there.
+    None also if it stores into a stack whose place only callers know: S4 is not assumed there. If a
+    loop has no bound, the summary is provisional: it names the loop, and its cycles are no bound.
     """
     run, function = code.run, code.address
     found = with_values(code, program)
@@ -114,12 +180,13 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         return None
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
-    if any(b.bound is None for b in bounds):
-        return None
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
     paths = PreparedPaths(None, graph, charges.costs, bounds)
-    result = paths_result(run, code.name, function, paths, whole=False)
-    if result.parametric is not None:
+    try:
+        result = paths_result(run, code.name, function, paths, whole=False)
+    except UnboundedLoop as error:
+        return _provisional(function, graph, given_back, error) if error.missing else None
+    if result.parametric is not None or any(b.bound is None for b in bounds):
         return None
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
@@ -131,20 +198,36 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
         *charges.costs.assumptions,
         *result.assumptions,
     )
-    blocks = (graph.nodes[n].block for n in graph.exits)
-    ends = {block.last: None for block in blocks if block.exits}
-    for edge in range(len(graph.edges)):
-        ends |= {end: None for replaced in graph.passed(edge) for end in replaced.exits}
     replacement = FunctionReplacement(
         result.cycles,
         False,
         assumed,
         given_back,
         settled=True,
-        exits=tuple(ends),
+        exits=_ends(graph),
         written=written_by(values),
     )
     return FunctionSummary(function, replacement, (paths,), assumptions, result.solution)
+
+
+def _provisional(
+    function: int, graph: Supergraph, given_back: frozenset[int], error: UnboundedLoop
+) -> FunctionSummary:
+    """The summary under which the callers of a function with unbounded loops are analysed."""
+    assumed = SUMMARISED.of(function=f"{function:#x}", cycles=1)
+    replacement = FunctionReplacement(
+        1, False, assumed, given_back, settled=True, exits=_ends(graph)
+    )
+    return FunctionSummary(function, replacement, (), (), unbounded=error)
+
+
+def _ends(graph: Supergraph) -> tuple[Insn, ...]:
+    """The instructions at which paths end in a function or in the functions that it passes."""
+    blocks = (graph.nodes[n].block for n in graph.exits)
+    ends = {block.last: None for block in blocks if block.exits}
+    for edge in range(len(graph.edges)):
+        ends |= {end: None for replaced in graph.passed(edge) for end in replaced.exits}
+    return tuple(ends)
 
 
 def _fixes_callers(code: AnalysisTarget) -> bool:

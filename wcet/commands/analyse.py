@@ -18,11 +18,12 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.fact_survey import FactSurvey, survey
+from wcet.analysis.fact_survey import SECONDS, FactSurvey, survey
 from wcet.analysis.result import AnalysisResult
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog, StageLog
 from wcet.atomic import publish
+from wcet.numbers import seconds
 from wcet.project_options import add_project, given
 from wcet.reports.json_document import to_json
 from wcet.reports.missing_facts import suggested_facts, to_lines
@@ -114,6 +115,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "a line, and write it to FILE as facts to fill in; nothing else is printed",
     )
     p.add_argument(
+        "--suggest-within",
+        type=seconds("--suggest-within"),
+        default=SECONDS,
+        metavar="SECONDS",
+        help="of --suggest-facts: list the facts that are found within this time (default: "
+        f"{SECONDS:.0f})",
+    )
+    p.add_argument(
         "--details",
         action="store_true",
         help="all paths, loops and assumptions on a terminal, too, which otherwise shows one "
@@ -140,7 +149,8 @@ def run(options: argparse.Namespace) -> int:
         options, options.entry, options.smv, programs=bool(options.lp or options.mps)
     )
     if options.suggest_facts:
-        return suggest(options, survey(options.kernel, wanted, stages))
+        found = survey(options.kernel, wanted, stages, options.suggest_within)
+        return suggest(options, found)
     try:
         result = analyse(options.kernel, wanted, stages)
     except WcetError as fault:

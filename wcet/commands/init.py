@@ -126,15 +126,15 @@ def missing_facts(
     stages = StageLog(verbose=not options.quiet)
 
     def work() -> Suggested:
-        found = survey(options.kernel, wanted, stages)
+        found = survey(options.kernel, wanted, stages, SECONDS)
         return suggested_facts(found, name), tuple(to_lines(found))
 
     try:
-        return apart(work, SECONDS)
+        return apart(work, 2 * SECONDS)
     except TimedOut:
         stages.warn(
             f"the missing facts were not found within {SECONDS} seconds; 'wcet analyse "
-            "--suggest-facts FILE' finds them without a time limit"
+            "--suggest-facts FILE --suggest-within SECONDS' takes longer"
         )
     except (WcetError, Died) as error:
         stages.warn(f"no facts were looked for: {error}")

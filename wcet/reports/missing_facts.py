@@ -63,9 +63,14 @@ def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[Miss
 
 
 def by_cause(missing: Sequence[MissingFact]) -> list[MissingFact]:
-    """The missing facts, sorted by cause."""
+    """The missing facts, sorted by cause, the largest cost of an execution first."""
     order = list(MissingKind)
-    return sorted(missing, key=lambda needed: order.index(needed.missing[0].kind))
+
+    def rank(needed: MissingFact) -> tuple[int, int]:
+        first = needed.missing[0]
+        return order.index(first.kind), -(first.cycles or 0)
+
+    return sorted(missing, key=rank)
 
 
 def counted(missing: Sequence[MissingFact]) -> str:
@@ -87,7 +92,7 @@ def called(survey: FactSurvey, needed: MissingFact) -> str:
 def to_lines(survey: FactSurvey) -> Iterator[str]:
     """One line for each missing fact, then the errors that no fact resolves."""
     missing = by_cause(missing_facts(survey.missing))
-    yield f"missing: {counted(missing)}" if missing else "nothing is missing"
+    yield f"missing: {counted(missing)}" if missing else f"{_none(survey)} is missing"
     for outside in survey.outside:
         yield f"  {outside.fact}    charged as uncached: {printable(', '.join(outside.sections))}"
     for needed in missing:
@@ -95,6 +100,12 @@ def to_lines(survey: FactSurvey) -> Iterator[str]:
         yield f"  {fact}    needed by {needed.entry}: {needed.why}{called(survey, needed)}"
     for entry, error in survey.others.items():
         yield f"  entry {entry}: {error}"
+    for entry in survey.unfinished:
+        yield f"  entry {entry}: the time limit passed: more may be missing (--suggest-within)"
+
+
+def _none(survey: FactSurvey) -> str:
+    return "nothing that was found in time" if survey.unfinished else "nothing"
 
 
 def suggested_facts(survey: FactSurvey, name: str) -> str:

@@ -85,6 +85,7 @@ SAME = {
     "--mps": "what is printed",
     "--stats": "what is printed",
     "--suggest-facts": "what is printed",
+    "--suggest-within": "what is printed",
     "--color": "what is printed",
     "--quiet": "what is printed",
     "--details": "what is printed",

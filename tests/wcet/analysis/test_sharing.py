@@ -11,6 +11,7 @@ from bench.program import build as compile_program
 from bench.program import generate
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, UnboundedLoop
+from quoll.image.image import Image
 from quoll.inlining.sharing import SummarySettings
 from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
@@ -294,3 +295,32 @@ def test_they_stay_inlined_where_data_may_move() -> None:
         link=(*CODE, "-Wl,-Tdata=0x20000"),
     )
     assert not shared(analyse(elf, "main", ONCE))
+
+
+OPEN = """
+struct item { struct item *next; int value; } *volatile items;
+int volatile sink;
+#define N __attribute__((noinline, noclone))
+N int walk(struct item *at) { int s = 0; for (; at; at = at->next) { s += at->value; sink = s; }
+                              return s; }
+N int fill(int n) { for (int i = 0; i < n; i++) sink = i; return n; }
+N int both(int n) { return walk(items) + fill(n) + walk(items); }
+int main(int n) { return both(3) + both(4) + fill(5) + walk(items); }
+int counted(int n) { return fill(3) + fill(4); }
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_loops_that_prevent_summaries_are_named_at_once_where_inlining_is_too_large() -> None:
+    """Each loop once, also if a caller would bound it: full inlining is no option there."""
+    elf = build(OPEN, "-fno-ipa-cp", optimise="-O1", link=CODE)
+    most = SummarySettings(contexts=0, least=3, most=2)
+    with pytest.raises(UnboundedLoop) as error:
+        analyse(elf, "main", most)
+    symbols = [Image.load(elf).symbol_at(one.addr) for one in error.value.missing]
+    assert sorted(at[0].name for at in symbols if at) == ["fill", "walk"]
+    assert all(one.cycles for one in error.value.missing)
+    with pytest.raises(UnboundedLoop) as error:
+        analyse(elf, "main", SummarySettings(contexts=0, least=3))
+    assert len({one.addr for one in error.value.missing}) == len(error.value.missing) == 1
+    assert analyse(elf, "counted", SummarySettings(contexts=0, least=3)).cycles

@@ -65,6 +65,20 @@ def test_everything_is_found_in_one_run_and_is_enough(
     assert (status, text) == (0, "nothing is missing\n"), text
 
 
+def test_the_time_limit_ends_it_with_all_that_was_found(
+    capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
+) -> None:
+    """The output names the entries of which more may be missing."""
+    file = tmp_path / "kernel.facts"
+    status, text = suggested(capsys, program, file, "--suggest-within", "0.001")
+    assert status == 0
+    first, *rest = text.splitlines()
+    assert first == "nothing that was found in time is missing"
+    late = "the time limit passed: more may be missing (--suggest-within)"
+    assert rest == [f"  entry main: {late}", f"  entry other: {late}"]
+    assert file.read_text().startswith("# Missing facts about ")
+
+
 def test_the_file_beside_the_kernel_may_be_written_but_not_replaced(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
