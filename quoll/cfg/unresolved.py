@@ -224,7 +224,9 @@ class UnresolvedTransfer:
         else:
             fact = FORMS.get(self.asks, PATH_END)
             provisional = NOTHING if self.comes_back else PATH_END
-        return MissingStatement(self.addr, self.asks, self.reason, fact, provisional)
+        several = self.kind is UnresolvedKind.EXCEPTION_RETURN
+        why = self.reason
+        return MissingStatement(self.addr, self.asks, why, fact, provisional, several=several)
 
 
 def _either_set(addr: int) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from quoll.cfg.call_graph import refuse_recursion
 from quoll.cfg.cfg import Block, EdgeKind, Program
+from quoll.cfg.root_causes import root_causes
 from quoll.errors import ControlFlowError
 from quoll.facts.applied import AppliedGuidance, RemovedEdge
 from quoll.graph.closure import closure
@@ -166,7 +167,7 @@ def reached_from(program: Program, entry: int) -> set[int]:
 def refuse_unexpandable(program: Program, entry: int, image: Image) -> set[int]:
     """The functions that ``entry`` reaches; ControlFlowError for unresolved or recursive ones."""
     reached = reached_from(program, entry)
-    refuse_unresolved(program, reached)
+    refuse_unresolved(program, entry)
     refuse_recursion(_reached_program(program, reached), image, program.guidance.depths.keys())
     return reached
 
@@ -176,12 +177,15 @@ def _reached_program(program: Program, reached: set[int]) -> Program:
     return Program(functions, program.entries)
 
 
-def refuse_unresolved(program: Program, reached: set[int]) -> None:
-    """Raise ControlFlowError if a function in ``reached`` has an unresolved transfer."""
+def refuse_unresolved(program: Program, entry: int) -> None:
+    """Raise ControlFlowError if ``entry`` reaches unresolved transfers, naming the root causes."""
+    reached = reached_from(program, entry) if program.unresolved else set()
     addrs = {i.addr for e in reached for b in program.functions[e].blocks for i in b.insns}
     unresolved = [u for u in program.unresolved if u.addr in addrs]
     if not unresolved:
         return
+    causes = root_causes(program.functions, entry, {u.addr for u in unresolved})
+    unresolved = [u for u in unresolved if u.addr in causes] or unresolved
     others = "".join(f"; also {u.where}: {u.reason}" for u in unresolved[1:NAMED])
     more = f"; and {len(unresolved) - NAMED} more" if len(unresolved) > NAMED else ""
     first = unresolved[0]

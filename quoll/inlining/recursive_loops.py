@@ -72,7 +72,7 @@ def activations(program: Program, entry: int, image: Image) -> RecursiveActivati
     components = {f: component for component in found for f in component if f in reached}
     if not components:
         return None
-    refuse_unresolved(program, reached)
+    refuse_unresolved(program, entry)
     left = summaries(program)
     guidance = replace(
         program.guidance,
