@@ -7,6 +7,7 @@ caller's. A recursive function has as many activations as a fact allows, each in
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from quoll.cfg.call_graph import refuse_recursion
@@ -99,12 +100,8 @@ class Expansion:
         active: tuple[int, ...],
     ) -> OpenContext:
         draft, shape = self.draft, self.shapes[context.function]
-        if self.bounded and len(draft.contexts) >= ACTIVATIONS:
-            raise ControlFlowError(
-                f"recursion makes more than {ACTIVATIONS:,} contexts",
-                where=f"{context.function:#010x} <{shape.cfg.name}>",
-                hint=f"state a smaller depth: recursion of {shape.cfg.name} at most N",
-            )
+        if self.bounded and len(draft.contexts) % ACTIVATIONS == ACTIVATIONS - 1:
+            self._refuse_depths()
         opened = OpenContext(len(draft.contexts), shape, len(draft.nodes), returns, active)
         draft.contexts.append(replace(context, nest=shape.nest))
         blocks = shape.cfg.blocks
@@ -113,6 +110,20 @@ class Expansion:
             SuperNode(opened.index, blocks[b], iterations) for b, iterations in placed
         )
         return opened
+
+    def _refuse_depths(self) -> None:
+        """Raise ControlFlowError naming the recursive function with the most contexts, if any."""
+        counts = Counter(context.function for context in self.draft.contexts)
+        recursive = [function for function in self.bounded if counts[function]]
+        if recursive:
+            most = max(recursive, key=counts.__getitem__)
+            name = self.shapes[most].cfg.name
+            raise ControlFlowError(
+                f"recursion makes more than {ACTIVATIONS:,} contexts, {counts[most]:,} of them of "
+                f"{name}",
+                where=f"{most:#010x} <{name}>",
+                hint=f"state a smaller depth: recursion of {name} at most N",
+            )
 
     def _place(self, here: OpenContext) -> list[tuple[int, int]]:
         """Add the edges of one context; returns the calls to expand, as (vertex, callee)."""

@@ -12,6 +12,7 @@ from quoll.arm.decode import decode
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Block, Edge, EdgeKind, Program
 from quoll.errors import ControlFlowError
+from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
@@ -247,6 +248,19 @@ def test_recursion_shows_its_cycle() -> None:
     with pytest.raises(
         ControlFlowError, match=r"recursion: (even|odd) -> \w+ -> (even|odd) .* calls odd"
     ):
+        expanded(image, program)
+
+
+def test_too_many_contexts_name_a_recursive_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is reached in ``leaf``, which does not recurse."""
+    monkeypatch.setattr("quoll.inlining.expand.ACTIVATIONS", 40)
+    text = (
+        ".type deep, %function\n.type leaf, %function\nmain: push {r4, lr}\nbl deep\npop {r4, pc}\n"
+    )
+    text += "deep: push {r4, lr}\ncmp r0, #0\nblne deep\ncmp r0, #1\nblne deep\n" + "bl leaf\n" * 9
+    image = assemble(f"{text}pop {{r4, pc}}\nleaf: bx lr\n")
+    program = extracted(image, facts=parse("recursion of deep at most 4", "k.facts"))
+    with pytest.raises(ControlFlowError, match="smaller depth: recursion of deep at most N"):
         expanded(image, program)
 
 
