@@ -2,13 +2,14 @@
 
 An error names the facts that would resolve it, and provisional facts under which the analysis
 continues: a recursion of one activation, a loop of one execution, or a path that ends at the
-unresolved transfer. The entry is analysed again under these until nothing else is missing, or the
+unresolved transfer. Entries are analysed again under these until nothing else is missing, or the
 time limit has passed. The survey covers the remaining paths only: a stated fact may add paths.
 """
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import deque
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
@@ -64,11 +65,10 @@ def survey(
     with tempfile.TemporaryDirectory(prefix="wcet-") as folder:
         file = Path(folder) / "meanwhile.facts"
         under = replace(options, facts=(*options.facts, file))
-        search = _Search(kernel, under, stages, image, file, dict.fromkeys(started.entries))
+        search = _Search(kernel, under, stages, image, file, dict(started.entries))
         try:
             with time_limit(seconds):
-                for name, address in started.entries.items():
-                    search.examine(name, address)
+                search.run()
         except TimeIsUp:
             stages.done()
     outside = outside_map(started.image, started.platform.hierarchy.memory)
@@ -92,33 +92,49 @@ class _Search:
     stages: StageLog
     image: Image
     file: Path
-    unfinished: dict[str, None]
+    unfinished: dict[str, int]  # entry -> address
     found: dict[tuple[int, str], tuple[str, MissingStatement]] = field(default_factory=dict)
     others: dict[str, WcetError] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
     ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    reached: dict[str, Program] = field(default_factory=dict)  # by entry, before provisional facts
 
-    def examine(self, name: str, address: int) -> None:
-        """Analyse an entry until nothing is missing."""
-        program: Program | None = None
-        for _ in range(ITERATIONS):
-            run = self._run()
-            error = _error(run, name, address)
-            if error is None:
-                break
-            self.statuses.append(error.exit_status)
-            new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
-            for missing in error.missing:
-                if missing.key not in self.found:
-                    new.setdefault(missing.key, (name, missing))
-            if not new:
-                self.others[name] = error
-                break
-            self.found |= new
-            program = program or _reached_code(run, address)
-            places = {missing.addr for _, missing in new.values()}
-            self.ways |= _ways(program, address, places - self.ways.keys())
-        del self.unfinished[name]
+    def run(self) -> None:
+        """Analyse the entry that took the least time so far, until nothing is missing in any.
+
+        So a long proof in one entry does not hide facts that others miss.
+        """
+        spent = dict.fromkeys(self.unfinished, 0.0)
+        rounds = dict.fromkeys(self.unfinished, 0)
+        while self.unfinished:
+            name = min(self.unfinished, key=spent.__getitem__)
+            start = time.monotonic()
+            rounds[name] += 1
+            goes_on = self._examine(name, self.unfinished[name])
+            spent[name] += time.monotonic() - start
+            if not goes_on or rounds[name] == ITERATIONS:
+                del self.unfinished[name]
+
+    def _examine(self, name: str, address: int) -> bool:
+        """Analyse an entry once; whether it misses facts that are new."""
+        run = self._run()
+        error = _error(run, name, address)
+        if error is None:
+            return False
+        self.statuses.append(error.exit_status)
+        new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
+        for missing in error.missing:
+            if missing.key not in self.found:
+                new.setdefault(missing.key, (name, missing))
+        if not new:
+            self.others[name] = error
+            return False
+        self.found |= new
+        if name not in self.reached:
+            self.reached[name] = _reached_code(run, address)
+        places = {missing.addr for _, missing in new.values()}
+        self.ways |= _ways(self.reached[name], address, places - self.ways.keys())
+        return True
 
     def _run(self) -> AnalysisRun:
         """A run under provisional facts for everything that was found missing."""
