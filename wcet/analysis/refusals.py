@@ -28,6 +28,7 @@ __all__ = ["instructions", "refuse_unaligned", "refuse_unmodelled", "refuse_unti
 WORD = 4  # bytes
 NAMED = 4  # further instructions in an error
 REPLACED = "function PLACE takes at most {} cycles"
+PROVISIONAL = 1_000_000  # cycles: more than every call surely takes, which would be refused
 
 
 def refuse_unmodelled(
@@ -159,6 +160,6 @@ def bounds_instead(graph: Supergraph, why: Mapping[int, str]) -> list[MissingSta
                     MissingKind.FUNCTIONS,
                     f"{insn.addr:#x}: {why[insn.addr]}",
                     REPLACED.format("N"),
-                    REPLACED.format(1),
+                    REPLACED.format(PROVISIONAL),
                 )
     return list(found.values())

@@ -229,4 +229,4 @@ def test_a_fact_that_holds_in_an_execution_is_never_refused(tmp_path: Path) -> N
         steps = [PathStep(v.node, v.edge) for v in follow(found.graph, result.image, pcs)]
         assert not violations(found.graph, found.numbers, found.constraints, steps)
         judged += len(found.constraints)
-    assert judged > 40
+    assert judged > 20  # counts of 0 remove code, and are no constraints
