@@ -23,6 +23,11 @@ DEFECTS = {
         "what a thread that was stopped has not deleted is deleted all the same",
         "a thread that deletes itself and others wakes those who waited",
     ),
+    "what was left to delete waited until nobody ran": (
+        "an urgent thread does not wait until nobody runs for what was left to delete",
+        "nor while those run that are more urgent than who left it",
+        "nor for a deletion whose thread never runs",
+    ),
     "threads of one priority starved": (
         "two threads that call each other leave time to others of their priority",
         "threads of one priority that never wait take turns",

@@ -211,6 +211,8 @@ void sched_remove(struct tcb *thread);
 void sched_run(void);
 void sched_hand_over(struct tcb *thread);
 void sched_switch(struct tcb *thread);
+void sched_urge_idle(void);
+bool sched_calm_idle(void);
 void sched_put_first(struct tcb *thread); /* only where time is a capability */
 
 /* ---- create.c, clear (one of clear_*.c) --------------------------------- */
@@ -285,6 +287,32 @@ static inline struct slot *slot_at(const struct slot *slot)
 static inline bool slot_is_empty(const struct slot *slot)
 {
     return cap_type(&slot->cap) == CAP_NULL;
+}
+
+/* A thread has containers to empty, or anything to delete. */
+static inline bool delete_has_graves(const struct tcb *owner)
+{
+    return remains_cap_next(&owner->graves) != (word_t)&owner->graves;
+}
+
+static inline bool delete_has_left(const struct tcb *owner)
+{
+    return !slot_is_empty(&owner->limbo) || delete_has_graves(owner);
+}
+
+/* A deletion has begun, and is not over. */
+static inline bool delete_is_left(void)
+{
+    return idle_thread.deleting_next != &idle_thread || delete_has_left(&idle_thread);
+}
+
+/* At a tick: what is left of deletions has its turn. */
+static inline void delete_take_turn(void)
+{
+    if (!delete_is_left())
+        return;
+    idle_thread.regs[REG_PC] = (word_t)idle_loop;
+    sched_urge_idle();
 }
 
 /* The first of the THREAD_SLOTS slots of a thread (timing.h). */

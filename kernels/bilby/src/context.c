@@ -10,8 +10,8 @@
  * alarm is handled; that is taken from the next budget.
  *
  * Time is charged where the context changes, not where threads do.  Alarms come when the running
- * context has used up its budget or the first of the release queue is due, and at least once in
- * half a turn of the clock.
+ * context has used up its budget or the first of the release queue is due, while anything is left to
+ * delete once in each slice, and at least once in half a turn of the clock.
  *
  * Invariants: left + used + due == budget, unless the context is full: then used == due == 0.
  */
@@ -25,6 +25,7 @@ count_t since;
 word_t system_level WITH_CURRENT;
 word_t contexts_bound;
 bool alarm_is_old;
+count_t turn_at, turn_ends;
 
 /* The time since the last charge, to whoever has run. */
 void context_charge(count_t now)
@@ -123,10 +124,32 @@ void context_note_due(struct context *context)
     context->anchor = context->due_at;
 }
 
-/* For the running context, just charged, and the release queue. */
-void context_set_alarm(count_t now)
+/* An alarm: whether the time has come at which what is left of deletions has its turn. */
+bool context_begin_turn(count_t now)
+{
+    if (turn_at == 0 || now < turn_at)
+        return false;
+    turn_at = now + SLICE_TICKS;
+    turn_ends = now + TURN_TICKS;
+    return true;
+}
+
+/* When an alarm is needed besides those of the running context. */
+static count_t next_event(count_t now)
 {
     count_t next = release_next_due();
+
+    if (!delete_is_left())
+        turn_at = 0;
+    else if (turn_at == 0)
+        turn_at = now + SLICE_TICKS;
+    return turn_at != 0 && turn_at < next ? turn_at : next;
+}
+
+/* For the running context, just charged, the release queue, and what is left of deletions. */
+void context_set_alarm(count_t now)
+{
+    count_t next = next_event(now);
     word_t ticks = HALF_TURN;
 
     if (running != NULL) {

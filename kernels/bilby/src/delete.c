@@ -19,10 +19,12 @@
  * capability out of its limbo, or one container out of its ring.  The other thread finds less to
  * do.
  *
- * A thread with remaining work is in a ring of threads, whose head is the idle thread.  When nobody
- * else runs, none of them will continue soon: the idle thread does it for them, whether they were
- * suspended, wait for their fault handler, or are deleted.  A deleted thread leaves its work to the
- * idle thread.
+ * A thread with remaining work is in a ring of threads, whose head is the idle thread.  The idle
+ * thread continues for them, whether they were suspended, wait for their fault handler, are deleted,
+ * or do not run because others do; a step for each in turn.  A deleted thread leaves its work to the
+ * idle thread.  It does so when nobody else runs, and at each tick before others, but only for a
+ * small share of the time until the next ("turn"): a thread that waits on an object in there may be
+ * more urgent than all that run, which nobody can tell before the object is reached.
  *
  * A thread may delete itself.  Its own remains are then the last of its ring, so that all
  * it has begun is done before its memory can be used again, and its call ends there.
@@ -31,13 +33,14 @@
  * threads can run; it has one capability "remains" in its first slot, in the
  * derivation list where its last capability was, so that the memory is not
  * reused.  Whoever has a capability in limbo or a container in its ring is in the ring of
- * threads.  "transit" is empty between steps.
+ * threads, and so is "next_owner".  "transit" is empty between steps.
  */
 #include <kernel.h>
 #include <preemption.h>
 #include <timing.h>
 
 static struct slot transit __attribute__((aligned(16)));
+static struct tcb *next_owner; /* whose deletion the idle thread continues next; perhaps its own */
 
 static bool is_container(const struct cap *cap)
 {
@@ -75,11 +78,6 @@ static void grave_remove(const struct cap *grave)
     grave_link(grave_prev(grave), grave_next(grave));
 }
 
-static bool has_graves(const struct tcb *owner)
-{
-    return grave_next(&owner->graves) != &owner->graves;
-}
-
 /* ---- the ring of threads that have begun to delete -------------------------------------- */
 
 static void ring_make(struct tcb *owner)
@@ -96,6 +94,7 @@ static void ring_enter(struct tcb *owner)
     if (owner->deleting_next != NULL)
         return;
     ring_make(owner);
+    timing_note_left();
     owner->deleting_next = &idle_thread;
     owner->deleting_prev = last;
     last->deleting_next = owner;
@@ -105,22 +104,20 @@ static void ring_enter(struct tcb *owner)
 
 static void ring_leave(struct tcb *owner)
 {
+    timing_note_left();
     if (owner == &idle_thread)
         return;
+    if (owner == next_owner)
+        next_owner = owner->deleting_next;
     owner->deleting_next->deleting_prev = owner->deleting_prev;
     owner->deleting_prev->deleting_next = owner->deleting_next;
     owner->deleting_next = NULL;
     owner->deleting_prev = NULL;
 }
 
-static bool has_left(const struct tcb *owner)
-{
-    return !slot_is_empty(&owner->limbo) || has_graves(owner);
-}
-
 /*
- * A thread that is no more has nothing left: its graves are the idle thread's now, which does
- * not sleep while anybody is in the ring.
+ * A thread that is no more has nothing left: its graves are the idle thread's now, behind those that
+ * are already, which does not sleep while anybody is in the ring.
  */
 static void ring_abandon(struct tcb *owner)
 {
@@ -128,9 +125,9 @@ static void ring_abandon(struct tcb *owner)
 
     if (owner->deleting_next == NULL)
         return;
-    if (has_graves(owner)) {
-        grave_link(grave_prev(&owner->graves), grave_next(heir));
-        grave_link(heir, grave_next(&owner->graves));
+    if (delete_has_graves(owner)) {
+        grave_link(grave_prev(heir), grave_next(&owner->graves));
+        grave_link(grave_prev(&owner->graves), heir);
     }
     ring_leave(owner);
 }
@@ -140,6 +137,7 @@ BOOT_CODE void delete_init(void)
     ring_make(&idle_thread);
     idle_thread.deleting_next = &idle_thread;
     idle_thread.deleting_prev = &idle_thread;
+    next_owner = &idle_thread;
 }
 
 /* ---- containers -------------------------------------------------------------------------- */
@@ -308,7 +306,7 @@ static void delete_step(struct tcb *owner)
 static void delete_go_on(struct tcb *owner)
 {
     delete_step(owner);
-    if (!has_left(owner))
+    if (!delete_has_left(owner))
         ring_leave(owner);
 }
 
@@ -357,7 +355,7 @@ static bool delete_take(struct tcb *owner, struct slot *slot, bool derived)
 /* One turn; false if all is done. */
 static bool delete_turn(struct tcb *owner, struct slot *slot, bool derived)
 {
-    if (owner->deleting_next == NULL || !has_left(owner))
+    if (owner->deleting_next == NULL || !delete_has_left(owner))
         return delete_take(owner, slot, derived);
     delete_go_on(owner);
     return true;
@@ -375,25 +373,36 @@ PREEMPTIBLE void delete_slot(struct slot *slot, bool derived)
         PREEMPTION_POINT(1);
 }
 
-/* The owner whose deletion the idle thread continues: itself, then threads in their order. */
-static struct tcb *next_owner(void)
+/* The owners take turns, the idle thread among them if it has something left. */
+static struct tcb *take_owner(void)
 {
-    if (has_left(&idle_thread))
-        return &idle_thread;
-    return idle_thread.deleting_next == &idle_thread ? NULL : idle_thread.deleting_next;
+    struct tcb *owner = next_owner;
+
+    if (owner == &idle_thread && !delete_has_left(owner))
+        owner = owner->deleting_next;
+    next_owner = owner->deleting_next;
+    return owner;
 }
 
-/* Nobody else runs: finish the abandoned deletions, step by step. */
+/*
+ * The idle thread's call: continue what others left, step by step, until the turn is over.  Who was
+ * woken runs then, and if nobody does, the idle thread makes its call again.  An interrupt ends the
+ * turn, too, but not before a step is done.
+ */
 PREEMPTIBLE void delete_abandoned(void)
 {
-    struct tcb *owner;
-
     /* preempted: 14 */
-    while ((owner = next_owner()) != NULL) {
-        if (has_left(owner))
+    while (delete_is_left()) {
+        struct tcb *owner = take_owner();
+
+        if (delete_has_left(owner))
             delete_go_on(owner);
         else
             ring_leave(owner);
+        if (timing_turn_is_over()) {
+            idle_thread.regs[REG_PC] = (word_t)idle_loop;
+            return;
+        }
         PREEMPTION_POINT(14);
     }
 }

@@ -34,10 +34,13 @@ static void entry_finish(void)
     sched_run();
 }
 
-/* Work that no thread waits for; but first unqueue threads that cannot run and would be chosen. */
+/*
+ * What others left to delete; but if it has no turn, first unqueue threads that cannot run and would
+ * be chosen.
+ */
 static void idle_work(void)
 {
-    if (!timing_idle())
+    if (sched_calm_idle() || !timing_idle())
         delete_abandoned();
 }
 

@@ -5,14 +5,16 @@
  * directly, and then the thread that was current is queued instead.
  *
  * Invariants:
- *   queued == 1   =>  state == THREAD_RUNNING and it is neither current nor idle
+ *   queued == 1   =>  state == THREAD_RUNNING and it is not current
  *   (and the invariants of the ready queues, ready_*.c)
  *   between kernel entries: woken == null, and no queued thread is of higher
  *   priority than the current one
+ *   the idle thread is THREAD_RUNNING, and of the highest priority, from when it is urged to its call
  */
 #include <kernel.h>
 #include <ready.h>
 #include <slice.h>
+#include <timing.h>
 
 word_t slice_since WITH_CURRENT;
 word_t slice_has_tick WITH_CURRENT;
@@ -86,6 +88,26 @@ void sched_expire(void)
     if (current_thread->state == THREAD_RUNNING && !current_thread->queued
         && current_thread != woken && slice_is_over(current_thread))
         take_turn(current_thread);
+}
+
+/* There is work for it: it is the first of the most urgent. */
+void sched_urge_idle(void)
+{
+    if (idle_thread.state == THREAD_RUNNING)
+        return;
+    (void)timing_make_runnable(&idle_thread);
+    idle_thread.priority = PRIORITIES - 1;
+    ready_prepend(&idle_thread);
+}
+
+/* It makes its call, and runs again when nobody else does.  True if it was urged. */
+bool sched_calm_idle(void)
+{
+    bool was_urged = idle_thread.state == THREAD_RUNNING;
+
+    idle_thread.state = THREAD_INACTIVE;
+    idle_thread.priority = 0;
+    return was_urged;
 }
 
 /* The fastpath: the thread was blocked, so it is in no queue, and nobody is more urgent. */

@@ -22,6 +22,7 @@
 #include <timing.h>
 #include <clock.h>
 
+static bool idle_is_urged; /* it runs before everybody, as soon as budgets are looked at */
 static struct tcb *woken WITH_CURRENT; /* runnable, not queued: the most urgent one woken since entry */
 
 /* Take a thread out of the queue in which it waits for its turn, or for time, or from those just woken. */
@@ -100,6 +101,8 @@ void sched_expire(void)
 
     clock_quiet();
     alarm_is_old = true;
+    if (context_begin_turn(now))
+        delete_take_turn();
     if (release_next_due() > now)
         return;
     context = release_first();
@@ -109,6 +112,21 @@ void sched_expire(void)
     context->begins = BEGINS_RELEASED;
     context->told = 0;
     sched_queue(context->thread);
+}
+
+/* There is work for it, at an alarm: it runs next. */
+void sched_urge_idle(void)
+{
+    idle_is_urged = true;
+}
+
+/* It makes its call, and runs again when nobody else does.  True if it was urged. */
+bool sched_calm_idle(void)
+{
+    bool was_urged = idle_is_urged;
+
+    idle_is_urged = false;
+    return was_urged;
 }
 
 /* The fastpath: the thread was blocked, so it is in no queue, and nobody is more urgent. */
@@ -167,13 +185,16 @@ bool sched_may_run(const struct tcb *thread, count_t now)
     return !timeout_is_due(thread);
 }
 
-/* Another context is to run, or the alarm is old: charge, and see whether the one that was chosen can. */
+/*
+ * Another context is to run, or the alarm is old: charge, and see whether the one that was chosen can.
+ * It has to wait also while what is left of deletions has its turn.
+ */
 static struct tcb *account(struct tcb *best)
 {
     count_t now = clock_now();
 
     context_charge(now);
-    if (!sched_may_run(best, now)) {
+    if (best != &idle_thread && (idle_is_urged || !sched_may_run(best, now))) {
         ready_prepend(best);
         idle_thread.regs[REG_PC] = (word_t)idle_loop;
         best = &idle_thread;

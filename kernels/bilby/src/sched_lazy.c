@@ -5,8 +5,8 @@
  * run (section 3.1, figure 2).  The current thread is in a queue too, at its front.
  *
  * Invariants:
- *   state == THREAD_RUNNING  =>  queued == 1, but for the idle thread and for one
- *   that the fastpath made current
+ *   state == THREAD_RUNNING  =>  queued == 1, but for one that the fastpath made current
+ *   the idle thread is THREAD_RUNNING, and of the highest priority, from when it is urged to its call
  *   (and the invariants of the ready queues, ready_*.c)
  *   between kernel entries: the current thread can run and is the first of its queue
  *   that can if it is in one, no thread that can run is of higher priority,
@@ -16,6 +16,7 @@
 #include <machine.h>
 #include <ready.h>
 #include <slice.h>
+#include <timing.h>
 
 word_t slice_since WITH_CURRENT;
 word_t slice_has_tick WITH_CURRENT;
@@ -85,6 +86,28 @@ void sched_expire(void)
         return;
     take_turn(current_thread);
     look = true;
+}
+
+/* There is work for it: it is the first of the most urgent. */
+void sched_urge_idle(void)
+{
+    if (idle_thread.state == THREAD_RUNNING)
+        return;
+    (void)timing_make_runnable(&idle_thread);
+    idle_thread.priority = PRIORITIES - 1;
+    ready_prepend(&idle_thread);
+    look = true;
+}
+
+/* It makes its call, and runs again when nobody else does.  True if it was urged. */
+bool sched_calm_idle(void)
+{
+    bool was_urged = idle_thread.state == THREAD_RUNNING;
+
+    sched_remove(&idle_thread);
+    idle_thread.state = THREAD_INACTIVE;
+    idle_thread.priority = 0;
+    return was_urged;
 }
 
 /* The first thread of the highest priority that can run; blocked threads are taken out. */

@@ -8,6 +8,7 @@
 #define HANDLER       CHILD_OTHER
 #define NOTIFICATION  (CHILD_OTHER + 1)
 #define OWN           (CHILD_OTHER + 2)
+#define SPINNER       (CHILD_OTHER + 3)
 #define UNTYPED       CHILD_FREE
 #define FIRST         (CHILD_FREE + 1)
 #define NODES         120
@@ -124,6 +125,75 @@ static bool suspended_deletion(void)
     start(&slow);
     start(&urgent);
     SAME(wait_report(), 20); /* nobody deletes any more, and nobody else runs */
+    return true;
+}
+
+static void spins(word_t unused)
+{
+    (void)unused;
+    for (;;)
+        __asm__ volatile("");
+}
+
+/* The same, and another thread, which only runs, starts then: nobody idles from here on. */
+static void suspends_and_starts(word_t unused)
+{
+    (void)unused;
+    wait_for_the_timer(FEW);
+    invoke(OWN, LABEL_TCB_SUSPEND, NULL, 0, NULL, 0);
+    invoke(SPINNER, LABEL_TCB_RESUME, NULL, 0, NULL, 0);
+    rest();
+}
+
+/* Neither the priority of the thread that was stopped nor of the one that runs is the waiter's. */
+static bool left_beside_a_spinner(word_t deleters, word_t spinners)
+{
+    struct child urgent = make_urgent(suspends_and_starts, 200);
+    struct child slow = make_child(deletes_much, 30, deleters, 0);
+    struct child spinner = make_child(spins, 0, spinners, 0);
+
+    give(&urgent, OWN, slow.tcb, RIGHTS_ALL, 0);
+    give(&urgent, SPINNER, spinner.tcb, RIGHTS_ALL, 0);
+    give_much_to_delete(&slow, 20);
+    start(&slow);
+    start(&urgent);
+    SAME(wait_report(), 20);
+    SAME(tcb_suspend(spinner.tcb), 0);
+    return true;
+}
+
+static bool left_by_the_more_urgent(void)
+{
+    return left_beside_a_spinner(5, 1);
+}
+
+static bool left_by_the_less_urgent(void)
+{
+    return left_beside_a_spinner(5, 100);
+}
+
+/* The deletion was not stopped: its thread never runs, because a more urgent one does. */
+static void starts(word_t unused)
+{
+    (void)unused;
+    wait_for_the_timer(FEW);
+    invoke(SPINNER, LABEL_TCB_RESUME, NULL, 0, NULL, 0);
+    rest();
+}
+
+static bool starved_deletion(void)
+{
+    struct child urgent = make_urgent(starts, 200);
+    struct child slow = make_child(deletes_much, 30, 5, 0);
+    struct child spinner = make_child(spins, 0, 100, 0);
+
+    give(&urgent, SPINNER, spinner.tcb, RIGHTS_ALL, 0);
+    give_much_to_delete(&slow, 20);
+    start(&slow);
+    start(&urgent);
+    SAME(wait_report(), 20);
+    SAME(tcb_suspend(spinner.tcb), 0);
+    SAME(wait_report(), 30);
     return true;
 }
 
@@ -352,13 +422,6 @@ static bool slices_of_callers(void)
     return true;
 }
 
-static void spins(word_t unused)
-{
-    (void)unused;
-    for (;;)
-        __asm__ volatile("");
-}
-
 static bool slices_of_spinners(void)
 {
     struct child first = run_child(spins, 0, 50, 0, 0);
@@ -376,6 +439,9 @@ static bool slices_of_spinners(void)
 const struct test share_tests[] = {
     { urgent_deletion, "a deletion does not wait for that of a less urgent thread" },
     { suspended_deletion, "what a thread that was stopped has not deleted is deleted all the same" },
+    { left_by_the_more_urgent, "an urgent thread does not wait until nobody runs for what was left to delete" },
+    { left_by_the_less_urgent, "nor while those run that are more urgent than who left it" },
+    { starved_deletion, "nor for a deletion whose thread never runs" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
     { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },

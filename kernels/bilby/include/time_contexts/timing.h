@@ -204,12 +204,26 @@ count_t clock_now(void);
 extern count_t since;           /* up to here it was charged */
 extern word_t contexts_bound;   /* to a thread or a notification, or on a thread */
 extern bool alarm_is_old;       /* the input of the alarm has changed */
+extern count_t turn_at;         /* when what is left of deletions has its next turn; 0 if nothing is */
+extern count_t turn_ends;       /* it comes before everybody until then, and one step */
 
 void context_charge(count_t now);
 void context_give_up(void);
 void context_begin(struct context *context, count_t now);
+bool context_begin_turn(count_t now);
 void context_note_due(struct context *context);
 void context_set_alarm(count_t now);
+
+/* Something is left to delete, or not any more. */
+static inline void timing_note_left(void)
+{
+    alarm_is_old = true;
+}
+
+static inline bool timing_turn_is_over(void)
+{
+    return clock_now() >= turn_ends;
+}
 
 /* Somebody has it for good: a thread, or a notification, whose signals donate it. */
 static inline bool context_is_bound(const struct context *context)

@@ -7,11 +7,12 @@
 #include <slice.h>
 #include <tick.h>
 
-/* Its line has interrupted: the slice of time is over. */
+/* Its line has interrupted: the slice of time is over, and what is left of deletions has its turn. */
 static inline void timer_interrupt(void)
 {
     tick_clear();
     sched_expire();
+    delete_take_turn();
 }
 
 /* No tick has come yet: the count that the first charge finds was never 0. */

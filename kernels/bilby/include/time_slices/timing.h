@@ -78,6 +78,17 @@ static inline void timing_finalise(const struct cap *cap, bool last)
     space_finalise(cap, last);
 }
 
+/* Something is left to delete, or not any more: each tick looks. */
+static inline void timing_note_left(void)
+{
+}
+
+/* What is left of deletions comes before everybody from a tick on for TURN_CLOCKS, and one step. */
+static inline bool timing_turn_is_over(void)
+{
+    return tick_left() <= TICK_CLOCKS - TURN_CLOCKS;
+}
+
 /* The idle thread runs: there is nobody else, or somebody to be dealt with before. */
 static inline bool timing_idle(void)
 {

@@ -9,6 +9,7 @@
  *   D5  a thread that has anything in limbo or in its ring of graves is in the ring of
  *       owners, exists, or is being emptied itself
  *   D6  if the idle thread runs, it is about to finish the work that others left
+ *   D7  the owner whose turn is next is in the ring of owners
  *   E1  a badged abort: the endpoint sends, both threads it records are in its
  *       queue, the first not behind the last; its worker knows the endpoint
  *   E2  a thread that cannot run, or whose call is over, is worker of none, was told of
@@ -19,6 +20,7 @@
 #include "invariants.h"
 
 extern struct slot transit __attribute__((weak));
+extern struct tcb *next_owner __attribute__((weak));
 
 /* The ring of an owner's graves leads back to it; their number. */
 static word_t check_graves(const struct tcb *owner)
@@ -83,6 +85,7 @@ static bool idle_has_work_ahead(void)
 static void check_owners(void)
 {
     const struct tcb *prev = &idle_thread;
+    bool has_next = &next_owner == NULL || next_owner == &idle_thread;
     word_t graves = check_graves(&idle_thread), count = 0;
 
     for (const struct tcb *owner = idle_thread.deleting_next; owner != &idle_thread;
@@ -91,9 +94,11 @@ static void check_owners(void)
         require(++count <= universe->threads.count, "D5 the ring of owners ends", owner);
         require(exists(owner), "D5 an owner exists", owner);
         graves += check_graves(owner);
+        has_next |= &next_owner != NULL && owner == next_owner;
         prev = owner;
     }
     require(idle_thread.deleting_prev == prev, "D5 the ring of owners is doubly linked", prev);
+    require(has_next, "D7 the next owner is in the ring", &idle_thread);
     check_containers(graves);
     for (word_t i = 0; i < universe->threads.count; i++) {
         const struct tcb *thread = (const struct tcb *)universe->threads.at[i];

@@ -3,12 +3,14 @@
  * The scheduler's assumptions (section 2.2, third kind; sections 3.1, 3.2).
  *
  *   S1  ready queues are doubly linked and hold threads of their priority and criticality
- *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, with a context, neither current nor idle
+ *   S2  queued  <=>  in a ready queue;  queued  =>  runnable, with a context, and not current
  *   S3  a runnable thread is current or queued, or has no time
  *   S4  a bit of the bitmaps is set  <=>  its queues are not empty
  *   S5  between operations nothing waits to be queued, and no runnable thread is more
  *       urgent than the current one, but one that the idle thread is about to stop
  *   S6  registers of a thread are a user's: mode, masked FIQ and aborts
+ *   S7  the idle thread is runnable  =>  it is of the highest priority, queued or current, and has
+ *       something to delete;  else it is in no queue, and of the lowest priority
  *
  * With a lazy scheduler queued threads may be blocked or current: of S2 only "queued
  * <=> in a ready queue" holds.
@@ -40,8 +42,7 @@ static word_t check_queue(word_t index)
         require(scheduler_is_lazy || (thread->state == THREAD_RUNNING && thread != current_thread),
                 "S2 queued => runnable and not current", thread);
         require(time_may_be_queued(thread), "S2 queued => it has a context", thread);
-        require(thread != &idle_thread, "S2 the idle thread is in no queue", thread);
-        require(++count <= universe->threads.count, "S1 a ready queue ends", thread);
+        require(++count <= universe->threads.count + 1, "S1 a ready queue ends", thread);
         prev = thread;
     }
     require(ready[index].tail == prev, "S1 the tail is the last", &ready[index]);
@@ -61,6 +62,27 @@ static void check_bits(word_t index)
             "S4 a bit <=> a word that is not zero", &ready_bits[index / 32]);
 }
 
+/* It has work, at a tick: then it is as urgent as a thread can be. */
+static bool idle_is_urged(void)
+{
+    return idle_thread.state == THREAD_RUNNING;
+}
+
+static void check_idle(void)
+{
+    require(idle_thread.queued <= idle_is_urged(), "S7 the idle thread is in no queue", &idle_thread);
+    require(idle_is_urged() || idle_thread.priority == 0, "S7 the idle thread is the least urgent",
+            &idle_thread);
+    if (!idle_is_urged())
+        return;
+    require(idle_thread.priority == PRIORITIES - 1 && delete_is_left(),
+            "S7 the idle thread is urged to delete", &idle_thread);
+    require(idle_thread.queued || current_thread == &idle_thread,
+            "S7 the idle thread is urged: current or queued", &idle_thread);
+    require(current_thread == &idle_thread || current_thread->priority == PRIORITIES - 1,
+            "S7 nobody runs who is less urgent than the idle thread", current_thread);
+}
+
 /* Whether it is the most urgent runnable thread, unless the idle thread is to stop another. */
 static bool is_most_urgent(const struct tcb *current)
 {
@@ -69,7 +91,8 @@ static bool is_most_urgent(const struct tcb *current)
 
         if (thread->state != THREAD_RUNNING || time_is_waited_for(thread))
             continue;
-        if (current == &idle_thread || time_urgency(thread) > time_urgency(current))
+        if ((current == &idle_thread && !idle_is_urged())
+            || time_urgency(thread) > time_urgency(current))
             return false;
     }
     return true;
@@ -111,6 +134,8 @@ void check_scheduler(void)
         check_thread(thread);
         queued += thread->queued;
     }
+    check_idle();
+    queued += idle_thread.queued;
     require(queued == in_queues, "S2 queued => in a ready queue", NULL);
     require(is_most_urgent(current_thread) || time_has_somebody_to_deal_with(),
             "S5 the current thread is the most urgent", current_thread);
@@ -119,5 +144,4 @@ void check_scheduler(void)
             "S5 the current thread is runnable", current_thread);
     if (scheduler_is_lazy)
         check_first();
-    require(!idle_thread.queued, "S2 the idle thread is in no queue", &idle_thread);
 }

@@ -11,7 +11,7 @@ CHECK_DEFINES = $(if $(filter time_contexts,$(CHECK_TIME)),-DTIME_CONTEXTS) $(if
 	-DREPLY_WAIT_ATOMIC=$(if $(filter reply_wait_atomic.c,$(KERNEL_SOURCES)),1,0)
 
 # Variables that the kernel's files keep to themselves, and the invariants read.
-CHECK_PRIVATE := ready ready_bits ready_words woken owner last_asid transit asid_pools root_slots \
+CHECK_PRIVATE := ready ready_bits ready_words woken owner last_asid transit next_owner asid_pools root_slots \
 	release_groups release_count
 
 HANDLERS := handle_syscall handle_interrupt handle_undefined handle_prefetch_abort handle_data_abort

@@ -274,7 +274,7 @@ static void add_roots(void)
         add_thread(thread);
     add_thread(current_thread);
     for (word_t i = 0; ready != NULL && i < READY_QUEUES; i++)
-        add_thread(ready[i].head);
+        add_thread(ready[i].head == &idle_thread ? idle_thread.sched_next : ready[i].head);
     universe_add_directory(&kernel_directory);
     spaces_reach();
     time_reach();

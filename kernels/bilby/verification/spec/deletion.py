@@ -42,6 +42,8 @@ def delete(kernel: Kernel, slot: Slot) -> None:
     """Empty a slot, and delete everything that only it led to."""
     if slot.cap is None:
         return
+    if kernel.time is not None:
+        kernel.time.alarm_is_old = True
     graves: list[Grave] = []
     leave_thread(kernel, slot)
     kernel.move(kernel.limbo, slot)

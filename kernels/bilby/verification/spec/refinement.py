@@ -313,7 +313,7 @@ class Refinement:
             for base, end in self.kernel.cleared:
                 if base <= address < end:
                     return True
-        if self.has_left and self.kernel.current is None:
+        if self.has_left:
             return self.is_left_over(owner, address)
         return owner is not None and self.is_unspecified(owner, address)
 

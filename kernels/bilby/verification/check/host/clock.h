@@ -6,6 +6,7 @@
 #include <layout.h>
 
 #define SLICE_TICKS 1000
+#define TURN_TICKS 0 /* a step each */
 
 word_t clock_ticks(void);
 void clock_alarm(word_t ticks);

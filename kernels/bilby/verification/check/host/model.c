@@ -17,8 +17,8 @@
  *       meanwhile; 0 when it runs first
  *   M8  of the mapping with which boot came into the window, nothing is left
  *   M9  where time is a capability: the alarm comes when the running context has used up its budget,
- *       or the first of the release queue is due; at least once in half a turn of the clock, and
- *       never at once
+ *       the first of the release queue is due, or what is left of deletions has its turn, within a
+ *       slice; at least once in half a turn of the clock, and never at once
  *   M10 the interrupt of the alarm is taken back when it is handled
  */
 #include <string.h>
@@ -509,7 +509,13 @@ static void check_alarm(void)
     count_t wanted = since + (left > 0 ? (word_t)left : 1);
 
     if (first != NULL && first->due_at < wanted)
-        wanted = first->due_at > since ? first->due_at : since + 1;
+        wanted = first->due_at;
+    if (delete_is_left() && turn_at < wanted)
+        wanted = turn_at;
+    if (wanted <= since)
+        wanted = since + 1;
+    if (delete_is_left() ? turn_at == 0 || turn_at > now + SLICE_TICKS : turn_at != 0)
+        check_failed("M9 what is left of deletions has its turn", (word_t)turn_at);
     if (alarm_is_old || since > now || model->alarm_at != wanted)
         check_failed("M9 the alarm comes when it is needed", (word_t)(model->alarm_at - since));
     if (model->ringing)

@@ -6,6 +6,7 @@
 #include <layout.h>
 
 #define TICK_CLOCKS 1000
+#define TURN_CLOCKS 0 /* a step each */
 
 extern word_t slice_since; /* of the kernel */
 

@@ -76,6 +76,122 @@ def what_a_suspended_thread_left_is_finished_when_nobody_runs(script: Script) ->
         assert script.now_runs(waiter)
 
 
+def _tick(script: Script) -> None:
+    script.use_up_slice()
+    script.run.host.interrupt(TICK)
+
+
+def _leave(script: Script, outer: int, test: int, owner: int, notification: int) -> None:
+    """Whoever runs deletes a CNode, and is suspended in that by the urgent thread."""
+    assert _interrupted(script, test, outer)
+    script.meanwhile_invoke(owner, "TCB_SUSPEND")
+    script.meanwhile_invoke(notification + 1, "IRQ_ACKNOWLEDGE")
+    script.meanwhile("RECEIVE", notification)
+
+
+def _ticks_until(script: Script, waiter: int, spinner: int) -> int:
+    """How often the slice of a thread that only runs ends until another one is woken."""
+    for ticks in range(200):
+        if script.now_runs(waiter):
+            return ticks
+        assert script.now_runs(spinner)
+        _tick(script)
+    raise AssertionError("the waiting thread is not woken")
+
+
+def what_was_left_does_not_wait_until_nobody_runs(script: Script) -> None:
+    """At each tick it has a turn, which ends: others run before it is done."""
+    endpoint, outer = script.make("ENDPOINT"), _nest(script)
+    waiter = _waiter(script, endpoint)
+    _into(script, outer, 1, endpoint)
+    spinner = script.thread(50)
+    _, notification = script.urgent()
+    _leave(script, outer, 9, TCB, notification)
+    assert _ticks_until(script, waiter, spinner) > NESTED
+
+
+def what_a_deleted_thread_left_does_not_wait_either(script: Script) -> None:
+    """The idle thread's own work has its turn."""
+    endpoint, outer = script.make("ENDPOINT"), _nest(script)
+    waiter = _waiter(script, endpoint)
+    _into(script, outer, 1, endpoint)
+    spinner = script.thread(50)
+    _, notification = script.urgent()
+    assert _interrupted(script, 9, outer)
+    script.meanwhile_invoke(NODE, "CNODE_DELETE", [TCB, 32])
+    script.meanwhile("RECEIVE", notification)
+    assert _ticks_until(script, waiter, spinner) > NESTED
+
+
+def what_was_left_comes_before_the_most_urgent(script: Script) -> None:
+    """A thread of the highest priority that only runs makes way at the end of its slice."""
+    endpoint, outer = script.make("ENDPOINT"), _nest(script)
+    waiter = _waiter(script, endpoint)
+    _into(script, outer, 1, endpoint)
+    urgent, _ = script.urgent()
+    assert _interrupted(script, 9, outer)
+    for _ in range(200):
+        if script.now_runs(waiter):
+            break
+        assert script.now_runs(urgent)
+        _tick(script)
+    assert script.now_runs(waiter)
+
+
+def those_who_left_something_take_turns(script: Script) -> None:
+    """The one who has less left is done first, though it came last; a dead thread's work, too."""
+    for dies in (False, True):
+        script.begin_again()
+        endpoints = [script.make("ENDPOINT") for _ in range(2)]
+        nests = [_nest(script) for _ in range(2)]
+        waiters = [_waiter(script, endpoint) for endpoint in endpoints]
+        for nest, endpoint in zip(nests, endpoints, strict=True):
+            _into(script, nest, 1, endpoint)
+        spinner, second = script.thread(50), script.thread(60)
+        _, notification = script.urgent()
+        _leave(script, nests[0], 9, TCB, notification)
+        assert script.now_runs(second)
+        _leave(script, nests[1], 24, second, notification)
+        if dies:
+            script.run.host.interrupt(LINE)
+            script.meanwhile_invoke(NODE, "CNODE_DELETE", [second, 32])
+            script.meanwhile("RECEIVE", notification)
+        assert _ticks_until(script, waiters[1], spinner) > 0
+        script.meanwhile_invoke(waiters[1], "TCB_SUSPEND")
+        assert _ticks_until(script, waiters[0], spinner) > 0
+
+
+def who_has_the_next_turn_ends_by_itself(script: Script) -> None:
+    """Then those of the others go on."""
+    endpoint, nests = script.make("ENDPOINT"), [_nest(script) for _ in range(2)]
+    waiter = _waiter(script, endpoint)
+    _into(script, nests[0], 1, endpoint)
+    second = script.thread(60)
+    _, notification = script.urgent()
+    _leave(script, nests[0], 9, TCB, notification)
+    assert script.now_runs(second)
+    assert script.begin("CNODE_DELETE", nests[1], 24)
+    _tick(script)
+    script.meanwhile_invoke(NODE, "CNODE_DELETE", [nests[1], 32])
+    assert _ticks_until(script, waiter, second) > 0
+
+
+def a_tick_at_the_end_of_a_call_gives_the_turn(script: Script) -> None:
+    """Also if the call has woken another thread, which would run at once."""
+    called, endpoint, outer = script.make("ENDPOINT"), script.make("ENDPOINT"), _nest(script)
+    waiter = _waiter(script, endpoint)
+    _into(script, outer, 1, endpoint)
+    server, caller = script.thread(50), script.thread(50)
+    _, notification = script.urgent()
+    _leave(script, outer, 9, TCB, notification)
+    assert script.now_runs(server)
+    script.meanwhile("RECEIVE", called)
+    assert script.now_runs(caller)
+    script.use_up_slice()
+    script.interrupt_at_the_end("CALL", called, TICK, sent=message(0, 1, 0, 0))
+    assert _ticks_until(script, waiter, server) > 0
+
+
 def who_deletes_its_own_thread_wakes_others(script: Script) -> None:
     """With the node that holds its last capability; it never comes back to the rest."""
     for test in _tests(script, 3, 24, 2):
