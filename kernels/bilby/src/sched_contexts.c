@@ -37,8 +37,21 @@ void sched_remove(struct tcb *thread)
 }
 
 /*
+ * A thread that was woken does not run at once: it takes its turn, behind its equals.  If it waited in
+ * the middle of a slice, that turn is over, and the rest is given away: the next is a whole one.
+ */
+static void take_place(struct tcb *thread)
+{
+    struct context *context = context_at(thread->context);
+
+    if (context_is_full(context) && context != running && (int)context->left > 0)
+        context->left = context->budget;
+    ready_append(thread);
+}
+
+/*
  * The thread has just become runnable.  If it is less urgent than the current
- * one it cannot run at once, and takes its turn.
+ * one it cannot run at once.
  */
 void sched_wake(struct tcb *thread)
 {
@@ -46,14 +59,14 @@ void sched_wake(struct tcb *thread)
 
     thread = tcb_at(thread);
     if (urgency(thread) < urgency(current_thread)) {
-        ready_append(thread);
+        take_place(thread);
     } else if (other == NULL) {
         woken = thread;
     } else if (urgency(thread) > urgency(tcb_at(other))) {
         woken = thread;
-        ready_append(other);
+        take_place(tcb_at(other));
     } else {
-        ready_append(thread);
+        take_place(thread);
     }
 }
 
@@ -158,7 +171,7 @@ static struct tcb *choose(void)
                 ready_prepend(best);
             best = other;
         } else {
-            ready_append(other);
+            take_place(other);
         }
     }
     first = ready_take(best == NULL ? 0 : urgency(best) + 1);

@@ -14,13 +14,6 @@
 #define TURN     (1u << 30)               /* the timer begins again so seldom */
 #define GAP      (SLICE / 100)            /* who reads the timer as late as this has not run */
 #define SLICES   100                      /* of one measurement */
-#define LEAST    ((SLICES / 2 - 1) * SLICE) /* of two equals: half of them, but for one */
-#define MOST     ((SLICES / 2 + 1) * SLICE)
-#ifdef TIME_CONTEXTS
-#define TIME_IS_CAPABILITY true
-#else
-#define TIME_IS_CAPABILITY false
-#endif
 #define EQUALS   50                       /* their priority */
 #define HELPS    200
 
@@ -126,10 +119,16 @@ static void put_share(const char *text, word_t clocks)
     put_number(clocks / (SLICE / 10));
 }
 
+/* Of a thread that uses so many hundredths of its turns, while its equal uses the whole of its own. */
+static word_t share_of(word_t hundredths)
+{
+    return SLICE / (100 + hundredths) * hundredths * SLICES;
+}
+
 /*
  * Two threads: one acts when so many hundredths of its slice are over, the other one only runs.  Of a
- * hundred slices each has its half, but for one; the first may give away the rest of each of its turns,
- * and, where time is a capability, whole turns, for it is woken behind its equals.
+ * hundred slices each has its share, but for one.  That is half of them; less for the first if it gives
+ * away the rest of its turns: the other one has no more of a turn then, but there are more of them.
  */
 static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
 {
@@ -137,8 +136,7 @@ static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
     struct shared *shared = look_at(frame);
     struct child first = sharer(run, hundredths, frame, endpoint);
     struct child second = sharer(spins, 1, frame, endpoint);
-    word_t rests = SLICES / 2 * (SLICE / 100) * (100 - hundredths);
-    word_t least = TIME_IS_CAPABILITY && rests != 0 ? 0 : LEAST - rests;
+    word_t fair = share_of(hundredths);
 
     shared->begun = now();
     start(&first);
@@ -148,7 +146,9 @@ static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
     put_share("# tenths of slices used: ", shared->used[0]);
     put_share(", and ", shared->used[1]);
     put_string("\n");
-    return shared->used[0] >= least && shared->used[0] <= MOST && shared->used[1] >= LEAST;
+    return shared->used[0] >= fair - SLICE && shared->used[0] <= share_of(100) + SLICE
+        && shared->used[1] >= share_of(100) - SLICE
+        && shared->used[1] <= SLICES * SLICE - fair + SLICE;
 }
 
 static bool of_who_spins(void)

@@ -93,17 +93,26 @@ class Levels:
             self._prepend(thread)
 
     def wake(self, thread: Thread) -> None:
-        """The most urgent one woken may run at once, the others take their turn."""
+        """The most urgent one woken may run at once."""
         current, other = self._kernel.current, self._woken
         if current is not None and self.urgency(thread) < self.urgency(current):
-            self.append(thread)
+            self._place(thread)
         elif other is None:
             self._woken = thread
         elif self.urgency(thread) > self.urgency(other):
             self._woken = thread
-            self.append(other)
+            self._place(other)
         else:
-            self.append(thread)
+            self._place(thread)
+
+    def _place(self, thread: Thread) -> None:
+        """It takes its turn; if it waited in a slice, that is over, and a whole one follows."""
+        context = thread.context
+        assert context is not None
+        if context.is_full and context is not self._time.running and context.left > 0:
+            context.left = context.budget
+            self._kernel.touch(context)
+        self.append(thread)
 
     def yields(self) -> None:
         """The current thread gives up the rest of its context's budget."""
@@ -161,7 +170,7 @@ class Levels:
                     self._prepend(best)
                 best = other
             else:
-                self.append(other)
+                self._place(other)
         first = self._take(0 if best is None else self.urgency(best) + 1)
         if first is not None:
             if best is not None:

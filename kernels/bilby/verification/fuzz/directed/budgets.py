@@ -458,6 +458,33 @@ def a_deletion_outlasts_a_budget(script: Script) -> None:
     assert script.run.host.current == script.run.table["idle_thread"]
 
 
+def who_was_woken_in_the_middle_of_a_slice_takes_a_turn(script: Script) -> None:
+    """Behind its equal, and a whole one."""
+    if not script.is_timed:
+        return
+    endpoint, server = script.make("ENDPOINT"), script.thread()
+    script.syscall("YIELD")
+    script.syscall("RECEIVE", endpoint)
+    equal = script.thread(100)
+    script.invoke(TCB, "TCB_SET_PRIORITY", [100])
+    script.yield_until(equal)
+    script.yield_until(TCB)
+    for ticks in (0, SLICE // 2, SLICE - 1):
+        script.pass_time(ticks)
+        _call(script, endpoint, server)
+        assert script.runs(equal)
+        script.pass_time(SLICE)
+        assert script.runs(TCB)
+        assert script.context_of(OWN).left == SLICE
+
+
+def _call(script: Script, endpoint: int, server: int) -> None:
+    """A server, more urgent and with time of its own, answers at once."""
+    script.syscall("CALL", endpoint)
+    assert script.runs(server)
+    script.syscall("REPLY_RECEIVE", endpoint)
+
+
 def errors_of_levels_and_limits(script: Script) -> None:
     if not script.is_timed:
         return
