@@ -2,7 +2,10 @@
 /* Tests: time as a capability.  In their order: budgets, donations, timeouts, criticality. */
 #include "tests.h"
 #include "timed.h"
+#include "ticker.h"
+#include <devices.h>
 
+#define TIMER_ADDRESS 0x001fb000u
 #define SLOT_CALLER (CHILD_OTHER + 3) /* of a handler: where it keeps a reply capability */
 #define TCB_SERVER  (CHILD_OTHER + 4)
 
@@ -629,6 +632,55 @@ static bool limits_hold(void)
     return true;
 }
 
+/* While nobody runs: an emulator that advances time then must not pass an expiry. */
+static bool timer_wakes_in_time(void)
+{
+    word_t notification = make(TYPE_NOTIFICATION, 0), frame = copy_of(ROOT_TIMER_FRAME);
+    word_t late = 0;
+    ticks_t last, now;
+
+    own_the_timer();
+    SAME(frame_map(frame, ROOT_PAGE_DIRECTORY, TIMER_ADDRESS, RIGHT_WRITE, 0), 0);
+    SAME(irq_set_notification(timer_line, notification), 0);
+    SAME(irq_acknowledge(timer_line), 0);
+    timer_start_every(TIMER_ADDRESS, 10 * MILLISECOND);
+    last = clock_now();
+    for (word_t i = 0; i < 10; i++) {
+        receive(notification);
+        now = clock_now();
+        timer_clear(TIMER_ADDRESS);
+        irq_acknowledge(timer_line);
+        late += now - last < 9 * MILLISECOND || now - last > 11 * MILLISECOND;
+        last = now;
+    }
+    timer_stop(TIMER_ADDRESS);
+    timer_clear(TIMER_ADDRESS);
+    SAME(cnode_delete(ROOT_CNODE, frame, 32), 0);
+    SAME(late, 0);
+    return true;
+}
+
+/* The same of the kernel's alarm: a period of the only thread that runs ends. */
+static bool alarm_wakes_in_time(void)
+{
+    struct message m = { 0, 0, { 0, 0, 0, 0 } };
+    word_t late = 0;
+    ticks_t last, now;
+
+    SAME(context_configure(ROOT_CONTEXT, 4 * MILLISECOND, 10 * MILLISECOND), 0);
+    syscall(SYS_YIELD, &m);
+    last = clock_now();
+    for (word_t i = 0; i < 10; i++) {
+        syscall(SYS_YIELD, &m);
+        now = clock_now();
+        late += now - last < 9 * MILLISECOND || now - last > 11 * MILLISECOND;
+        last = now;
+    }
+    SAME(context_configure(ROOT_CONTEXT, SLICE, SLICE), 0);
+    SAME(late, 0);
+    return true;
+}
+
 const struct test time_tests[] = {
     { clock_goes_on, "the clock goes on, and a thread that yields sleeps" },
     { budget_errors, "budgets, periods and bindings that are wrong are refused" },
@@ -658,5 +710,7 @@ const struct test time_tests[] = {
     { critical_threads_come_first, "above the system's criticality threads come first" },
     { low_donations_are_told, "a server is told that it works for a thread that does not count" },
     { limits_hold, "threads give priorities and criticalities up to their limits" },
+    { alarm_wakes_in_time, "a period ends in time while nobody runs" },
+    { timer_wakes_in_time, "a timer interrupts once in each period while nobody runs" },
     { NULL, NULL },
 };
