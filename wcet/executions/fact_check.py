@@ -24,7 +24,7 @@ from quoll.facts.control_flow_facts import (
     ReturnsFact,
     TargetsFact,
 )
-from quoll.facts.count_facts import AtMostFact, LoopFact, LoopParameter
+from quoll.facts.count_facts import AtMostFact, LoopFact, LoopParameter, NeverExecutesFact
 from quoll.facts.fact import Fact
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
@@ -62,6 +62,7 @@ class _Entry:
 
     graph: Supergraph
     constraints: tuple[Constraint, ...]
+    never: tuple[tuple[Fact, Sequence[bool]], ...]  # whose code is cut; invocations by context
     loops: tuple[tuple[Fact, ...], ...]  # per loop
     walks: Mapping[int, int]  # loop -> iterations that facts about its list allow
     known: dict[bytes, _Judged] = field(default_factory=dict)  # by path
@@ -149,7 +150,13 @@ def entry_of(image: Image, facts: LocatedFacts, graph: Supergraph, walks: Walks)
     constraints = resolve_constraints(graph, facts)
     headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
     allowed = {loop: walks[address] for loop, address in headers.items() if address in walks}
-    return _Entry(graph, constraints, tuple(map(tuple, loops)), allowed)
+    known = {id(constraint.fact) for constraint in constraints}
+    never = [
+        (fact, graph.invocations(*facts.limits(fact)))
+        for fact in facts.of(NeverExecutesFact)
+        if id(fact) not in known
+    ]
+    return _Entry(graph, constraints, tuple(never), tuple(map(tuple, loops)), allowed)
 
 
 def judge(
@@ -259,6 +266,9 @@ def reached_by(entry: _Entry, visits: Sequence[NodeVisit]) -> Iterator[Fact]:
         never = isinstance(constraint.fact, AtMostFact) and not constraint.fact.count
         if executed & (constraint.a | constraint.b) or (never and is_entered(constraint)):
             yield constraint.fact
+    for fact, inside in entry.never:
+        if any(inside[context] for context in contexts):
+            yield fact
 
 
 def iterations_of(graph: Supergraph, visits: Sequence[NodeVisit]) -> Iterator[tuple[int, int, int]]:
