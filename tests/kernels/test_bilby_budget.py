@@ -28,9 +28,9 @@ def test_the_minimum_budget_is_the_bound_of_the_kernel_it_is_built_into(board: B
 
 
 @pytest.mark.slow("analyses whole kernels")
-def test_time_makes_interrupts_a_quarter_later_at_most() -> None:
+def test_time_makes_interrupts_three_tenths_later_at_most() -> None:
     after, mcs = built("after"), built("mcs")
-    assert mcs.latency <= 1.25 * after.latency
+    assert mcs.latency <= 1.3 * after.latency
     assert not mcs.functions  # of the number of threads, contexts or anything else
 
 
