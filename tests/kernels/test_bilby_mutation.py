@@ -19,8 +19,9 @@ from kernels.bilby.verification.mutation.judge import BY_HAND
 from kernels.bilby.verification.mutation.reasons import Reason, read_reasons, why
 from kernels.bilby.verification.mutation.schema import Numbered, choices
 from kernels.bilby.verification.mutation.statements import BLANKED, PARSER, families, sites, walk
+from tests.testing.harness.cases import cases
 
-SAMPLE = 20
+SAMPLE = cases(8)
 NOT_FOUND_YET = 1  # of the sample
 SEED = 1
 CODE = range(0x08000000, 0x0A000000)  # of the host builds
