@@ -63,7 +63,7 @@ def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=60)
+@settings(max_examples=cases(20))
 @given(large_models())
 def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
     best = brute_force(model)

@@ -51,7 +51,7 @@ def test_highs_finds_the_maximum(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=60)
+@settings(max_examples=cases(20))
 @given(models())
 def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, Cbc())
@@ -59,13 +59,13 @@ def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
 
 @pytest.mark.slow("many random integer programs")
 @pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
-@settings(max_examples=8)
+@settings(max_examples=cases(4))
 @given(model=models())
 def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: IntegerProgram) -> None:
     check_against_brute_force(model, PulpSolver(solver))
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(13))
 @given(models(8))
 def test_pulp_has_the_rows_of_the_model(model: IntegerProgram) -> None:
     problem = linear_problem(model)
@@ -358,7 +358,7 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=40)
+@settings(max_examples=cases(13))
 @given(models())
 def test_both_text_formats_mean_the_model(
     tmp_path_factory: pytest.TempPathFactory, model: IntegerProgram

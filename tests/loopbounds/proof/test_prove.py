@@ -171,7 +171,7 @@ def test_the_counter_saturates() -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=35)
+@settings(max_examples=cases(11))
 def test_against_brute_force(model: LoopModel) -> None:
     """No bound is below an execution; the reached number is an execution's."""
     exact = most_executions(model)

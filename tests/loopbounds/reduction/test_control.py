@@ -112,7 +112,7 @@ def test_all_starts_are_listed(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(starting())
-@settings(max_examples=20)
+@settings(max_examples=cases(6))
 def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
     """By the model checker."""
     outcome = prove_explicit(model, BUDGET, find_checker())
@@ -123,7 +123,7 @@ def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(dividing())
-@settings(max_examples=40)
+@settings(max_examples=cases(13))
 def test_bounds_by_listing_are_proved(model: LoopModel) -> None:
     """By the model checker, as any other: no run is longer."""
     outcome = prove_explicit(model, BUDGET, find_checker())

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from loopbounds.sampling.hill_climbing import RunChoice, hill_climb
 from loopbounds.sampling.runs import explore, longest
 from loopbounds.transition.model import LoopModel
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.drawn_models import models
 from tests.testing.loopbounds.models import PROVED
@@ -22,7 +23,7 @@ def test_the_longest_run_is_found_before_anything_is_proved() -> None:
 
 @pytest.mark.slow("many random loop models")
 @given(models())
-@settings(max_examples=50)
+@settings(max_examples=cases(16))
 def test_runs_are_executions(model: LoopModel) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
@@ -93,7 +94,7 @@ def test_a_counter_that_is_pushed_is_followed() -> None:
 
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13), deadline=None)
 @given(READS, WORK, MOVES)
 def test_random_bodies(read: str, work: list[str], move: str) -> None:
     """No execution exceeds a bound, for any initial words on the stack."""

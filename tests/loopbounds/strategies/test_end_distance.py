@@ -15,6 +15,7 @@ from loopbounds.strategies.session import SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.transition.model import LoopModel
+from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import Program
@@ -143,7 +144,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=60)
+@settings(max_examples=cases(20))
 def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     """A longer run is an execution; a distance is at least its value in any initial state."""
     exact = most_executions(model)

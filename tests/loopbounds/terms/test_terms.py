@@ -176,7 +176,7 @@ def test_what_flags_mean() -> None:
 
 @pytest.mark.slow("many random terms")
 @given(st.data())
-@settings(max_examples=12)
+@settings(max_examples=cases(4))
 def test_smv_text_means_the_same(data: st.DataObject) -> None:
     """NuSMV finds each printed term equal to the value that it has here."""
     assignment = {X: data.draw(WORDS), Y: data.draw(WORDS), Z: data.draw(WORDS)}

@@ -14,6 +14,7 @@ from quoll.cfg.cfg import EdgeKind
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.indirect.local_resolver import on_the_way
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 
 ADD, ADDS, BRANCH = 0xE2800001, 0xE2900001, 0xEA000010
@@ -75,7 +76,7 @@ KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Condition.AL]), st.bool
 
 
 @pytest.mark.slow("many random paths")
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=cases(26), deadline=None)
 @given(KINDS, st.sampled_from(CONDITIONS), st.booleans())
 def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
     kinds: list[tuple[Condition, bool]], last: Condition, taken: bool

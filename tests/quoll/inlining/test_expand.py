@@ -16,6 +16,7 @@ from quoll.facts.read import parse
 from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import InvariantError, verify_program, verify_supergraph
 from tests.testing.quoll.random_programs import programs
@@ -373,7 +374,7 @@ def test_the_verifier_notices_damaged_supergraphs() -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 @given(programs())
 def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
     image = assemble(text)

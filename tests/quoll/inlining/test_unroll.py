@@ -12,6 +12,7 @@ from quoll.inlining.context_count import ContextCounter
 from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import PeeledIteration, Supergraph
 from quoll.inlining.vivu import FULL, VivuSettings
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.invariants import verify_supergraph
 from tests.testing.quoll.random_programs import programs
@@ -77,7 +78,7 @@ def covered(plain: Supergraph, unrolled: Supergraph) -> dict[int, int]:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 @given(programs())
 def test_walks_are_those_of_the_plain_graph(text: str) -> None:
     program, plain, unrolled = both(text)
@@ -101,7 +102,7 @@ def turns_follow(
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 @given(programs())
 def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
     """Over each step of a function, calls of others being one step."""
@@ -121,7 +122,7 @@ def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(20), deadline=None)
 @given(programs())
 def test_returns_lead_to_the_turn_of_the_call(text: str) -> None:
     _, _, graph = both(text)
@@ -148,7 +149,7 @@ def caller(graph: Supergraph, node: int) -> int:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13), deadline=None)
 @given(programs())
 def test_sizes_are_counted_as_they_are_made(text: str) -> None:
     program, plain, graph = both(text)

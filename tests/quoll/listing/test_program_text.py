@@ -29,6 +29,7 @@ from quoll.listing.program_text import (
     loops_text,
     summary,
 )
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 from tests.testing.quoll.random_programs import programs
 from tests.testing.quoll.sketch import assemble, extracted
@@ -162,7 +163,7 @@ def test_thumb_halfwords_and_quotes() -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=cases(13), deadline=None)
 @given(programs())
 def test_contexts_are_counted_as_they_are_made(text: str) -> None:
     image = assemble(text)

@@ -48,7 +48,7 @@ def test_what_is_read_is_what_was_written(value: object) -> None:
     assert repr(from_text(to_text(value))) == repr(value), "1, True and 1.0 are told apart"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=cases(16), deadline=None)
 @given(st.frozensets(st.one_of(st.text(), st.integers())))
 def test_sets_are_written_in_one_order(value: frozenset[object]) -> None:
     again = frozenset(reversed(list(value)))

@@ -302,7 +302,7 @@ def is_plain_access(insn: Insn) -> bool:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=60)
+@settings(max_examples=cases(20))
 @given(seed=st.integers(0, 2**32))
 def test_two_opinions_on_accesses(seed: int) -> None:
     """Plain accesses lifted from the decoded fields agree with the specification."""
