@@ -18,7 +18,6 @@ from loopbounds.proof.bound import PROVED, LoopBound
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
-from quoll.extraction.cuts import runs_with_block
 from quoll.facts.count_facts import AtMostFact, ConflictFact
 from quoll.facts.fact import CountedFact, Fact
 from quoll.facts.fact_places import FactPlace
@@ -162,7 +161,7 @@ def check_countable(fact: CountedFact, text: str, place: FactPlace, blocks: list
         here = [insn for insn in block.insns if place.covers(insn.addr)]
         mixed |= len(here) < len(block.insns)
         for insn in here:
-            if not runs_with_block(block, insn):
+            if not block.always_runs(insn):
                 raise FactsError(
                     f"'{text}' is at {insn.addr:#x}, a conditional instruction ({insn.text}): "
                     "how often it takes effect is not how often it is reached",

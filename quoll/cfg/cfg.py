@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from quoll.arm.insn import Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
@@ -66,6 +66,10 @@ class Block:
     def last(self) -> Insn:
         """The instruction that decides the successor."""
         return self.insns[-1]
+
+    def always_runs(self, insn: Insn) -> bool:
+        """Whether ``insn`` always executes with the block: unconditional, or the last branch."""
+        return not insn.conditional or (insn is self.last and insn.flow is ControlFlow.JUMP)
 
     @property
     def returned_to(self) -> tuple[int, ...]:

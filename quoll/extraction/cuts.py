@@ -23,7 +23,7 @@ from quoll.facts.located import LocatedFacts
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 
-__all__ = ["Cut", "cut_of", "guided", "never_runs", "require_branch", "runs_with_block"]
+__all__ = ["Cut", "cut_of", "guided", "never_runs", "require_branch"]
 
 Removal = BranchFact | IgnoreFact | IgnoreEdgeFact | NeverExecutesFact
 
@@ -137,13 +137,8 @@ def never_runs(block: Block, cut: Cut) -> bool:
     """
     place = cut.target
     return place.exact and any(
-        place.covers(insn.addr) and runs_with_block(block, insn) for insn in block.insns
+        place.covers(insn.addr) and block.always_runs(insn) for insn in block.insns
     )
-
-
-def runs_with_block(block: Block, insn: Insn) -> bool:
-    """Whether an instruction always executes with its block: unconditional, or the last branch."""
-    return not insn.conditional or (insn is block.last and insn.flow is ControlFlow.JUMP)
 
 
 def cut_of(facts: LocatedFacts, fact: Removal) -> Cut:
