@@ -23,8 +23,8 @@ DEFECTS = {
         "what a thread that was stopped has not deleted is deleted all the same",
         "a thread that deletes itself and others wakes those who waited",
     ),
-    "what was left to delete waited until nobody ran": (
-        "an urgent thread does not wait until nobody runs for what was left to delete",
+    "abandoned deletions waited until nobody ran": (
+        "an urgent thread that needs an abandoned deletion does not wait for idle time",
         "nor while those run that are more urgent than who left it",
         "nor for a deletion whose thread never runs",
     ),

@@ -223,7 +223,7 @@ class SimplexTableau:
         self._idle = 0  # steps since it fell
 
     def start(self, basis: SimplexBasis | None) -> None:
-        """Begin at ``basis``, or at all slacks if that is None or invalid."""
+        """Begin at ``basis``, or at all slacks if ``basis`` is None or invalid."""
         slacks = list(self._basis)
         count = len(self._model.names)
         if basis is not None:

@@ -17,7 +17,7 @@ AGAIN = 5.0  # seconds between alarms: a library may lose the exception of the f
 
 
 class TimeIsUp(BaseException):
-    """The time limit of the calls has passed; no ``except Exception`` stops this."""
+    """The time limit of the calls has passed. Handlers of errors on the way do not catch it."""
 
 
 @contextmanager

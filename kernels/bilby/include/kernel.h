@@ -306,7 +306,7 @@ static inline bool delete_is_left(void)
     return idle_thread.deleting_next != &idle_thread || delete_has_left(&idle_thread);
 }
 
-/* At a tick: what is left of deletions has its turn. */
+/* At a tick: abandoned deletions have their turn. */
 static inline void delete_take_turn(void)
 {
     if (!delete_is_left())

@@ -124,7 +124,7 @@ void context_note_due(struct context *context)
     context->anchor = context->due_at;
 }
 
-/* An alarm: whether the time has come at which what is left of deletions has its turn. */
+/* An alarm: whether the time has come at which abandoned deletions have their turn. */
 bool context_begin_turn(count_t now)
 {
     if (turn_at == 0 || now < turn_at)
@@ -146,7 +146,7 @@ static count_t next_event(count_t now)
     return turn_at != 0 && turn_at < next ? turn_at : next;
 }
 
-/* For the running context, just charged, the release queue, and what is left of deletions. */
+/* For the running context, just charged, the release queue, and abandoned deletions. */
 void context_set_alarm(count_t now)
 {
     count_t next = next_event(now);

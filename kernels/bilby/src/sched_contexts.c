@@ -200,7 +200,7 @@ bool sched_may_run(const struct tcb *thread, count_t now)
 
 /*
  * Another context is to run, or the alarm is old: charge, and see whether the one that was chosen can.
- * It has to wait also while what is left of deletions has its turn.
+ * It has to wait also while abandoned deletions have their turn.
  */
 static struct tcb *account(struct tcb *best)
 {

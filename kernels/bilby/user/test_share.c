@@ -439,7 +439,7 @@ static bool slices_of_spinners(void)
 const struct test share_tests[] = {
     { urgent_deletion, "a deletion does not wait for that of a less urgent thread" },
     { suspended_deletion, "what a thread that was stopped has not deleted is deleted all the same" },
-    { left_by_the_more_urgent, "an urgent thread does not wait until nobody runs for what was left to delete" },
+    { left_by_the_more_urgent, "an urgent thread that needs an abandoned deletion does not wait for idle time" },
     { left_by_the_less_urgent, "nor while those run that are more urgent than who left it" },
     { starved_deletion, "nor for a deletion whose thread never runs" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },

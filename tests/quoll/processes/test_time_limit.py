@@ -15,7 +15,7 @@ def spin(_: int) -> int:
     while True:
         try:
             time.sleep(0.01)
-        except Exception:  # as code that survives every error
+        except Exception:  # the widest handler of errors, which must not catch the limit
             continue
 
 

@@ -11,7 +11,7 @@
 #include <layout.h>
 
 #define SLICE_TICKS 240000 /* 10 ms */
-#define TURN_TICKS (SLICE_TICKS / 128) /* of what is left of deletions, in each slice */
+#define TURN_TICKS (SLICE_TICKS / 128) /* of abandoned deletions, in each slice */
 #define TIMER_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + 0xc00 + (offset)))
 #define TIMERS_ENABLE  0x00 /* bit 1: interrupts of timer 1, as in the next register */
 #define TIMERS_STATUS  0x04

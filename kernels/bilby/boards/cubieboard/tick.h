@@ -7,7 +7,7 @@
 #include <layout.h>
 
 #define TICK_CLOCKS 240000 /* of a slice: 10 ms */
-#define TURN_CLOCKS (TICK_CLOCKS / 128) /* of what is left of deletions, after each tick */
+#define TURN_CLOCKS (TICK_CLOCKS / 128) /* of abandoned deletions, after each tick */
 #define TICK_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + 0xc00 + (offset)))
 #define TICK_ENABLE   0x00 /* bit 1, as in the next register */
 #define TICK_STATUS   0x04

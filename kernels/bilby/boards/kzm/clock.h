@@ -11,7 +11,7 @@
 #include <layout.h>
 
 #define SLICE_TICKS 400000 /* 10 ms in QEMU, 6 ms with a peripheral clock of 66.5 MHz */
-#define TURN_TICKS (SLICE_TICKS / 128) /* of what is left of deletions, in each slice */
+#define TURN_TICKS (SLICE_TICKS / 128) /* of abandoned deletions, in each slice */
 #define GPT_REGISTER(offset) (*(volatile word_t *)(CLOCK_WINDOW + (offset)))
 #define GPT_CONTROL   0x00
 #define GPT_PRESCALER 0x04

@@ -7,7 +7,7 @@
 #include <layout.h>
 
 #define TICK_CLOCKS 400000 /* of a slice: 10 ms in QEMU, 6 ms with a peripheral clock of 66.5 MHz */
-#define TURN_CLOCKS (TICK_CLOCKS / 128) /* of what is left of deletions, after each tick */
+#define TURN_CLOCKS (TICK_CLOCKS / 128) /* of abandoned deletions, after each tick */
 #define EPIT_REGISTER(offset) (*(volatile word_t *)(TICK_WINDOW + (offset)))
 #define EPIT_CONTROL 0x00
 #define EPIT_STATUS  0x04

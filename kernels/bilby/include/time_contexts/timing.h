@@ -204,7 +204,7 @@ count_t clock_now(void);
 extern count_t since;           /* up to here it was charged */
 extern word_t contexts_bound;   /* to a thread or a notification, or on a thread */
 extern bool alarm_is_old;       /* the input of the alarm has changed */
-extern count_t turn_at;         /* when what is left of deletions has its next turn; 0 if nothing is */
+extern count_t turn_at;         /* when abandoned deletions have their next turn; 0 without any */
 extern count_t turn_ends;       /* it comes before everybody until then, and one step */
 
 void context_charge(count_t now);

@@ -7,7 +7,7 @@
 #include <slice.h>
 #include <tick.h>
 
-/* Its line has interrupted: the slice of time is over, and what is left of deletions has its turn. */
+/* Its line has interrupted: the slice of time is over, and abandoned deletions have their turn. */
 static inline void timer_interrupt(void)
 {
     tick_clear();

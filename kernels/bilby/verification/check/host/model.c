@@ -17,7 +17,7 @@
  *       meanwhile; 0 when it runs first
  *   M8  of the mapping with which boot came into the window, nothing is left
  *   M9  where time is a capability: the alarm comes when the running context has used up its budget,
- *       the first of the release queue is due, or what is left of deletions has its turn, within a
+ *       the first of the release queue is due, or abandoned deletions have their turn, within a
  *       slice; at least once in half a turn of the clock, and never at once
  *   M10 the interrupt of the alarm is taken back when it is handled
  */
@@ -515,7 +515,7 @@ static void check_alarm(void)
     if (wanted <= since)
         wanted = since + 1;
     if (delete_is_left() ? turn_at == 0 || turn_at > now + SLICE_TICKS : turn_at != 0)
-        check_failed("M9 what is left of deletions has its turn", (word_t)turn_at);
+        check_failed("M9 abandoned deletions have their turn", (word_t)turn_at);
     if (alarm_is_old || since > now || model->alarm_at != wanted)
         check_failed("M9 the alarm comes when it is needed", (word_t)(model->alarm_at - since));
     if (model->ringing)
