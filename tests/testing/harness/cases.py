@@ -1,10 +1,14 @@
-"""How many random cases a test tries."""
+"""How many random cases a test tries, and how many rows of a table."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TypeVar
 
-__all__ = ["cases"]
+__all__ = ["cases", "spread"]
+
+T = TypeVar("T")
 
 
 def cases(few: int) -> int:
@@ -13,3 +17,14 @@ def cases(few: int) -> int:
     ``few`` keeps a test at seconds. The campaigns that are recorded have many more.
     """
     return few * int(os.environ.get("CASES", "1"))
+
+
+def spread(rows: Iterable[T], few: int) -> list[T]:
+    """``cases(few)`` of the rows, at equal distances, the first among them; all if there are fewer.
+
+    For parameters that differ in boards, presets, compilers or sizes: each is seconds of building
+    or analysing, and finds the faults that the others find.
+    """
+    all_of_them = list(rows)
+    count = min(len(all_of_them), cases(few))
+    return [all_of_them[i * len(all_of_them) // count] for i in range(count)]
