@@ -596,6 +596,15 @@ ACKNOWLEDGED_BY_LOAD = AssumptionKind(
     refuted_by="a path that makes such a load and does not handle the interrupt that it names",
     checked_by="nothing: recordings hold no values",
 )
+WITHDRAWN_BY_STORE = AssumptionKind(
+    "withdrawn by a store",
+    "interrupts: a store to a register in controller.disables of platform {platform}, before a "
+    "test on the path has shown the interrupt, serves none: an interrupt that it disables or "
+    "masks arrives anew when it is enabled again",
+    proved_by="nothing: it says which moment counts as the arrival",
+    refuted_by="a path that serves the interrupt without a test, and disables its line then",
+    checked_by="nothing: recordings hold no values",
+)
 COUNTER_APART = AssumptionKind(
     "counter apart",
     "a store with more than one possible address does not hit the word at {address}, which counts "

@@ -2,13 +2,16 @@
 
 A store to a register of the controller may acknowledge, disable or mask; a load of one that
 acknowledges gives a word that no later load need give again. A node is said to be *last* if such
-an access is the last one of its block to the controller: the others still see the interrupt.
+an access is the last one of its block to the controller: the others still see the interrupt. It
+is said to *withdraw* if it only disables or masks lines: the program serves no interrupt by that
+unless a test has shown it one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 
 from quoll.arm.insn import AccessKind, Condition, MemoryAccess
 from quoll.intervals.strided_interval import ValueSet, meet
@@ -21,12 +24,25 @@ WORD = 4  # bytes
 ARRAY = 4096  # bytes: the largest span of an access to device registers that counts as known
 
 
+class _Effect(IntEnum):
+    """The effect of an access on a pending interrupt, the weakest first."""
+
+    NONE = 0
+    WITHDRAWS = 1
+    ACKNOWLEDGES = 2
+
+
 @dataclass(frozen=True, slots=True)
 class AcknowledgingNodes:
-    """The nodes with an access that may acknowledge: ``last``, as above, and ``others``."""
+    """The nodes with an access that may acknowledge: ``last``, as above, and ``others``.
+
+    ``withdrawing``: those of both that access nothing of the controller but registers that disable
+    or mask lines.
+    """
 
     last: frozenset[int] = frozenset()
     others: frozenset[int] = frozenset()
+    withdrawing: frozenset[int] = frozenset()
 
     @property
     def all(self) -> frozenset[int]:
@@ -36,24 +52,25 @@ class AcknowledgingNodes:
 
 def acknowledging_nodes(values: ValueResults, predicate: PendingPredicate) -> AcknowledgingNodes:
     """The nodes with an access of known address, or to a known array, that may acknowledge."""
-    last, others = set[int](), set[int]()
+    last, others, withdrawing = set[int](), set[int](), set[int]()
     for node in range(len(values.graph.nodes)):
         accesses = list(_accesses(values, node, predicate)) if values.reached(node) else []
-        if not any(acknowledging for _, acknowledging in accesses):
+        first = next((i for i, (_, effect) in enumerate(accesses) if effect), None)
+        if first is None:
             continue
-        first = [acknowledging for _, acknowledging in accesses].index(True)
-        index, _ = accesses[first]
-        memory = values.graph.nodes[node].block.insns[index].memory
+        memory = values.graph.nodes[node].block.insns[accesses[first][0]].memory
         assert memory is not None
         loads = memory.access is not AccessKind.STORE
         single = not loads or (memory.access is AccessKind.LOAD and memory.count == 1)
         (last if single and first == len(accesses) - 1 else others).add(node)
-    return AcknowledgingNodes(frozenset(last), frozenset(others))
+        if all(effect is _Effect.WITHDRAWS for _, effect in accesses):
+            withdrawing.add(node)
+    return AcknowledgingNodes(frozenset(last), frozenset(others), frozenset(withdrawing))
 
 
 def acknowledging_first(values: ValueResults, node: int, predicate: PendingPredicate) -> bool:
     """Whether no access of ``node`` that may acknowledge comes behind another to the controller."""
-    found = [acknowledging for _, acknowledging in _accesses(values, node, predicate)]
+    found = [effect for _, effect in _accesses(values, node, predicate)]
     return not any(found[1:])
 
 
@@ -63,32 +80,35 @@ def unread_loads(values: ValueResults, predicate: PendingPredicate) -> list[tupl
         (node, index)
         for node in range(len(values.graph.nodes))
         if values.reached(node)
-        for index, acknowledging in _accesses(values, node, predicate)
-        if acknowledging and _drops(values, node, index)
+        for index, effect in _accesses(values, node, predicate)
+        if effect and _drops(values, node, index)
     ]
 
 
 def _accesses(
     values: ValueResults, node: int, predicate: PendingPredicate
-) -> Iterator[tuple[int, bool]]:
-    """The accesses to the controller in the block: the instruction, and if it may acknowledge."""
-    stored = (*predicate.registers, *predicate.stores)
-    read = (*predicate.registers, *predicate.loads)
+) -> Iterator[tuple[int, _Effect]]:
+    """The accesses to the controller in the block: the instruction, and its effect."""
+    withdraw = predicate.disables
+    stored = predicate.stores.union(predicate.registers) - withdraw
+    read = predicate.loads.union(predicate.registers)
+    swapped = predicate.loads | stored | withdraw
     hits = {
-        AccessKind.STORE: (stored, stored),
-        AccessKind.LOAD: (read, tuple(predicate.loads)),
-        AccessKind.SWAP: ((*stored, *read), (*stored, *predicate.loads)),
+        AccessKind.STORE: (stored | withdraw, withdraw, stored),
+        AccessKind.LOAD: (read, frozenset[int](), predicate.loads),
+        AccessKind.SWAP: (read | swapped, frozenset[int](), swapped),
     }
     for index, insn in enumerate(values.graph.nodes[node].block.insns):
         if insn.memory is None or insn.memory.access not in hits:
             continue
-        touched, acknowledging = hits[insn.memory.access]
         where = values.access(node, index)
-        if _may_hit(where, insn.memory, touched):
-            yield index, _may_hit(where, insn.memory, acknowledging)
+        effects = zip(_Effect, hits[insn.memory.access], strict=True)
+        found = [effect for effect, hit in effects if _may_hit(where, insn.memory, hit)]
+        if found:
+            yield index, found[-1]
 
 
-def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: Sequence[int]) -> bool:
+def _may_hit(addresses: ValueSet | None, access: MemoryAccess, registers: frozenset[int]) -> bool:
     if addresses is None or addresses.high - addresses.low >= ARRAY:
         return False
     length = access.size * access.count

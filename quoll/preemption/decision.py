@@ -6,7 +6,7 @@ although it is pending, because the read did not see it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import ControlFlowError
@@ -22,7 +22,7 @@ __all__ = [
     "PendingDecision",
     "acknowledged_between",
     "addresses_of_unread",
-    "decision_of",
+    "decisions_of",
     "refuse_cycle",
     "refuse_unread",
 ]
@@ -37,19 +37,36 @@ class PendingDecision:
     negative: frozenset[int]  # edges out of the nodes
 
 
-def decision_of(
-    values: ValueResults, layered: LayeredGraph, negative: frozenset[int], read: int
-) -> PendingDecision:
-    """The decision of ``read``, from its values without any assumption."""
-    found = values.layered(layered, [{}] * layered.layers, {}, negative).start([read])
+def decisions_of(
+    values: ValueResults, layered: LayeredGraph, negative: frozenset[int], reads: Iterable[int]
+) -> dict[int, PendingDecision]:
+    """The decision of each of ``reads``, from their values without any assumption.
+
+    One analysis starts at all of them: the values of a read cover those with which control comes to
+    it from another one.
+    """
+    starts = sorted(reads)
+    found = values.layered(layered, [{}] * layered.layers, {}, negative).start(starts)
     live = frozenset(range(len(layered.edges))) - found.dead - negative
     taken = [e for e in negative if found.states[layered.edges[e].src] is not None]
-    nodes = closure(
+    before = closure(
         (layered.edges[e].src for e in taken),
         lambda n: (layered.edges[e].src for e in layered.predecessors[n] if e in live),
     )
-    inside = (e for n in nodes for e in layered.successors[n] if layered.edges[e].dst in nodes)
-    return PendingDecision(frozenset(nodes), live.intersection(inside), frozenset(taken))
+
+    def behind(node: int) -> Iterator[int]:
+        for edge in layered.successors[node]:
+            target = layered.edges[edge].dst
+            if edge in live and target in before:
+                yield target
+
+    decisions = {}
+    for read in starts:
+        nodes = frozenset(closure([read] if read in before else [], behind))
+        inside = (e for n in nodes for e in layered.successors[n] if layered.edges[e].dst in nodes)
+        out = frozenset(e for e in taken if layered.edges[e].src in nodes)
+        decisions[read] = PendingDecision(nodes, live.intersection(inside), out)
+    return decisions
 
 
 def addresses_of_unread(subject: LayeredTests) -> tuple[int, ...]:
@@ -63,16 +80,13 @@ def addresses_of_unread(subject: LayeredTests) -> tuple[int, ...]:
 
 def acknowledged_between(
     subject: LayeredTests,
-    negative: frozenset[int],
-    reads: Iterable[int],
+    decisions: Mapping[int, PendingDecision],
     cases: Sequence[PendingCase],
 ) -> bool:
     """Whether an access may acknowledge between a read that misses the interrupt and its branch."""
-    if not subject.nodes.all:
-        return False
-    for read in reads:
-        decision = decision_of(subject.values, subject.layered, negative, read)
-        between = {subject.layered.node(n) for n in decision.nodes} & subject.nodes.all
+    acknowledging = subject.nodes.all - subject.nodes.withdrawing
+    for read, decision in decisions.items() if acknowledging else ():
+        between = {subject.layered.node(n) for n in decision.nodes} & acknowledging
         start = subject.layered.node(read)
         if acknowledging_first(subject.values, start, subject.predicate):
             between -= {start}

@@ -5,6 +5,10 @@
     TAKEN   an access may have acknowledged it: nothing is assumed about the registers any more,
             and a word in which the program remembers the number is a cell like any other
 
+A store that only disables or masks a line withdraws the interrupt in the layer SHOWN: the program
+does not know of it, so such a store does not serve it, and it arrives anew when its line is
+enabled again. In the layer SEEN the store may be how the program acknowledges.
+
 A join of these executions would lose that either a register or a word in memory shows the
 interrupt, and that an operation ends behind a test, but not where it was the turn of none. Graphs
 without an access that may acknowledge, and without a test every N-th time, have one layer.
@@ -53,7 +57,8 @@ class LayeredTests:
             return LayeredTests(values, predicate, LayeredGraph.single(graph), nodes)
 
         def after(node: int, layer: int) -> int:
-            if node in nodes.all:
+            withdraws = layer == SHOWN and node in nodes.withdrawing and node not in due
+            if node in nodes.all and not withdraws:
                 return TAKEN
             return max(layer, SEEN) if node in due else layer
 
@@ -67,8 +72,9 @@ class LayeredTests:
 
     def _unknown(self) -> Mapping[int, int]:
         """The nodes whose loads are not known to see the interrupt."""
-        count = len(self.layered.graph.nodes)
-        return {n + k * count: TAKEN for n in self.nodes.others for k in (SHOWN, SEEN)}
+        count, nodes = len(self.layered.graph.nodes), self.nodes
+        shown = nodes.others - nodes.withdrawing
+        return dict.fromkeys([*shown, *(n + SEEN * count for n in nodes.others)], TAKEN)
 
     def reads(self, states: Sequence[AbstractState | None]) -> frozenset[int]:
         """The nodes of the layers that read a register, given their states."""

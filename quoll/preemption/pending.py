@@ -15,14 +15,19 @@ apart in layers of the graph: behind it, nothing is assumed about the device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quoll.errors import ControlFlowError
 from quoll.graph.closure import closure
 from quoll.preemption.counters import TestCounter, test_counters
-from quoll.preemption.decision import acknowledged_between, addresses_of_unread
+from quoll.preemption.decision import (
+    PendingDecision,
+    acknowledged_between,
+    addresses_of_unread,
+    decisions_of,
+)
 from quoll.preemption.layered_tests import LayeredTests
 from quoll.preemption.predicate import PendingCase, PendingPredicate
 from quoll.processes.worker import worker
@@ -37,7 +42,7 @@ DECISION = 64  # nodes between two decisions of a test, on all its paths
 
 @dataclass(frozen=True, slots=True)
 class PendingTests:
-    """``reads``: nodes of the layers that read one of the registers.
+    """``decisions``: of nodes of the layers that read one of the registers, ascending.
 
     ``negative``: the edges that a test takes only while nothing is pending. ``dead``: all edges
     that cannot be taken while an interrupt is pending, from the entry or from the target of a
@@ -45,7 +50,7 @@ class PendingTests:
     ``counters``: words that count the work between tests.
     """
 
-    reads: tuple[int, ...]
+    decisions: Mapping[int, PendingDecision]
     negative: frozenset[int]
     dead: frozenset[int]
     layered: LayeredGraph = field(compare=False)
@@ -97,11 +102,11 @@ def find_pending_tests(
             new = {subject.target(e) for e in negative} - seen
             if not new:
                 break
-    reads = found.reads
+    decisions = decisions_of(values, subject.layered, negative, found.reads)
     unread = addresses_of_unread(subject) if negative else ()
-    if not unread and acknowledged_between(subject, negative, reads, (first, *rest)):
+    if not unread and acknowledged_between(subject, decisions, (first, *rest)):
         return None
-    return PendingTests(tuple(sorted(reads)), negative, dead, subject.layered, unread, counters)
+    return PendingTests(decisions, negative, dead, subject.layered, unread, counters)
 
 
 def _refuse_memory(values: ValueResults, registers: Sequence[int]) -> None:

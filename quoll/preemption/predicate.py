@@ -63,13 +63,15 @@ class PendingPredicate:
     """All ``fields`` hold while an interrupt is pending.
 
     ``stores``: registers to which a store may acknowledge, mask or disable it, beside the words of
-    fields. ``loads``: registers of which a load acknowledges. No field: no load is a test for
+    fields. ``disables``: registers to which a store only withdraws a line, until it is enabled
+    again. ``loads``: registers of which a load acknowledges. No field: no load is a test for
     interrupts.
     """
 
     fields: tuple[PendingField, ...] = ()
     stores: frozenset[int] = frozenset()
     loads: frozenset[int] = frozenset()
+    disables: frozenset[int] = frozenset()
 
     @property
     def registers(self) -> tuple[int, ...]:

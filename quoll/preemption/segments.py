@@ -25,7 +25,7 @@ from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
 from quoll.intervals.strided_interval import ValueSet
 from quoll.preemption.counters import TestCounter, counted_in
-from quoll.preemption.decision import PendingDecision, decision_of, refuse_cycle, refuse_unread
+from quoll.preemption.decision import PendingDecision, refuse_cycle, refuse_unread
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
 from quoll.value_analysis.layered_graph import LayeredGraph
@@ -135,8 +135,7 @@ def segments(values: ValueResults, tests: PendingTests, image: Image) -> Iterato
     entry = _SegmentBuilder(layered, rest)
     first = entry.finish(entry.place(layered.graph.entry), None, image)
     yield _counting(first, layered.graph, tests.counters)
-    for read in tests.reads:
-        test = decision_of(values, layered, tests.negative, read)
+    for read, test in tests.decisions.items():
         if not test.nodes:
             continue
         refuse_cycle(layered, test, image)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from ilp.constraints.nest import all_unbounded
 from ilp.paths.solution import IlpSolution
@@ -79,6 +80,13 @@ class FunctionSummary:
         return SummarisedFunction(self.function, self.paths[0], self.solution)
 
 
+class _Rejected(Enum):
+    """The reason for which a function has no summary."""
+
+    DEPENDS = "its behaviour depends on callers"
+    TESTS = "callers have to see its tests for interrupts, or that it acknowledges one"
+
+
 def shared_functions(
     code: AnalysisTarget, program: Program
 ) -> tuple[Program, tuple[FunctionSummary, ...]]:
@@ -95,7 +103,9 @@ def shared_functions(
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
             summary = _of_call(_called(code, function, stacks), callees)
-        if summary is None:
+        if isinstance(summary, _Rejected):
+            if summary is _Rejected.TESTS:
+                candidates.keep(function)
             continue
         candidates.replace_by(function, summary.replacement)
         found.append(summary)
@@ -141,7 +151,9 @@ def _bounded_functions(
     for function, callees in candidates.candidates():
         with code.stage("shared functions"):
             summary = _of_call(_called(code, function, stacks), callees)
-        if summary is not None and summary.unbounded is None:
+        if summary is _Rejected.TESTS:
+            candidates.keep(function)
+        elif isinstance(summary, FunctionSummary) and summary.unbounded is None:
             candidates.replace_by(function, summary.replacement)
             found.append(summary)
     return candidates.program, tuple(found)
@@ -158,26 +170,29 @@ def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> Analysis
     return replace(code, address=function, origin=origin)
 
 
-def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
-    """The summary of a function; None if its behaviour depends on callers.
+def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejected:
+    """The summary of a function; the reason if it has none.
 
-    None also if it stores into a stack whose place only callers know: S4 is not assumed there. If a
+    Its behaviour depends on callers also if it stores into a stack whose place only they know: S4
+    is not assumed there. If a
     loop has no bound, the summary is provisional: it names the loop, and its cycles are no bound.
     """
     run, function = code.run, code.address
     found = with_values(code, program)
     if found.changed or (found.first.retranslates and not _fixes_callers(code)):
-        return None
+        return _Rejected.DEPENDS
     graph, values = found.graph, found.values
     valued = ValuedCode(code, graph, values)
-    if acknowledging_nodes(values, run.platform.pending).all:  # its callers have to see that
-        return None
+    if acknowledging_nodes(values, run.platform.pending).all:
+        return _Rejected.TESTS
     given_back = values.preserved_registers()
-    if not given_back >= CALLEE_SAVED or len(divided(valued)) > 1:
-        return None
+    if not given_back >= CALLEE_SAVED:
+        return _Rejected.DEPENDS
+    if len(divided(valued)) > 1:
+        return _Rejected.TESTS
     names = (name for span in values.stored for name in run.image.memory.physical_aliases(*span))
     if may_unmask(values) or any(code.origin.stacks.surely_reach(*span) for span in names):
-        return None
+        return _Rejected.DEPENDS
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
@@ -185,9 +200,11 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | None:
     try:
         result = paths_result(run, code.name, function, paths, whole=False)
     except UnboundedLoop as error:
-        return _provisional(function, graph, given_back, error) if error.missing else None
+        if not error.missing:
+            return _Rejected.DEPENDS
+        return _provisional(function, graph, given_back, error)
     if result.parametric is not None or any(b.bound is None for b in bounds):
-        return None
+        return _Rejected.DEPENDS
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
         assumed,

@@ -42,16 +42,17 @@ def read_controller(top: TomlTable) -> tuple[PendingPredicate, int | None]:
     table = top.table("controller")
     top.sources[table.name] = table.text("source")
     delay = table.figure("delay") if table.present("delay") else None
-    stores, loads = (
-        frozenset(table.addresses(key)) if table.present(key) else frozenset()
-        for key in ("stores", "loads")
-    )
+    effects = {
+        key: frozenset(table.addresses(key))
+        for key in ("stores", "disables", "loads")
+        if table.present(key)
+    }
     for key, read in (("field", _field), ("raw", _raw)):
         for row in table.tables(key) if table.present(key) else ():
             fields.append(replace(read(row, _registers(row)), key=row.name))
             row.close()
     table.close()
-    return PendingPredicate(tuple(fields), stores, loads), delay
+    return PendingPredicate(tuple(fields), **effects), delay
 
 
 def _registers(row: TomlTable) -> tuple[int, ...]:

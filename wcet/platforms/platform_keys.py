@@ -163,6 +163,12 @@ KEYS: tuple[PlatformKey, ...] = (
         "disable", without="only words of fields", example="[0xE0001010]",
     ),
     PlatformKey(
+        "controller.disables", Form.ADDRESSES, "registers to which a store only disables or masks "
+        "lines, so that it withdraws an interrupt of which no test has told the program; behind a "
+        "test it may acknowledge, as one to stores", "interrupt controller: disable, priority mask",
+        without="none is known to do only that", example="[0xE000018C]",
+    ),
+    PlatformKey(
         "controller.loads", Form.ADDRESSES, "registers of which a load acknowledges an interrupt: "
         "behind one, only the word that it gave is a test", "interrupt controller: acknowledge "
         "register, side effects of reads", without="no load acknowledges", example="[0xE000100C]",

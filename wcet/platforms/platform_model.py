@@ -29,6 +29,7 @@ from quoll.assumptions import (
     STAYS_PENDING,
     TABLE_WALKS,
     TLB_RESIDENT,
+    WITHDRAWN_BY_STORE,
     Assumption,
     of_platform,
 )
@@ -109,11 +110,14 @@ class Platform:
 
     def pending_assumption(self) -> tuple[Assumption, ...]:
         """The assumptions of a bound whose paths contain tests for interrupts (rule 21)."""
-        loads = (ACKNOWLEDGED_BY_LOAD.of(platform=self.name),) if self.pending.loads else ()
+        known, name = self.pending, self.name
+        loads = (ACKNOWLEDGED_BY_LOAD.of(platform=name),) if known.loads else ()
+        withdrawn = (WITHDRAWN_BY_STORE.of(platform=name),) if known.disables else ()
         return (
-            PENDING.of(platform=self.name, predicate=self.pending.text),
+            PENDING.of(platform=name, predicate=known.text),
             STAYS_PENDING.of(),
             *loads,
+            *withdrawn,
         )
 
     def delay_assumption(self) -> tuple[Assumption, ...]:

@@ -176,6 +176,7 @@ def _controller(platform: Platform) -> Iterator[str]:
     memory, known = platform.hierarchy.memory, platform.pending
     words = [(one.key, register) for one in known.fields for register in sorted(one.registers)]
     words += [("controller.stores", register) for register in sorted(known.stores)]
+    words += [("controller.disables", register) for register in sorted(known.disables)]
     words += [("controller.loads", register) for register in sorted(known.loads)]
     for key, register in words:
         if memory.cacheability(register, register + 3) is not Cacheability.NEVER:

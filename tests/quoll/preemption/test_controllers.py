@@ -13,6 +13,7 @@ import pytest
 from tests.testing.harness.cases import cases
 from tests.testing.values.controllers import CONTROLLERS
 from tests.testing.values.preemption_points import (
+    DISABLING,
     REMEMBERING,
     SHAPES,
     TESTS,
@@ -51,6 +52,23 @@ def test_a_remembered_answer_is_a_test(test: str, shape: str) -> None:
     """The load acknowledges: later tests see the interrupt only in the word."""
     answer = 0 if "flag" in test else 255
     check_arrivals(Subject.remembering(REMEMBERING[test], SHAPES[shape], answer), lines_of("avic"))
+
+
+@pytest.mark.slow("all executions of a kernel for each test and shape")
+@pytest.mark.parametrize("shape", DISABLING)
+@pytest.mark.parametrize("test", ["two words", "a byte of a number"])
+def test_a_line_that_no_test_has_shown_is_withdrawn(test: str, shape: str) -> None:
+    """To disable it is no acknowledgement: the loop ends with the next test of another line."""
+    subject = Subject.of("avic", TESTS[test][1], DISABLING[shape])
+    assert subject.turning("chunk", "word") == {"word"}
+    found = {"fits": 0, "withdrawn": 0}
+    for ran in executions(subject, lines_of("avic")):
+        if ran.before is not None:
+            assert fits(subject, ran), ran
+            found["fits"] += 1
+        found["withdrawn"] += ran.withdrawn
+    assert found["fits"] > 100
+    assert (found["withdrawn"] > 10) == (shape == "a disabled line")
 
 
 def check_arrivals(subject: Subject, lines: tuple[int, ...]) -> None:

@@ -15,6 +15,7 @@ __all__ = ["ACKNOWLEDGING", "CONTROLLERS", "Controller", "Registers"]
 
 ALL_BITS = 0xFFFF_FFFF
 Registers = dict[int, Callable[[], int]]  # offset -> what a load gives, with its effect
+Stores = dict[int, Callable[[int], None]]  # offset -> the effect of a stored word
 
 
 @dataclass
@@ -33,6 +34,14 @@ class Controller(ABC):
     def arrive(self, line: int) -> None:
         """The line becomes pending."""
         self.pending.add(line)
+
+    def store(self, offset: int, word: int) -> None:
+        """What a store to the word at ``offset`` does."""
+        self.stores()[offset](word)
+
+    def stores(self) -> Stores:
+        """All registers to which programs store."""
+        return {}
 
     def load(self, offset: int) -> int:
         """What a load of the word at ``offset`` gives."""
@@ -78,6 +87,10 @@ class Avic(Controller):
             0x58: partial(self.both, 1),
             0x5C: partial(self.both, 0),
         }
+
+    def stores(self) -> Stores:
+        """INTENNUM, INTDISNUM: the number of a line."""
+        return {0x08: self.disabled.discard, 0x0C: self.disabled.add}
 
     def vector(self) -> int:
         """Number and priority level."""

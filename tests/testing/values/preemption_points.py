@@ -26,6 +26,7 @@ from wcet.platforms.toml_table import TomlTable
 __all__ = [
     "BASE",
     "COUNTING",
+    "DISABLING",
     "REMEMBERING",
     "SHAPES",
     "TESTS",
@@ -168,6 +169,42 @@ again:  bl   test
         bne  again
 """,
 }
+# The work disables one line, and the operation disables another when it has seen an interrupt: the
+# one of which it may know. Line 31 is enabled again.
+DISABLING = {
+    "a disabled line": """
+chunk:  bl   work
+        mov  r3, #32
+        str  r3, [r5, #0x0c]
+        bl   test
+        cmp  r0, #0
+        bne  seen
+        subs r4, r4, #1
+        bne  chunk
+        b    done
+seen:   mov  r3, #63
+        str  r3, [r5, #0x0c]
+        bl   test
+        cmp  r0, #0
+        addne r7, r7, #1
+        bne  done
+        bl   work
+""",
+    "a line that is enabled again": """
+chunk:  bl   work
+        mov  r3, #32
+        str  r3, [r5, #0x0c]
+        cmp  r4, #1
+        nop
+        mov  r3, #32
+        str  r3, [r5, #0x08]
+        bl   test
+        cmp  r0, #0
+        bne  done
+        subs r4, r4, #1
+        bne  chunk
+""",
+}
 PROGRAM = """
 main:   push {{r4, r5, r6, r7, r8, lr}}
         mov  r4, r0
@@ -261,8 +298,11 @@ class _Memory:
         return self.controller.load(addr - BASE)
 
     def store(self, addr: int, size: int, value: int) -> None:
-        assert not BASE <= addr < BASE + 0x1000
-        self.memory.store(addr, size, value)
+        if not BASE <= addr < BASE + 0x1000:
+            self.memory.store(addr, size, value)
+        else:
+            assert size == 4
+            self.controller.store(addr - BASE, value)
 
 
 @dataclass
@@ -270,6 +310,8 @@ class Arrived:
     """An execution in which a line arrived before instruction ``step``, or never.
 
     ``nodes`` and, of each, the loads of the controller by its end; ``before``: by the arrival.
+    ``withdrawn``: the line was disabled before a load could show it; it arrives anew when it is
+    enabled again.
     """
 
     step: int
@@ -277,6 +319,7 @@ class Arrived:
     loads: list[int]
     before: int | None = None
     steps: int = 0
+    withdrawn: bool = False
 
 
 def executions(
@@ -289,7 +332,7 @@ def executions(
             while True:
                 ran = execute(subject, given, line, step)
                 yield ran
-                if ran.before is None:
+                if ran.before is None and not ran.withdrawn:
                     break
                 step += 1
 
@@ -307,8 +350,9 @@ def execute(subject: Subject, given: int, line: int, arrives: int) -> Arrived:
     while True:
         for insn in graph.nodes[node].block.insns:
             if ran.steps == arrives:
-                ran.before = memory.loads
                 controller.arrive(line)
+            if ran.steps >= arrives:
+                _note_arrival(ran, memory, line)
             ran.steps += 1
             assert ran.steps < STEPS, "the program does not end"
             machine.step(insn)
@@ -322,6 +366,15 @@ def execute(subject: Subject, given: int, line: int, arrives: int) -> Arrived:
             if graph.nodes[graph.edges[e].dst].block.addr == pc
         )
         ran.nodes.append(node)
+
+
+def _note_arrival(ran: Arrived, memory: _Memory, line: int) -> None:
+    """The interrupt arrives, if it is enabled; or it is withdrawn before a load could show it."""
+    disabled = line in memory.controller.disabled
+    if not disabled and ran.before is None:
+        ran.before, ran.withdrawn = memory.loads, False
+    elif disabled and ran.before in (None, memory.loads):
+        ran.before, ran.withdrawn = None, True
 
 
 def fits(subject: Subject, ran: Arrived) -> list[int | None]:
