@@ -90,7 +90,7 @@ class SummaryCandidates:
     sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, summaries left out
     inside: dict[int, frozenset[int]] = field(default_factory=dict)  # all callees, itself included
     replaced: list[int] = field(default_factory=list)
-    kept: set[int] = field(default_factory=set)
+    inlined: set[int] = field(default_factory=set)
 
     def candidates(self) -> Iterator[tuple[int, Program]]:
         """The functions to be analysed on their own, in sequence, each with its program.
@@ -160,9 +160,9 @@ class SummaryCandidates:
         self.sizes[function] = 0
         self.replaced.append(function)
 
-    def keep(self, function: int) -> None:
+    def leave(self, function: int) -> None:
         """Leave ``function`` inlined, and all functions that call it."""
-        self.kept.add(function)
+        self.inlined.add(function)
 
     def exceeds_without(self, program: Program, functions: Set[int]) -> bool:
         """Whether ``program``, as at first, has too many contexts if ``functions`` are inlined.
@@ -177,7 +177,7 @@ class SummaryCandidates:
 
     def _is_closed(self, function: int, coupled: Iterable[_Coupling]) -> bool:
         inside = self.inside[function]
-        if not self.program.functions[function].returns or inside & self.kept:
+        if not self.program.functions[function].returns or inside & self.inlined:
             return False
         if any(_leaves(self.program.functions[f]) for f in inside):
             return False

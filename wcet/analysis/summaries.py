@@ -105,7 +105,7 @@ def shared_functions(
             summary = _of_call(_called(code, function, stacks), callees)
         if isinstance(summary, _Rejected):
             if summary is _Rejected.TESTS:
-                candidates.keep(function)
+                candidates.leave(function)
             continue
         candidates.replace_by(function, summary.replacement)
         found.append(summary)
@@ -152,7 +152,7 @@ def _bounded_functions(
         with code.stage("shared functions"):
             summary = _of_call(_called(code, function, stacks), callees)
         if summary is _Rejected.TESTS:
-            candidates.keep(function)
+            candidates.leave(function)
         elif isinstance(summary, FunctionSummary) and summary.unbounded is None:
             candidates.replace_by(function, summary.replacement)
             found.append(summary)
