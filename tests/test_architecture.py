@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from pathlib import Path
 
@@ -49,21 +49,35 @@ def folder(module: str) -> str:
 
 
 @cache
-def imported(module: str) -> frozenset[str]:
-    """The modules of this project that a module imports, also for type checkers."""
-    return frozenset(_imports(MODULES[module]))
+def parsed(module: str) -> tuple[tuple[ast.Import | ast.ImportFrom, ...], tuple[str, ...]]:
+    """The imports of a module, also for type checkers, and the names of its classes."""
+    nodes = list(ast.walk(ast.parse(MODULES[module].read_text())))
+    imports = tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return imports, tuple(node.name for node in nodes if isinstance(node, ast.ClassDef))
 
 
-def _imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+def imported(module: str) -> Iterator[str]:
+    """The modules of this project that a module imports."""
+    for node in parsed(module)[0]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "relative imports hide the data flow"
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                if name in MODULES or node.module in MODULES:
-                    yield name if name in MODULES else str(node.module)
+            continue
+        assert node.level == 0, "relative imports hide the data flow"
+        for alias in node.names:
+            name = f"{node.module}.{alias.name}"
+            if name in MODULES or node.module in MODULES:
+                yield name if name in MODULES else str(node.module)
+
+
+def importing(origin: str, names: Set[str], *, others: bool = False) -> set[str]:
+    """The modules that import one of the names, or another one, from a module."""
+    return {
+        module
+        for module in MODULES
+        for node in parsed(module)[0]
+        if isinstance(node, ast.ImportFrom) and node.module == origin
+        if any((alias.name in names) != others for alias in node.names)
+    }
 
 
 def test_imports_follow_the_order_of_folders() -> None:
@@ -109,8 +123,8 @@ def test_entries_have_one_pipeline() -> None:
     stages = {"bound_loops", "bounds_by_counting", "charge", "classify", "expand", "inlined"}
     found = {
         module
-        for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for module in MODULES
+        for node in parsed(module)[0]
         if module.startswith("wcet.") and isinstance(node, ast.ImportFrom)
         if stages & {alias.name for alias in node.names}
     }
@@ -120,31 +134,19 @@ def test_entries_have_one_pipeline() -> None:
 def test_class_names_are_distinct() -> None:
     """A reader who meets a name knows which class it is."""
     found: dict[str, list[str]] = {}
-    for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(module)
+    for module in MODULES:
+        for name in parsed(module)[1]:
+            if not name.startswith("_"):
+                found.setdefault(name, []).append(module)
     assert not {name: where for name, where in found.items() if len(where) > 1}
 
 
 def test_places_of_facts_are_found_once() -> None:
     """Later stages take them from ``LocatedFacts``; commands name entries, which are no facts."""
-    found = {
-        module
-        for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "quoll.facts.fact_places"
-        if {alias.name for alias in node.names} - {"FactPlace"}
-    }
+    found = importing("quoll.facts.fact_places", {"FactPlace"}, others=True)
     entries = {"wcet.analysis.entries", "wcet.commands.listing"}
     assert found == {"quoll.facts.located", *entries}
-    located = {
-        module
-        for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "quoll.facts.located"
-        if "locate" in {alias.name for alias in node.names}
-    }
+    located = importing("quoll.facts.located", {"locate"})
     # facts of their own
     asking = {"wcet.advice.count_suggestions", "wcet.commands.path", "wcet.analysis.summaries"}
     assert located == {"wcet.analysis.run", "wcet.commands.listing", *asking}

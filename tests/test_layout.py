@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,21 +23,33 @@ FILES = sorted(
 )
 
 
-def imported(file: str) -> Iterator[str]:
-    """Every module or name that a file imports, with its dots."""
-    for node in ast.walk(ast.parse((ROOT / file).read_text())):
+@cache
+def parsed(file: str) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
+    """The imports of a file, and its marks of slow tests: line and reason.
+
+    An import is a module or a name, with its dots; a mark that is no call has no reason.
+    """
+    names, marks, reasons = list[str](), list[ast.Attribute](), dict[int, str]()
+    tree = ast.parse((ROOT / file).read_text())
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file} has a relative import"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Attribute) and node.attr == "slow":
+            marks.append(node)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            reasons[id(node.func)] = str(node.args[0].value)
+    slow = (node for node in marks if ast.unparse(node) == "pytest.mark.slow")
+    return tuple(names), tuple((node.lineno, reasons.get(id(node), "")) for node in slow)
 
 
 def test_only_modules_made_to_be_shared_are_imported_from_the_tests() -> None:
     private = [
         f"{file} imports {name}"
         for file in FILES
-        for name in imported(file)
+        for name in parsed(file)[0]
         if name.split(".")[0] == "tests" and not name.startswith("tests.testing.")
     ]
     assert not private, "move what is shared to tests/testing/<package>, or into a conftest fixture"
@@ -66,16 +78,12 @@ def test_each_folder_of_the_product_has_tests_of_its_own() -> None:
 
 
 def test_slow_tests_say_why() -> None:
-    wrong = []
-    for file in FILES:
-        tree = ast.parse((ROOT / file).read_text())
-        called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and ast.unparse(node) == "pytest.mark.slow":
-                call = called.get(id(node))
-                reason = call.args[0] if call and call.args else None
-                if not (isinstance(reason, ast.Constant) and len(str(reason.value).split()) >= 2):
-                    wrong.append(f"{file}:{node.lineno}")
+    wrong = [
+        f"{file}:{line}"
+        for file in FILES
+        for line, reason in parsed(file)[1]
+        if len(reason.split()) < 2
+    ]
     assert not wrong
 
 
