@@ -66,8 +66,9 @@ def test_flags_that_a_condition_chooses() -> None:
     code = load(build(SOURCE, cpu="arm7tdmi", link=link), "__modsi3")
     found = code.bounds()
     assert [b.bound for b in found] == [8, 4, 8]
+    counts = [code.counts(words) for words in arguments(2)]
     for bound in found:
-        executed = max(code.counts(words)[code.header(bound)] for words in arguments(2))
+        executed = max(count[code.header(bound)] for count in counts)
         assert bound.bound is not None
         assert bound.bound - 1 <= executed <= bound.bound
 

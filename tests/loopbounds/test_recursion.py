@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import pytest
 
@@ -159,6 +160,7 @@ class Code:
 
     image: Image
     found: RecursionDepths
+    decoded: dict[int, Insn] = field(default_factory=dict)  # by address, those executed so far
 
     @staticmethod
     def of(functions: str, body: str, optimise: str, *, loaded: str = "") -> Code:
@@ -179,11 +181,10 @@ class Code:
     def deepest(self, arguments: tuple[int, ...], background: int = 0) -> Mapping[str, int]:
         """Most activations at a time of each function, in the first ``STEPS`` steps."""
         functions = {s.addr: s.name for s in self.image.symbols.symbols if s.kind == "func"}
-        machine = ConcreteMachine(ByteMemory(self._content(), lambda _: background))
+        machine = ConcreteMachine(ByteMemory(self._content, lambda _: background))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
         machine.registers[PC] = address(self.image, "main")
-        decoded: dict[int, Insn] = {}
         active: list[tuple[str, int, int]] = []  # function, where it returns to, its sp
         most: dict[str, int] = {}
         for _ in range(STEPS):
@@ -196,11 +197,15 @@ class Code:
                 active.append((functions[at], machine.registers[LR], sp))
                 count = sum(name == functions[at] for name, _, _ in active)
                 most[functions[at]] = max(most.get(functions[at], 0), count)
-            if at not in decoded:
-                decoded[at] = decode(self.image.read(at, 4) or b"", at, False)
-            machine.step(decoded[at])
+            machine.step(self._insn(at))
         return most
 
+    def _insn(self, at: int) -> Insn:
+        if at not in self.decoded:
+            self.decoded[at] = decode(self.image.read(at, 4) or b"", at, False)
+        return self.decoded[at]
+
+    @cached_property
     def _content(self) -> dict[int, int]:
         return {
             segment.addr + offset: byte

@@ -6,6 +6,7 @@ Ops of an instruction are compiled once to a Python function over the register l
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -20,6 +21,7 @@ __all__ = ["ByteMemory", "ConcreteMachine", "ConcreteMemory", "Oracle", "no_orac
 
 REGISTERS = 25  # as numbered in ``ops``, with the pc at 15
 WORD = 0xFFFFFFFF
+COMPILED = 1 << 14  # functions
 
 Oracle = Callable[[Op], int]
 """Chooses the result of an UNKNOWN or BANK op; it is cut to the size of the op's output.
@@ -124,8 +126,12 @@ def _discard(memory: ConcreteMemory, address: int, oracle: Oracle, op: Op) -> No
 NAMES = {**NAMESPACE, "trap": _trap, "discard": _discard}
 
 
+@lru_cache(COMPILED)
 def _compiled(ops: tuple[Op, ...]) -> Effect:
-    """A function with the effect of ``ops``; it returns where a GOTO leads, else None."""
+    """A function with the effect of ``ops``; it returns where a GOTO leads, else None.
+
+    Machines share them: a test starts one for each execution of a program.
+    """
     names = dict(NAMES)
     exec("\n".join(_source(ops, names)), names)
     effect: Effect = names["effect"]  # type: ignore[assignment]

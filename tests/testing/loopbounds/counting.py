@@ -45,6 +45,11 @@ class Program:
             image = image.changing(self.values.changed)
         self.image, self.graph = image, whole
         self._insns = {i.addr: i for n in whole.nodes for i in n.block.insns}
+        self._content = {
+            segment.addr + offset: byte
+            for segment in image.segments
+            for offset, byte in enumerate(segment.data)
+        }
 
     def bounds(
         self,
@@ -112,7 +117,8 @@ class Program:
 
     def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
         chance = random.Random(1)  # unmodelled results are any word
-        machine = ConcreteMachine(self._memory(background), oracle=lambda _: chance.getrandbits(32))
+        memory = ByteMemory(self._content, background)
+        machine = ConcreteMachine(memory, oracle=lambda _: chance.getrandbits(32))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
         machine.registers[PC] = self.entry
@@ -122,14 +128,6 @@ class Program:
                 break
             yield at
             machine.step(self._insns[at])
-
-    def _memory(self, background: Callable[[int], int]) -> ByteMemory:
-        content = {
-            segment.addr + offset: byte
-            for segment in self.image.segments
-            for offset, byte in enumerate(segment.data)
-        }
-        return ByteMemory(content, background)
 
     def header(self, bound: LoopBound) -> int:
         """Address of the header that a bound is for."""
