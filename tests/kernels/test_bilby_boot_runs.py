@@ -23,9 +23,8 @@ def boot_of(machine: str) -> Callable[[Path], str]:
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     """All that is executed here is built."""
-    for board in ("kzm", "cubieboard"):
-        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
-    build.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
+    for name in ("kzm-after", "cubieboard-after", "kzm-latency-l1"):
+        build.kernel(name, "kernel.elf")
 
 
 @pytest.fixture(autouse=True)

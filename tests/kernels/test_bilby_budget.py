@@ -9,21 +9,23 @@ from campaigns.kernel_bounds import Bounds, bounds
 from campaigns.mcs_results import figures
 from campaigns.minimum_budget import BOARDS, Board, latency, stated, ticks
 from tests.testing.harness import build
+from tests.testing.harness.cases import spread
 
 KZM, CUBIEBOARD = BOARDS
+FILES = ("kernel.elf", "kernel.facts")
 pytestmark = pytest.mark.xdist_group("budget")  # the stages of a kernel are kept for the next test
 
 
 def built(preset: str) -> Bounds:
-    build.make("kernels/bilby", "BOARD=kzm", f"PRESET={preset}")
+    build.kernel(f"kzm-{preset}", *FILES)
     return bounds("kzm", preset, {})
 
 
 @pytest.mark.slow("analyses whole kernels")
-@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+@pytest.mark.parametrize("board", spread(BOARDS, 1), ids=lambda board: board.name)
 def test_the_minimum_budget_is_the_bound_of_the_kernel_it_is_built_into(board: Board) -> None:
     """Else ``make campaign-minimum_budget ARGS=--write`` makes it so."""
-    build.make("kernels/bilby", f"BOARD={board.name}", "PRESET=mcs")
+    build.kernel(f"{board.name}-mcs", *FILES)
     assert stated(board) == ticks(board, latency(board))
 
 

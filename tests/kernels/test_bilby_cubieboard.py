@@ -28,7 +28,7 @@ BOARD = "cubieboard-after"
 
 @pytest.fixture(scope="module")
 def elf() -> Path:
-    return products.kernel(BOARD)
+    return products.kernel(BOARD, "kernel.elf", "tests.elf")
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from bench import demo
 from tests.testing.bilby.build import BILBY, BUILDS, ROOT, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
+from tests.testing.harness.cases import spread
 
 REPORT = re.compile(r"control: (\d+) wake-ups, worst latency (\d+) instructions; bound (.+)\n")
 DONE = "shell: 1500 rounds: each 34 objects made, 16 badges revoked, all deleted\n"
@@ -20,7 +21,7 @@ SCRIPT = "help\nstress\nstress 1500\nno such\nexit\n"
 SECONDS = 120
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", spread(BUILDS, 4))
 def test_programs_are_loaded_and_damaged_ones_refused(build: str) -> None:
     products.kernel(build)
     assert len(check_tap(output(RUN, build, "loading")).lines) == 5
@@ -34,7 +35,7 @@ def run(command: list[str]) -> tuple[int, str]:
     return done.returncode, done.stdout.replace("\r", "")
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("build", spread(BUILDS, 4))
 def test_the_shell_works_while_the_loop_is_on_time(build: str) -> None:
     kernel = products.kernel(build)
     command = demo.emulator(kernel, demo.built(build, "demo.elf"), build.partition("-")[0])

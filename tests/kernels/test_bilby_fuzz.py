@@ -14,11 +14,12 @@ from kernels.bilby.verification.spec.invocation import Invocation
 from kernels.bilby.verification.spec.layout import API
 from kernels.bilby.verification.spec.refinement import Mismatch
 from kernels.bilby.verification.spec.state import Context, Kernel, Thread
+from tests.testing.harness.cases import cases, spread
 
-OPERATIONS = 10_000
-INTERLEAVINGS = 2000  # of each preset
+OPERATIONS = cases(4000)
+INTERLEAVINGS = cases(1000)  # of each preset
 SEED = 3
-PRESETS = ["after", "before", "latency", "mcs"]
+PRESETS = ["after", "before", "mcs", "latency"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -44,7 +45,7 @@ def test_the_same_seed_gives_the_same_operations() -> None:
 
 
 @pytest.mark.slow("fuzzes the host build")
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", spread(PRESETS, 2))
 def test_a_call_is_preempted_while_others_act(preset: str) -> None:
     """It ends as one of two orders does, unless it works in steps that others can see."""
     path = program(preset, "plain")
@@ -93,7 +94,7 @@ def begun(run: Run, operations: int) -> Run:
     raise AssertionError("all of them end before")
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", spread(PRESETS, 2))
 def test_a_copy_of_the_abstract_state_goes_on_by_itself(preset: str) -> None:
     """Operations on one of the two do not change the other, and both start equal."""
     path = program(preset)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from quoll.facts.read import load
-from tests.testing.bilby.build import BILBY, CROSS, make, output, symbols
+from tests.testing.bilby.build import BILBY, CROSS, output, symbols
 from tests.testing.bilby.listing import Function, branches
+from tests.testing.harness import build as products
 
 FACTS = BILBY / "tools" / "facts.py"
 WITHOUT_FACTS = [("kzm", "after"), ("kzm", "latency"), ("cubieboard", "after")]
@@ -58,10 +59,10 @@ def places(table: str) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("board", "preset"), WITHOUT_FACTS)
-def test_no_fact_is_needed(build: Path, board: str, preset: str) -> None:
+def test_no_fact_is_needed(board: str, preset: str) -> None:
     """Bounds that the analyser proves are none of its assumptions."""
-    make(BILBY, f"BOARD={board}", f"PRESET={preset}")
-    assert load([build.parent / f"{board}-{preset}" / "kernel.facts"]).facts == ()
+    kernel = products.kernel(f"{board}-{preset}", "kernel.facts")
+    assert load([kernel.with_name("kernel.facts")]).facts == ()
 
 
 NO_RETURN = ("preempt", "leave_to_interrupt", "kernel_panic")

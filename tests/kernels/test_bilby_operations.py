@@ -26,9 +26,9 @@ BUILDS["kzm"].append("kzm-latency-l1")
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     """All that is looked at here is built."""
-    for board in MACHINES:
-        build.make("kernels/bilby", f"BOARD={board}", "PRESET=after")
-    build.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
+    for names in BUILDS.values():
+        for name in names:
+            build.kernel(name, "kernel.elf")
 
 
 @pytest.mark.parametrize("board", MACHINES)

@@ -15,11 +15,10 @@ from kernels.bilby.verification.fuzz.directed import (
     timeouts,
     without_context,
 )
-from kernels.bilby.verification.fuzz.host import program, running
-from kernels.bilby.verification.fuzz.script import Script
 from kernels.bilby.verification.spec.refinement import Refinement
 from kernels.bilby.verification.spec.state import Context, Kernel
 from tests.testing.bilby.build import BILBY
+from tests.testing.bilby.scripts import scripts
 
 GUIDE = BILBY / "docs" / "guide.md"
 TIMING = BILBY / "include" / "time_contexts" / "timing.h"
@@ -71,9 +70,8 @@ def test_contexts_change_hands_as_the_guide_says(monkeypatch: pytest.MonkeyPatch
         watch.look(self.kernel)
 
     monkeypatch.setattr(Refinement, "check", checked)
-    path = program(PRESET)
-    for module in (budgets, donations, timeouts, without_context):
-        for sequence in sequences(module):
-            with running(path) as host:
-                sequence(Script(host, path, PRESET))
+    with scripts() as script_of:
+        for module in (budgets, donations, timeouts, without_context):
+            for sequence in sequences(module):
+                sequence(script_of(PRESET))
     assert {(before, after) for before, after in watch.seen if before != after} == in_the_guide()

@@ -69,8 +69,7 @@ def test_a_wrong_list_is_refused(tmp_path: Path, text: str, message: str) -> Non
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    products.make("kernels/bilby", "BOARD=kzm", "PRESET=latency", "PIN=l1")
-    return products.ROOT / "build" / "bilby" / NAME
+    return products.kernel(NAME, "kernel.elf", "platform.toml", "tests.elf").parent
 
 
 def words(kernel: Path, symbol: str) -> list[int]:

@@ -4,39 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from kernels.bilby.verification.fuzz.directed import SEQUENCES
-from kernels.bilby.verification.fuzz.host import Host, program, running
 from kernels.bilby.verification.fuzz.mutants import BILBY, read_mutants
 from kernels.bilby.verification.fuzz.script import Script
 from kernels.bilby.verification.spec.refinement import Refinement
 from kernels.bilby.verification.spec.state import Cap, Kernel, Slot, Table
+from tests.testing.bilby.scripts import Scripts, scripts
 
 PRESETS = ["after", "before", "latency", "mcs"]
 
 
-Scripts = Callable[[str], Script]
-
-
 @pytest.fixture(scope="module")
 def script_of() -> Iterator[Scripts]:
-    """A script for the host build of a preset: one process for all, each begins after boot.
-
-    A new one where a sequence has ended it, or left it in the middle of an operation.
-    """
-    programs = {preset: program(preset) for preset in PRESETS}
-    hosts: dict[str, Host] = {}
-    with ExitStack() as all_running:
-
-        def script_of(preset: str) -> Script:
-            path = programs[preset]
-            if preset not in hosts or not hosts[preset].is_alive():
-                hosts[preset] = all_running.enter_context(running(path))
-            return Script(hosts[preset], path, preset)
-
+    with scripts() as script_of:
         yield script_of
 
 

@@ -37,10 +37,11 @@ from unicorn.arm_const import (
 from tests.testing.bilby.build import symbols
 
 PAGE = 4096
-AT_MOST = 2_000_000  # instructions
+AT_MOST = 300_000  # instructions; boot is done after a third of them
 STOP = 0x1000  # nothing is there
 LINE = 32
 MCR, MRC = 0x0E000010, 0x0E100010
+LOAD_MASK, LOAD = 0x0FF00FFF, 0x05900000  # ldr rN, [rM]
 NE = 1  # a condition
 SCTLR, ACTLR, TTBR = (15, 0, 1, 0, 0), (15, 0, 1, 0, 1), (15, 0, 2, 0, 0)
 CLIDR, CCSIDR, BY_SET_AND_WAY = (15, 1, 0, 0, 1), (15, 1, 0, 0, 0), (15, 0, 7, 6, 2)
@@ -147,11 +148,13 @@ def executed(
                 core_of.mem_write(page * PAGE, DIRT * PAGE)
                 mapped.add(page)
 
+    watched: set[int] = set()
     with elf.open("rb") as file:
         for segment in ELFFile(file).iter_segments("PT_LOAD"):
             address = segment["p_paddr" if physical else "p_vaddr"]
             provide(address, segment["p_memsz"])
             core_of.mem_write(address, segment.data())
+            watched |= accesses(address, segment.data())
     start = symbols(elf)[begin]
     if physical:
         start = _physical(elf, start)
@@ -183,7 +186,7 @@ def executed(
                     selected.append(register(number))
                 if physical and place == SCTLR:
                     core_of.emu_stop()
-        elif word & 0x0FF00FFF == 0x05900000:  # ldr rN, [rM]
+        elif word & LOAD_MASK == LOAD:
             found.append(Access("load", (), register(word >> 16 & 15)))
 
     def anywhere(_: Any, __: int, address: int, size: int, ___: int, ____: object) -> bool:
@@ -195,10 +198,22 @@ def executed(
         core_of.reg_write(UC_ARM_REG_R0 + number, int.from_bytes(4 * DIRT, "little"))
     core_of.reg_write(UC_ARM_REG_SP, STOP + PAGE)
     core_of.reg_write(UC_ARM_REG_LR, STOP)
-    core_of.hook_add(UC_HOOK_CODE, each)
+    for at in watched:
+        core_of.hook_add(UC_HOOK_CODE, each, begin=at, end=at)
     core_of.hook_add(UC_HOOK_MEM_READ_UNMAPPED | UC_HOOK_MEM_WRITE_UNMAPPED, anywhere)
     core_of.emu_start(start, STOP, count=AT_MOST)
     return found, lambda address, size: bytes(core_of.mem_read(address, size))
+
+
+def accesses(address: int, code: bytes) -> set[int]:
+    """Where the instructions are that are watched, and those behind a read of a coprocessor."""
+    words = enumerate(struct.unpack(f"<{len(code) // 4}I", code[: len(code) // 4 * 4]))
+    kinds = {address + 4 * i: word & 0x0F100010 for i, word in words if is_watched(word)}
+    return set(kinds) | {at + 4 for at, kind in kinds.items() if kind == MRC}
+
+
+def is_watched(word: int) -> bool:
+    return word & 0x0F100010 in (MCR, MRC) or word & LOAD_MASK == LOAD
 
 
 def _physical(elf: Path, address: int) -> int:

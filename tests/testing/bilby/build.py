@@ -16,7 +16,12 @@ RUN = BILBY / "run"
 CROSS = "arm-none-eabi-"
 BOARDS = ("kzm", "cubieboard")
 PRESETS = sorted(path.stem for path in (BILBY / "presets").glob("*.mk"))
-BUILDS = [f"{board}-{preset}" for board in BOARDS for preset in PRESETS]
+# Of each preset first the board that ``spread(BUILDS, 4)`` takes: both boards, every preset.
+BUILDS = [
+    f"{board}-{preset}"
+    for preset in PRESETS
+    for board in (BOARDS[::-1] if preset == "mcs" else BOARDS)
+]
 
 TEXT_LIMIT = 36 * 1024
 

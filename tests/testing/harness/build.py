@@ -35,8 +35,13 @@ def recorder() -> Path:
     return ROOT / "build" / "recorder" / "librecorder.so"
 
 
-def kernel(name: str = "kzm-after") -> Path:
-    """The kernel of a build, ``BOARD-PRESET``; its programs and facts are beside it."""
-    board, preset = name.split("-", 1)
-    make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}")
+def kernel(name: str = "kzm-after", *files: str) -> Path:
+    """The kernel of a build, ``BOARD-PRESET`` or ``BOARD-PRESET-PIN``; beside it, its programs.
+
+    If ``files`` of the build are given, the others may be missing: programs take longer to compile
+    than the kernel.
+    """
+    board, preset, *pin = name.split("-")
+    goals = [f"../../build/bilby/{name}/{file}" for file in files]
+    make("kernels/bilby", f"BOARD={board}", f"PRESET={preset}", *(f"PIN={p}" for p in pin), *goals)
     return ROOT / "build" / "bilby" / name / "kernel.elf"
