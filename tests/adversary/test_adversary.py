@@ -25,7 +25,7 @@ from tests.testing.harness.cases import cases
 from wcet.analysis import preparation
 from wcet.analysis.prepared import PreparedPaths
 
-PROGRAMS, BATCH = cases(528), 132  # twelve of each family
+PROGRAMS, BATCH = cases(176), 88  # four of each family
 
 
 @pytest.mark.slow("hundreds of hostile programs are analysed and executed")

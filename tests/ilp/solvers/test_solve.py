@@ -51,7 +51,7 @@ def test_highs_finds_the_maximum(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(20))
+@settings(max_examples=cases(8))
 @given(models())
 def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, Cbc())
@@ -59,7 +59,7 @@ def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
 
 @pytest.mark.slow("many random integer programs")
 @pytest.mark.parametrize("solver", ["HiGHS", "PULP_CBC_CMD"])
-@settings(max_examples=cases(4))
+@settings(max_examples=cases(2))
 @given(model=models())
 def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: IntegerProgram) -> None:
     check_against_brute_force(model, PulpSolver(solver))
