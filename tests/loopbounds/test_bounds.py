@@ -16,15 +16,15 @@ from tests.testing.loopbounds.bounded import APART, GUARDED, LINES, function, on
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
+pytestmark = pytest.mark.slow("compiles programs and proves the bounds of their loops")
 
-@pytest.mark.slow("NuSMV proves each bound")
+
 def test_a_looser_fact_loses_to_the_proof() -> None:
     """The proved bound is used, and labelled as proved."""
     bound = only(function("fixed").bounds(stated(3, 1000), BoundOptions(prove_stated=True)))
     assert (bound.bound, bound.exact, bound.method) == (37, True, "nusmv")
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 def test_a_fact_below_the_only_execution_is_refuted() -> None:
     """The error names the fact's line and shows the trace."""
     with pytest.raises(FactsError, match=r"my\.facts:7: .*executed 37 times.*execution 37: ") as e:
@@ -32,7 +32,6 @@ def test_a_fact_below_the_only_execution_is_refuted() -> None:
     assert e.value.hint == "state at least 37, or remove the fact"
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 def test_a_fact_below_what_some_arguments_give_is_refuted() -> None:
     """Registers at the entry may hold any word: the error names their values and a fact to add."""
     message = r"my\.facts:7: .*executed 63 times, not at most 9, where the path begins with r0 = 0x"
@@ -42,7 +41,6 @@ def test_a_fact_below_what_some_arguments_give_is_refuted() -> None:
     assert "state at least 63, or limit the initial value: 'register r0 at 0x" in e.value.hint
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("name", ["checked", "bounded", "late"])
 def test_what_arguments_cannot_reach_is_not_refuted(name: str) -> None:
     """Conditions on the way in, and words that the program reads, are no arguments."""
@@ -50,7 +48,6 @@ def test_what_arguments_cannot_reach_is_not_refuted(name: str) -> None:
     assert (bound.bound, bound.method) == (12, "fact")
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 def test_a_guarded_loop_is_refuted_by_arguments_that_pass() -> None:
     """The guard is part of the counterexample."""
     code = load(build(GUARDED, *APART), "open")
@@ -120,7 +117,6 @@ def test_a_fact_about_no_loop_is_refused() -> None:
     assert only(function("fixed").bounds(stated(13, 3))).bound == 37
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 def test_loops_that_wait_for_each_other() -> None:
     """Neither has a bound: before, their queries were repeated without end."""
     text = """volatile unsigned sink;

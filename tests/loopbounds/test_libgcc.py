@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.testing.harness.cases import spread
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -38,14 +39,17 @@ def arguments(count: int) -> list[tuple[int, ...]]:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     ("function", "words", "bounds"),
-    [
-        ("__udivsi3", 2, [7, 4, 8]),  # by four places, by one, and back
-        ("__divsi3", 2, [7, 4, 8]),
-        ("__mulsf3", 2, [23, 23]),  # denormal operands are shifted until they are normal
-        ("__divsf3", 2, [23, 23, 6]),
-        ("__muldf3", 4, [52, 52]),  # in two words
-        ("__divdf3", 4, [52, 52, 13]),  # four bits of the quotient at a time, in two words
-    ],
+    spread(
+        [
+            ("__divsi3", 2, [7, 4, 8]),  # by four places, by one, and back
+            ("__udivsi3", 2, [7, 4, 8]),
+            ("__muldf3", 4, [52, 52]),  # denormal operands are shifted until they are normal
+            ("__mulsf3", 2, [23, 23]),
+            ("__divdf3", 4, [52, 52, 13]),  # four bits of the quotient at a time, in two words
+            ("__divsf3", 2, [23, 23, 6]),
+        ],
+        2,
+    ),
 )
 def test_shifting_loops(function: str, words: int, bounds: list[int]) -> None:
     """No execution exceeds a bound, and each is reached."""
@@ -74,7 +78,8 @@ def test_flags_that_a_condition_chooses() -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("cpu", ["arm7tdmi", "arm946e-s"])  # with a table of leading zeros; clz
+# With a table of leading zeros; clz.
+@pytest.mark.parametrize("cpu", spread(["arm7tdmi", "arm946e-s"], 1))
 def test_divisions_of_double_words(cpu: str) -> None:
     """As often as the divisor has more leading zeros: dividend and divisor are compared before."""
     code = load(build(SOURCE, cpu=cpu, link=("-lgcc",)), "__udivmoddi4")

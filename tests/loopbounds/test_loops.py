@@ -8,6 +8,7 @@ import pytest
 
 from campaigns.loop_programs import LEVELS, check
 from loopbounds.budgets.budget import Budget
+from tests.testing.harness.cases import cases, in_turn
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build
@@ -92,8 +93,7 @@ def program(name: str, optimise: str) -> Program:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("optimise", ["-O0", "-O2"])
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize(("name", "optimise"), in_turn(COMPILED, ["-O2", "-O0"]))
 def test_compiled(name: str, optimise: str) -> None:
     """Bounds hold in executions at corner arguments; where the table says so, they are known."""
     code = program(name, optimise)
@@ -134,7 +134,7 @@ def test_random_programs(number: int) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(cases(2)))
 def test_vectorised_loops(seed: int) -> None:
     """Loops over NEON registers: addresses are known, although the data is not."""
     chance = random.Random(seed)

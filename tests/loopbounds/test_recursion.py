@@ -21,7 +21,7 @@ from quoll.facts.located import NO_FACTS, locate
 from quoll.facts.read import parse
 from quoll.image.image import Image
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
-from tests.testing.harness.cases import cases
+from tests.testing.harness.cases import cases, in_turn
 from tests.testing.quoll.building import address, build
 
 RETURN = 0xFFFF_0000
@@ -226,10 +226,9 @@ class Code:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", PROVED)
+@pytest.mark.parametrize(("name", "level"), in_turn(PROVED, LEVELS))
 def test_depths_are_proved_and_reached(name: str, level: str) -> None:
-    """At every level; some execution reaches each depth, except for the search (one less)."""
+    """Some execution reaches each depth, except for the search (one less)."""
     functions, body, expected = PROVED[name]
     code = Code.of(functions, body, level)
     assert code.depths() == expected
@@ -238,8 +237,7 @@ def test_depths_are_proved_and_reached(name: str, level: str) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", OPTIMISED)
+@pytest.mark.parametrize(("name", "level"), in_turn(OPTIMISED, LEVELS))
 def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
     """After a call all registers are unknown, except for preserved ones."""
     functions, body, expected = OPTIMISED[name]
@@ -249,8 +247,7 @@ def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", NOT_BOUNDED)
+@pytest.mark.parametrize(("name", "level"), in_turn(NOT_BOUNDED, LEVELS))
 def test_recursion_without_a_depth(name: str, level: str) -> None:
     """The reason names the unknown word."""
     code = Code.of(*NOT_BOUNDED[name], level)
@@ -259,16 +256,14 @@ def test_recursion_without_a_depth(name: str, level: str) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", HANDED)
+@pytest.mark.parametrize(("name", "level"), in_turn(HANDED, LEVELS))
 def test_callees_that_store_into_frames(name: str, level: str) -> None:
     """A depth, if there is one, is not exceeded."""
     Code.of(*HANDED[name], level).check()
 
 
 @pytest.mark.slow("executes many programs to their ends")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", EXECUTED)
+@pytest.mark.parametrize(("name", "level"), in_turn(EXECUTED, LEVELS))
 def test_the_only_execution(name: str, level: str) -> None:
     """Activations are counted where memory as loaded decides them."""
     functions, body = EXECUTED[name]
@@ -296,7 +291,7 @@ def test_a_stated_depth_below_the_only_execution_is_refuted() -> None:
 def test_random_recursion() -> None:
     """A depth, if there is one, is not exceeded; several have one."""
     bounded = 0
-    for seed in range(cases(8)):
+    for seed in range(cases(4)):
         chance = random.Random(seed)
         body = "unsigned k = a & 31; left = b; return f(k, &k);"
         code = Code.of(random_recursion(chance), body, chance.choice(LEVELS))

@@ -50,6 +50,7 @@ accesses = st.tuples(
 )
 
 
+@pytest.mark.slow("many random memories")
 @given(st.lists(accesses, max_size=30))
 def test_what_is_known_is_what_is_there(
     drawn: list[tuple[bool, str, int, int, ConcreteValue]],

@@ -34,6 +34,8 @@ from tests.testing.loopbounds.bounded import APART, GUARDED, function, only, sta
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
+pytestmark = pytest.mark.slow("compiles programs and proves their loops again for each change")
+
 
 def records(folder: Path) -> tuple[list[Path], list[Path]]:
     """The files of bounds of whole graphs, and of proofs."""
@@ -46,7 +48,6 @@ def records(folder: Path) -> tuple[list[Path], list[Path]]:
     return whole, [f for f in found if f not in whole]
 
 
-@pytest.mark.slow("proves the loops of a program again for each change")
 def test_proofs_are_stored_and_found_again(tmp_path: Path) -> None:
     """A second run gives the same answers without a solver, also where there is no bound."""
     code = function("main")
@@ -111,7 +112,6 @@ def test_cached_bounds_need_no_slices(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "INVARSPEC NAME spec_" in model.read_text()
 
 
-@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(
     "change",
     ["value", "budget", "s1", "code", "image", "solver", "search", "checker", "guidance", "nest"],
@@ -159,7 +159,6 @@ def test_answers_are_those_of_the_same_question(
     assert sliced
 
 
-@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(
     ("name", "line", "n"), [("masked", 8, 99), ("late", 18, 3), ("list", 13, 7)]
 )
@@ -196,7 +195,6 @@ int main(unsigned a) {
 """
 
 
-@pytest.mark.slow("proves the loops of a program again for each change")
 @pytest.mark.parametrize(("most", "kept"), [(28, True), (5, False)])
 def test_a_total_is_dropped_where_a_fact_says_more(tmp_path: Path, most: int, kept: bool) -> None:
     """A few iterations of the outer loop have no more of the inner one than their product."""

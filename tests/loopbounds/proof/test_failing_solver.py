@@ -22,6 +22,7 @@ from loopbounds.proof.prove import ProofOutcome
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.results.results_store import ResultsStore
+from tests.testing.harness.cases import cases, in_turn, spread
 from tests.testing.loopbounds.bounded import function, stated
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
@@ -38,15 +39,17 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
 
 
 @pytest.mark.slow("waits for solvers that fail")
-@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
-    "body",
-    [
-        "os.kill(os.getpid(), signal.SIGSEGV)",
-        "print('is true')",
-        "time.sleep(100)",
-        "sys.stdout.buffer.write(os.urandom(1 << 16))",
-    ],
+    ("body", "workers"),
+    in_turn(
+        [
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            "print('is true')",
+            "time.sleep(100)",
+            "sys.stdout.buffer.write(os.urandom(1 << 16))",
+        ],
+        [1, 2],
+    ),
 )
 def test_a_failing_solver_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, workers: int
@@ -90,8 +93,7 @@ sys.exit(child.run_library({str(nusmv.LIBRARY)!r}, sys.argv[1:]))
 
 
 @pytest.mark.slow("waits for solvers that fail")
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("dying", [1, 2])
+@pytest.mark.parametrize(("dying", "workers"), in_turn([1, 2], [1, 2]))
 def test_a_solver_that_crashes_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dying: int, workers: int
 ) -> None:
@@ -198,7 +200,7 @@ def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     wanted = [b.bound for b in code.bounds(options=options)]
     survived = failed = 0
-    for seed in range(18):
+    for seed in range(cases(9)):
         killer = tmp_path / f"killer{seed}.py"
         counter = str(tmp_path / f"asked{seed}")
         killer.write_text(KILLER.format(seed=seed, child=str(CHILD), counter=counter))
@@ -253,7 +255,7 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [(b.bound, b.total) for b in code.bounds(options=options)]
     assert {total is None for _, total in wanted} == {True, False}
     queries, failed, incomplete = asked[0], 0, 0
-    for fails_at in range(1, queries + 1):
+    for fails_at in spread(range(1, queries + 1), 8):
         asked[0] = 0
         found = code.bounds(options=options)
         for bound, numbers in zip(found, wanted, strict=True):

@@ -17,6 +17,8 @@ from quoll.value_analysis.value_results import analyse
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble
 
+pytestmark = pytest.mark.slow("compiles programs and proves the bounds of their loops")
+
 COUNTED = """
 volatile unsigned sink, words;
 void main(unsigned n) {{ for (unsigned i = 0; i < {limit}; i++) sink = i; }}
@@ -38,7 +40,6 @@ def only_loop(image: Image, facts: str = "") -> LoopBound:
     return bound
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("limit", ["n >> 2", "n / 8"])
 def test_a_word_of_any_size_decides_it(limit: str) -> None:
     bound = bounded(limit)

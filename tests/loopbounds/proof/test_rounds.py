@@ -26,6 +26,7 @@ def nest() -> str:
     return f"{head}sub sp, sp, #64\n{begin}{end}add sp, sp, #64\nbx lr\n"
 
 
+@pytest.mark.slow("compiles programs and proves the bounds of their loops")
 def test_each_round_slices_one_loop_of_a_nest(monkeypatch: pytest.MonkeyPatch) -> None:
     """All loops once, then each one as the loop inside of it is bounded: not all in each round."""
     sliced: list[int] = []

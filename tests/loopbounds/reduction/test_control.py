@@ -49,6 +49,7 @@ def drawn() -> st.SearchStrategy[LoopModel]:
     return st.one_of(dividing(), models())
 
 
+@pytest.mark.slow("many random loop models")
 @given(drawn(), st.data())
 @settings(max_examples=cases(100))
 def test_other_bits_than_those_demanded_decide_nothing(

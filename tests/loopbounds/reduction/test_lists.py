@@ -13,6 +13,7 @@ from loopbounds.proof.bound import LoopBound
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import FactsError
 from quoll.facts.read import parse
+from tests.testing.harness.cases import cases, in_turn
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
@@ -82,8 +83,7 @@ def memory(elements: int) -> Callable[[int], int]:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", WALKS)
+@pytest.mark.parametrize(("name", "level"), in_turn(WALKS, LEVELS))
 def test_walks_end_where_lists_do(name: str, level: str) -> None:
     """Lists of every length up to the stated one; the longest reaches the bound but one."""
     body, expected = WALKS[name]
@@ -134,7 +134,7 @@ def test_random_walks() -> None:
              "if (p->value == 3) p = 0; else p = p->next;", "sink = p->value;",
              "if (p->next) p = p->next;"]  # fmt: skip
     bounded = 0
-    for seed in range(12):
+    for seed in range(cases(6)):
         chance = random.Random(seed)
         body = " ".join(chance.choices(steps, k=chance.randint(1, 2)))
         guard = "p = p->next;" if chance.randrange(3) else ""

@@ -9,6 +9,7 @@ import pytest
 
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
+from tests.testing.harness.cases import in_turn
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -37,10 +38,12 @@ def source(loop: str, kind: str, shift: int) -> str:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("kind", "shift"), [(k, s) for k in SIZES for s in SHIFTS[k]])
-def test_an_array_beside_a_counter(loop: str, kind: str, shift: int) -> None:
+@pytest.mark.parametrize(
+    ("array", "loop"), in_turn([(k, s) for k in SIZES for s in SHIFTS[k]], list(LOOPS))
+)
+def test_an_array_beside_a_counter(array: tuple[str, int], loop: str) -> None:
     """The loop is bounded if no element overlaps the counter, and no bound is exceeded."""
+    kind, shift = array
     thumb = LOOPS[loop][1] == LIMIT
     code = load(build(source(loop, kind, shift), optimise="-O0", thumb=thumb, cpu="cortex-a8"))
     (bound,) = code.bounds(options=BoundOptions(Budget(seconds=20), workers=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.testing.harness.cases import in_turn
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -62,10 +63,12 @@ def executed(body: str, argument: int, optimise: str, *, thumb: bool) -> tuple[i
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize(("optimise", "thumb"), [("-O0", True), ("-O2", False), ("-Os", True)])
-@pytest.mark.parametrize("name", WRAPPING)
-def test_words_that_wrap(name: str, optimise: str, thumb: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "state"), in_turn(WRAPPING, [("-O0", True), ("-O2", False), ("-Os", True)])
+)
+def test_words_that_wrap(name: str, state: tuple[str, bool]) -> None:
     """The bound equals the longest execution, from any initial state."""
+    optimise, thumb = state
     body, argument, most = WRAPPING[name]
     bound, found = executed(body, argument, optimise, thumb=thumb)
     assert found in (most, most + 1)
@@ -73,10 +76,12 @@ def test_words_that_wrap(name: str, optimise: str, thumb: bool) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize(("optimise", "thumb"), [("-O0", False), ("-O2", True), ("-Os", False)])
-@pytest.mark.parametrize("name", LONG)
-def test_words_of_64_bits(name: str, optimise: str, thumb: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "state"), in_turn(LONG, [("-O0", False), ("-O2", True), ("-Os", False)])
+)
+def test_words_of_64_bits(name: str, state: tuple[str, bool]) -> None:
     """The same, by carries from one word to the other."""
+    optimise, thumb = state
     body, argument, most = LONG[name]
     bound, found = executed(body, argument, optimise, thumb=thumb)
     assert found in (most, most + 1)

@@ -6,6 +6,8 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import pytest
+
 from loopbounds.budgets.budget import ProcessLimits, StepLimits
 from loopbounds.nusmv.model_text import smv_text
 from loopbounds.nusmv.nusmv_run import check_invariants, find_solver
@@ -172,6 +174,7 @@ def test_smt() -> None:
         assert solver.check(formulas, StepLimits()).result is SmtResult.UNSAT, code
 
 
+@pytest.mark.slow("NuSMV proves each term")
 def test_smv() -> None:
     everything = list(claims())
     symbols = {s: v for _, values, _ in everything for s, v in values.items()}

@@ -18,6 +18,8 @@ from tests.testing.loopbounds.counting import load
 from tests.testing.loopbounds.saving import COUNTING, LEAF
 from tests.testing.quoll.building import address, build
 
+pytestmark = pytest.mark.slow("compiles programs and proves the bounds of their loops")
+
 SAVED = """.global main
 main: push {r4, r5, r6, lr}
   sub sp, sp, #16
@@ -48,7 +50,6 @@ stored: pop {r4, r5, r6, pc}
 """
 
 
-@pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(("stored", "bound"), [("ldr r0, [r1], #4", 32), ("add r0, sp, #8", None)])
 def test_a_word_from_an_array_on_the_stack(stored: str, bound: int | None) -> None:
     """It is a stack address only if one is put into the array: S1 speaks of the other (rule 1)."""

@@ -15,7 +15,7 @@ from loopbounds.strategies.session import SolverSession
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term, operation
 from loopbounds.transition.model import LoopModel
-from tests.testing.harness.cases import cases
+from tests.testing.harness.cases import cases, in_turn, spread
 from tests.testing.loopbounds.brute_force import most_executions
 from tests.testing.loopbounds.checkers import find_checker
 from tests.testing.loopbounds.counting import Program
@@ -52,8 +52,7 @@ CHECKED = {
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("level", ["-O1", "-O2", "-Os"])
-@pytest.mark.parametrize("name", CHECKED)
+@pytest.mark.parametrize(("name", "level"), in_turn(CHECKED, ["-O1", "-O2", "-Os"]))
 def test_lines_of_a_range(name: str, level: str) -> None:
     """Equal parts of two words limit their distance; so do offsets into a page."""
     checks, most = CHECKED[name]
@@ -72,7 +71,7 @@ def near(apart: int) -> Term:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("apart", [70_000, 1 << 20, USEFUL - 1])
+@pytest.mark.parametrize("apart", spread([70_000, USEFUL - 1, 1 << 20], 2))
 def test_as_far_as_the_ends_are_apart(apart: int) -> None:
     """The least bound, although no run is followed so far."""
     outcome = prove(between(near(apart)), BUDGET, find_checker())
@@ -91,12 +90,15 @@ def test_ends_that_are_steps_apart(step: int) -> None:
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize(
     "constraint",
-    [
-        terms.TRUE,
-        terms.ule(N, M),
-        near(1 << 30),
-        terms.ule(terms.sub(M, N), word(1 << 30)),
-    ],
+    spread(
+        [
+            terms.TRUE,
+            terms.ule(N, M),
+            near(1 << 30),
+            terms.ule(terms.sub(M, N), word(1 << 30)),
+        ],
+        2,
+    ),
 )
 def test_what_says_nothing_useful(constraint: Term) -> None:
     outcome = prove(between(constraint), BUDGET, find_checker())
@@ -144,7 +146,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=cases(20))
+@settings(max_examples=cases(6))
 def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     """A longer run is an execution; a distance is at least its value in any initial state."""
     exact = most_executions(model)

@@ -39,6 +39,7 @@ def single(draw: st.DrawFn) -> LoopModel:
     return LoopModel((), state, (), constraints, substitute(model.again, known))
 
 
+@pytest.mark.slow("many random loop models")
 @given(single())
 @settings(max_examples=cases(100))
 def test_every_state_is_in_a_phase(model: LoopModel) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["cases", "spread"]
+__all__ = ["cases", "in_turn", "spread"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -28,3 +29,12 @@ def spread(rows: Iterable[T], few: int) -> list[T]:
     all_of_them = list(rows)
     count = min(len(all_of_them), cases(few))
     return [all_of_them[i * len(all_of_them) // count] for i in range(count)]
+
+
+def in_turn(rows: Iterable[T], ways: Sequence[S]) -> list[tuple[T, S]]:
+    """Each row with ``cases(1)`` of the ways, all ways in turn; each with all if there are fewer.
+
+    For programs (rows) at levels of optimisation or on boards (ways).
+    """
+    count = min(len(ways), cases(1))
+    return [(row, ways[(i + k) % len(ways)]) for i, row in enumerate(rows) for k in range(count)]

@@ -73,9 +73,12 @@ class Program:
         return concrete_execution(self.graph, self.image, self.values, NO_FACTS)
 
     def counts(
-        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+        self,
+        arguments: tuple[int, ...],
+        background: Callable[[int], int] = lambda addr: 0,
+        steps: int = STEPS,
     ) -> Mapping[int, int]:
-        """Most header executions per entry, by header address, in the first ``STEPS`` steps.
+        """Most header executions per entry, by header address, in the first steps.
 
         Without calls a context is a function, so that addresses tell nodes apart.
         """
@@ -87,7 +90,7 @@ class Program:
         }
         running = dict.fromkeys(bodies, 0)
         most = dict.fromkeys(bodies, 0)
-        for at in self._pcs(arguments, background):
+        for at in self._pcs(arguments, background, steps):
             for header, body in bodies.items():
                 if at not in body:
                     running[header] = 0
@@ -115,14 +118,16 @@ class Program:
                 found[header] = max(found.get(header, 0), running[header])
         return found
 
-    def _pcs(self, arguments: tuple[int, ...], background: Callable[[int], int]) -> Iterator[int]:
+    def _pcs(
+        self, arguments: tuple[int, ...], background: Callable[[int], int], steps: int = STEPS
+    ) -> Iterator[int]:
         chance = random.Random(1)  # unmodelled results are any word
         memory = ByteMemory(self._content, background)
         machine = ConcreteMachine(memory, oracle=lambda _: chance.getrandbits(32))
         machine.registers[: len(arguments)] = arguments
         machine.registers[SP], machine.registers[LR] = STACK, RETURN
         machine.registers[PC] = self.entry
-        for _ in range(STEPS):
+        for _ in range(steps):
             at = machine.registers[PC]
             if at == RETURN:
                 break
