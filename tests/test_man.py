@@ -41,6 +41,7 @@ def test_a_page_is_roff(name: str) -> None:
     assert opened == [".EX", ".EE"] * (len(opened) // 2)
 
 
+@pytest.mark.slow("starts groff for each page")
 @pytest.mark.parametrize("name", PAGES)
 @needs("groff")
 def test_a_page_is_rendered(name: str) -> None:

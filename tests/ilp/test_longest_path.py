@@ -33,6 +33,7 @@ def programs(seeds: range) -> list[Ipet]:
     return found
 
 
+@pytest.mark.slow("many random programs are bounded")
 def test_it_is_the_maximum_without_constraints() -> None:
     """Of random programs: some start inside a loop, some end there."""
     starts = 0

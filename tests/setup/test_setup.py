@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow("runs make and the scripts that set up a checkout")
+
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
     *["Makefile", "pyproject.toml", "requirements.txt", "scripts/setup"],

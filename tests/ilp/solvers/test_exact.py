@@ -46,6 +46,7 @@ def large_models(draw: st.DrawFn) -> IntegerProgram:
     return IntegerProgram(tuple(f"x{j}" for j in range(size)), upper, objective, 3, tuple(rows))
 
 
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=cases(100))
 @given(large_models())
 def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
@@ -74,6 +75,7 @@ def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
     assert maximise(model, Highs(preferred=False)).bound == best
 
 
+@pytest.mark.slow("many random integer programs")
 @settings(max_examples=cases(100))
 @given(models(5))
 def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
