@@ -17,6 +17,7 @@ from tests.testing.bilby.build import BILBY, CROSS, RUN, output
 from tests.testing.bilby.region import FREE, OK, REGION, Region
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
+from tests.testing.harness.cases import spread
 
 TOOL = BILBY / "tools" / "pinned.py"
 LINE, SETS = 32, 128
@@ -69,7 +70,7 @@ def test_a_wrong_list_is_refused(tmp_path: Path, text: str, message: str) -> Non
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    return products.kernel(NAME, "kernel.elf", "platform.toml", "tests.elf").parent
+    return products.kernel(NAME, "kernel.elf", "platform.toml").parent
 
 
 def words(kernel: Path, symbol: str) -> list[int]:
@@ -108,8 +109,11 @@ def test_nothing_after_boot_drops_or_unlocks_more_than_a_line(folder: Path) -> N
     assert not re.findall(r"mcr\s+15, 0, \w+, cr9,", text)
 
 
-def test_user_level_tests_pass(folder: Path) -> None:
-    check_tap(output(RUN, folder.name, "tests"))
+@pytest.mark.parametrize("program", spread(["loading", "tests"], 1))
+def test_programs_run(program: str) -> None:
+    """Programs are loaded into pages that are made, written and executed."""
+    products.kernel(NAME, "kernel.elf", f"{program}.elf")
+    check_tap(output(RUN, NAME, program))
 
 
 def test_the_other_board_has_no_way_to_lock() -> None:
