@@ -140,7 +140,7 @@ def test_another_folder_gives_the_same_bytes_and_follows_headers(
     )
     assert limits.read_text(encoding="utf-8") != text
     kernel = (products / "kernel.elf").read_bytes()
-    assert "untyped.c" in make(folder, *goals)
+    assert "untyped.c" in make(folder, *goals[: len(KERNEL)])
     assert (products / "kernel.elf").read_bytes() != kernel
     assert re.search(r"untyped\.c:\d+,17,", (products / "kernel.loops.csv").read_text())
 

@@ -200,7 +200,7 @@ def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     wanted = [b.bound for b in code.bounds(options=options)]
     survived = failed = 0
-    for seed in range(cases(9)):
+    for seed in range(cases(18)):
         killer = tmp_path / f"killer{seed}.py"
         counter = str(tmp_path / f"asked{seed}")
         killer.write_text(KILLER.format(seed=seed, child=str(CHILD), counter=counter))
