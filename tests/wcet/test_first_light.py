@@ -21,7 +21,6 @@ from wcet.platforms.platform_model import load
 
 pytestmark = pytest.mark.usefixtures("all_processors")
 
-LONGEST = 200_000  # instructions
 LEGAL_EXITS = set((build.ROOT / "kernels/bilby/EXITS").read_text().split())
 
 
@@ -52,14 +51,9 @@ def pruned(
 
 @pytest.fixture(scope="module")
 def executions(trace: Trace) -> tuple[Execution, ...]:
-    """The first completed execution of each path.
-
-    Two that clear millions of bytes without an interrupt are left out: other executions have each
-    of their iterations, too.
-    """
+    """The first completed execution of each path."""
     ended = [e for e in reversed(trace.distinct()) if e.end is not End.STOPPED]
-    different = {e.pcs.tobytes(): e for e in ended if len(e.pcs) < LONGEST}
-    return tuple(different.values())
+    return tuple({e.pcs.tobytes(): e for e in ended}.values())
 
 
 @pytest.fixture(scope="module")
