@@ -12,6 +12,7 @@ import pytest
 
 from quoll.preemption.counters import iterations_of
 from quoll.preemption.segments import PendingSegment
+from tests.testing.harness.cases import spread
 from tests.testing.values.preemption_points import (
     COUNTING,
     REMEMBERING,
@@ -66,15 +67,18 @@ def test_a_loop_that_tests_every_third_time_iterates_four_times(
 @pytest.mark.slow("all executions of a kernel for each word")
 @pytest.mark.parametrize(
     ("name", "shape", "work"),
-    [
-        (name, OPERATIONS[number % 2], work)
-        for number, (work, name) in enumerate(product(WORDS, COUNTING))
-    ],
+    spread(
+        (
+            (name, OPERATIONS[number % 2], work)
+            for number, (work, name) in enumerate(product(WORDS, COUNTING))
+        ),
+        5,
+    ),
 )
 def test_every_arrival_is_on_a_path_that_counts_as_seldom(name: str, shape: str, work: int) -> None:
     subject = kernel(name, shape, remembered=work % 2 == 0, work=work)
     counts = {"most": 0, "never": 0, "later": 0}
-    for ran in executions(subject, (5,), (2, 6)):
+    for ran in executions(subject, (5,), (2, 4)):
         if ran.before is None:
             counts["never"] += 1
             continue

@@ -58,8 +58,9 @@ def test_every_controller_has_a_twin() -> None:
 @pytest.mark.parametrize("name", controllers())
 def test_a_field_holds_exactly_while_an_interrupt_is_pending(name: str) -> None:
     """But raw fields and numbers do not hold without one either: else they decide nothing."""
+    fields = predicate(name).fields
     for controller, line in states(name):
-        for field in predicate(name).fields:
+        for field in fields:
             assert bool(holding(field, controller)) == (line is not None), (line, field.text)
 
 
@@ -67,10 +68,11 @@ def test_a_field_holds_exactly_while_an_interrupt_is_pending(name: str) -> None:
 @pytest.mark.parametrize("name", controllers())
 def test_one_case_holds_for_all_loads_while_more_interrupts_arrive(name: str) -> None:
     """Another line may come, of higher priority too: the case of the first one stays."""
+    fields = predicate(name).fields
     for controller, line in states(name):
         if line is None:
             continue
-        for field in predicate(name).fields:
+        for field in fields:
             before = holding(field, controller)
             others = [x for x in controller.lines if x not in controller.disabled]
             for other in (others[0], others[-1]):

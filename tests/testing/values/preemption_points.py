@@ -27,6 +27,7 @@ __all__ = [
     "BASE",
     "COUNTING",
     "DISABLING",
+    "INPUTS",
     "REMEMBERING",
     "SHAPES",
     "TESTS",
