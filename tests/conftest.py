@@ -124,11 +124,10 @@ def pytest_runtest_teardown(
     Not after each: a collection looks at all that tests keep, for seconds.
     """
     yield
-    if nextitem is not None and nextitem.path != item.path:
-        if resident() > KEPT[0] + MUCH:
-            gc.collect()  # the command seldom does
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
-            KEPT[0] = resident()
+    if nextitem is not None and nextitem.path != item.path and resident() > KEPT[0] + MUCH:
+        gc.collect()  # the command seldom does
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+        KEPT[0] = resident()
 
 
 def resident() -> int:

@@ -36,9 +36,9 @@ from tests.testing.pipeline.runs import (
     timing,
 )
 
-WARM_CASES = cases(400)  # with every access a hit: the pipeline alone
+WARM_CASES = cases(200)  # with every access a hit: the pipeline alone
 SAMPLED, STATES = cases(15), 100  # programs and states of each, on either core
-COLD_CASES = cases(500)  # with caches in any state; many more in campaigns/pipeline.py
+COLD_CASES = cases(250)  # with caches in any state; many more in campaigns/pipeline.py
 
 
 @pytest.mark.slow("simulates many executions instruction by instruction")
@@ -134,6 +134,7 @@ def test_charges_cover_many_states_of_every_program(board: Board) -> None:
     assert min(ratios) < 1.2
 
 
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_straight_line_code_is_timed_tightly(board: Board) -> None:
     """With known outcomes the nominal profile is at most 2 % above the machine, in the median."""
@@ -141,6 +142,7 @@ def test_straight_line_code_is_timed_tightly(board: Board) -> None:
     assert median(case.bound / case.concrete for case in cases) <= 1.02
 
 
+@pytest.mark.slow("simulates many executions instruction by instruction")
 @pytest.mark.parametrize("board", BOARDS, ids=lambda b: b.core)
 def test_a_local_hit_never_makes_the_whole_later(board: Board) -> None:
     """Every program of two instructions (longer ones: ``campaigns/anomalies.py``)."""

@@ -47,6 +47,7 @@ def assumptions(draw: st.DrawFn, kind: AssumptionKind) -> Assumption:
     return kind.of(draw(SOURCES), **values)
 
 
+@pytest.mark.slow("many random values")
 @given(st.data())
 def test_records_survive_every_way_in_which_they_are_stored(data: st.DataObject) -> None:
     assumption = data.draw(assumptions(data.draw(st.sampled_from(KINDS))))
@@ -69,6 +70,7 @@ def test_the_text_has_every_value_and_no_field_in_braces(data: st.DataObject) ->
     assert "{" not in text
 
 
+@pytest.mark.slow("many random values")
 @given(st.fixed_dictionaries({name: WORDS for kind in KINDS for name in kind.fields}), SOURCES)
 def test_no_two_kinds_print_the_same_text(values: dict[str, str], source: str) -> None:
     texts = {str(kind.of(source, **{n: values[n] for n in kind.fields})) for kind in KINDS}

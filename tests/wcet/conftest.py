@@ -10,6 +10,7 @@ import pytest
 
 from quoll.recordings.trace import Trace
 from tests.testing.harness import build
+from tests.testing.wcet.entry_graphs import EntryGraphs, graphs_of
 from wcet.cli import main
 
 
@@ -35,6 +36,11 @@ def report(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     assert main(["analyse", str(kernel), "--entry", "all", "--quiet", "--json", str(out)]) == 0
     document: dict[str, Any] = json.loads(out.read_text())
     return document
+
+
+@pytest.fixture(scope="session")
+def entry_graphs(kernel: Path) -> dict[int, EntryGraphs]:
+    return graphs_of(kernel)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from quoll.errors import FactsError, UnboundedLoop
 from quoll.facts.annotations import read_annotations
 from quoll.image.image import Image
 from quoll.results.results_store import ResultsStore
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE
 from wcet.analysis.analysis import analyse
@@ -196,7 +197,7 @@ void main(unsigned n) {
 
 
 @pytest.mark.slow("several whole analyses")
-@pytest.mark.parametrize("level", [*LEVELS, "-O3"])
+@pytest.mark.parametrize("level", spread([*LEVELS, "-O3"], 2))
 def test_a_bound_never_gets_to_a_loop_inside(level: str) -> None:
     found = stated(analysed(build(SPLIT, *FLAGS, optimise=level)))
     assert {s: [n for n, _ in at] for s, at in found.items()} == {"prog.c:4": [33]}
@@ -289,6 +290,7 @@ def test_a_fact_that_is_not_read_is_a_warning(
     assert f"prog.c:{text.split(comment)[0].count(chr(10)) + 1 + comment[0].isspace()}: " in line
 
 
+@pytest.mark.slow("several whole analyses")
 def test_other_facts_of_a_place() -> None:
     text = WALK.replace("{  // wcet: loop at most 33", "{  // wcet: list has at most 8 elements")
     result = analysed(build(text, *FLAGS, optimise="-O1"))
@@ -322,6 +324,7 @@ main:
     assert {s: [n for n, _ in at] for s, at in stated(result).items()} == {"prog.S:5": [17]}
 
 
+@pytest.mark.slow("several whole analyses")
 def test_where_comments_do_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     elf = build(WALK, *FLAGS, "-DA_BUILD_OF_ITS_OWN")
     with pytest.raises(UnboundedLoop):

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from quoll.processes.children import Died, TimedOut, apart, run
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 
 pytestmark = pytest.mark.usefixtures("all_processors")
@@ -127,8 +129,9 @@ def test_a_run_that_waits_for_solvers(analysis: Started, number: signal.Signals)
 
 
 @pytest.mark.slow("starts and ends whole runs")
-@pytest.mark.parametrize("seconds", [0.2, 0.6, 1.5])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "seconds"), spread(product((signal.SIGKILL, signal.SIGTERM), (0.2, 0.6, 1.5)), 3)
+)
 def test_a_run_at_any_moment(analysis: Started, number: signal.Signals, seconds: float) -> None:
     time.sleep(seconds)
     analysis.process.send_signal(number)
@@ -185,6 +188,7 @@ def test_a_program_that_hangs_is_ended_with_its_own() -> None:
     assert run(["/bin/sh", "-c", "exit 3"], seconds=None).status == 3
 
 
+@pytest.mark.slow("starts and ends whole runs")
 def test_work_in_a_process_of_its_own() -> None:
     assert apart(lambda: 5, 60) == 5
     with pytest.raises(ZeroDivisionError):

@@ -7,17 +7,13 @@ from typing import Any
 
 import pytest
 
-from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import MissingEdge, NodeVisit, follow
 from quoll.recordings.trace import End, Execution, Trace
-from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
 from tests.testing.harness.build import ENTRIES
-from wcet.analysis.entries import path_exits
-from wcet.platforms.platform_model import load
+from tests.testing.wcet.entry_graphs import EntryGraphs
 
 pytestmark = pytest.mark.usefixtures("all_processors")
 
@@ -30,23 +26,9 @@ def image(kernel: Path) -> Image:
 
 
 @pytest.fixture(scope="module")
-def graphs(image: Image) -> dict[int, Supergraph]:
+def graphs(entry_graphs: dict[int, EntryGraphs]) -> dict[int, Supergraph]:
     """The full expansion of each entry, by vector address: no fact, no pruning."""
-    vectors = [point.vector for point in load("kzm").entries.values()]
-    program = extract(image, vectors, exits=path_exits(image, load("kzm")))
-    return {vector: expand(program, vector, image) for vector in vectors}
-
-
-@pytest.fixture(scope="module")
-def pruned(
-    image: Image, graphs: dict[int, Supergraph]
-) -> dict[int, tuple[Supergraph, ValueResults]]:
-    """Each graph without the edges that value analysis calls dead, and its values."""
-    found = {}
-    for vector, graph in graphs.items():
-        smaller = without_edges(graph, analyse(graph, image).dead_edges, image)
-        found[vector] = smaller, analyse(smaller, image)
-    return found
+    return {vector: found.whole for vector, found in entry_graphs.items()}
 
 
 @pytest.fixture(scope="module")
@@ -134,13 +116,13 @@ def test_the_witness_notices_a_missing_instruction(
 
 def test_executions_take_no_dead_edge_and_touch_only_addresses_that_values_allow(
     executions: tuple[Execution, ...],
-    pruned: dict[int, tuple[Supergraph, ValueResults]],
+    entry_graphs: dict[int, EntryGraphs],
     image: Image,
 ) -> None:
     """Rules 1, 4 and 5: value analysis covers the executions in QEMU."""
     checked = 0
     for execution in executions:
-        graph, values = pruned[execution.entry]
+        _, graph, values = entry_graphs[execution.entry]
         visits = follow(graph, image, execution.pcs)
         at = [(v.node, i) for v in visits for i in range(len(graph.nodes[v.node].block.insns))]
         first: dict[int, int] = {}

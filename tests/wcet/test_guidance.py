@@ -46,6 +46,7 @@ int main(int n) {
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_around_a_replaced_function_is_still_bounded(tmp_path: Path) -> None:
     elf = build(LOOPS, *SIMPLE, optimise="-O1", link=(CODE,))
     result = guided(elf, tmp_path, "function leaf takes at most 1000 cycles").entries["main"]
@@ -67,6 +68,7 @@ def test_required_places_and_ignored_ones(tmp_path: Path) -> None:
         guided(elf, tmp_path, "leaf never executes\nrequire leaf")
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_command_warns_of_guidance_without_effect(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

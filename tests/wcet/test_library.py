@@ -59,6 +59,7 @@ def test_the_options_are_those_of_the_command() -> None:
     assert library.analysis_options((), None, (), {}, options.store) == options
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_bounds_are_those_of_the_command(folder: Path) -> None:
     found = wcet.analyse("kernel.elf", entries=["sum"], platform="kzm")
     asked = ["analyse", "kernel.elf", "--entry", "sum", "--platform", "kzm", "--quiet"]

@@ -50,6 +50,7 @@ void main(void) {
 """
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("vivu", [FULL, UNROLLED])
 @pytest.mark.parametrize(("source", "line"), [(ONCE, 9), (NEVER, 5)])
 def test_a_loop_that_never_repeats_leaves_its_fact_to_no_other(
@@ -85,6 +86,7 @@ out: bx lr
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_that_a_fact_cuts_leaves_its_fact_to_no_other(tmp_path: Path) -> None:
     elf = build(CUT, language="asm", link=(CODE,))
     facts = "loop inner at most 3\nbranch at back is never taken\n"

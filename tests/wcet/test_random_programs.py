@@ -10,9 +10,10 @@ from __future__ import annotations
 import pytest
 
 from quoll.errors import UnboundedLoop
+from tests.testing.harness.cases import cases
 from tests.testing.wcet.programs import bound, check, program
 
-SEEDS = range(10)
+SEEDS = range(cases(6))
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
 
 

@@ -48,6 +48,7 @@ def test_ours(installed: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
+@pytest.mark.slow("starts many processes")
 @pytest.mark.parametrize("name", ["cache", "ilp", "pipeline", "loopbounds", "quoll"])
 @pytest.mark.parametrize("as_file", [True, False])
 def test_another_distribution_comes_first(

@@ -52,6 +52,7 @@ def elf() -> Path:
     return build(SOURCE, language="S", cpu="cortex-a8", thumb=True, link=(f"-Wl,-Ttext={CODE:#x}",))
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("bit", [0, 1])
 def test_executions_judge_facts(elf: Path, tmp_path: Path, bit: int) -> None:
     """An odd address in a fact is the instruction at the even one."""

@@ -17,26 +17,26 @@ from tests.testing.values.sequences import check
 @pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
 def test_covers_execution(thumb: bool) -> None:
     counts: Counter[str] = Counter()
-    for seed in range(cases(700)):
+    for seed in range(cases(350)):
         counts += check(seed, thumb)
-    assert counts["checked"] > 500
-    assert counts["stored"] > 250
+    assert counts["checked"] > 250
+    assert counts["stored"] > 120
     assert counts["registers_known"] > 10 * counts["checked"]
     if not thumb:
-        assert counts["left"] > 80
-        assert counts["conditional"] > 250
+        assert counts["left"] > 40
+        assert counts["conditional"] > 120
 
 
 @pytest.mark.slow("many random instruction sequences and states")
 def test_covers_execution_with_maintenance() -> None:
     """Rules 44 and 48: an invalidated line loses stores; addresses may name other memory."""
     counts: Counter[str] = Counter()
-    for seed in range(cases(700)):
+    for seed in range(cases(350)):
         counts += check(seed, thumb=False, maintained=True)
-    assert counts["checked"] > 400
-    assert counts["discarded"] > 150
-    assert counts["retranslated"] > 150
-    assert counts["stored"] > 150
+    assert counts["checked"] > 200
+    assert counts["discarded"] > 75
+    assert counts["retranslated"] > 75
+    assert counts["stored"] > 75
 
 
 @pytest.mark.slow("many random instruction sequences and states")
@@ -44,10 +44,10 @@ def test_covers_execution_with_maintenance() -> None:
 def test_covers_execution_where_bits_are_known(thumb: bool) -> None:
     """Fields of device registers go through masks, shifts, comparisons and joins."""
     counts: Counter[str] = Counter()
-    for seed in range(cases(700)):
+    for seed in range(cases(350)):
         counts += check(seed, thumb, fields=3)
-    assert counts["checked"] > 500
-    assert counts["fields"] > 300
+    assert counts["checked"] > 250
+    assert counts["fields"] > 150
 
 
 def test_blocks_are_compiled_once_for_each_instruction_set() -> None:

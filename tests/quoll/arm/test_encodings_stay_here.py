@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 MODULES = [
@@ -76,6 +78,7 @@ def _is_text(node: ast.AST) -> bool:
     return owner.rpartition(".")[2] in ("insn", "last", "before", "i", "instruction")
 
 
+@pytest.mark.slow("parses all of the product")
 def test_encodings_stay_in_the_decoder() -> None:
     assert not [
         breach

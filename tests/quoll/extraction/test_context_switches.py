@@ -150,6 +150,7 @@ def test_an_endless_loop_is_still_known() -> None:
     assert not program.unresolved
 
 
+@pytest.mark.slow("compiles and extracts programs")
 def test_contradictions() -> None:
     with pytest.raises(FactsError):
         parse("f switches context\nf never returns", "test.facts")

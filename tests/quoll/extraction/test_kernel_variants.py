@@ -15,6 +15,7 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.invariants import verify_program
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -34,7 +35,7 @@ OPTIONS = AnalysisOptions(
 
 
 @pytest.mark.slow("builds and analyses the kernel at another level")
-@pytest.mark.parametrize("level", ["O0", "Os"])
+@pytest.mark.parametrize("level", spread(["O0", "Os"], 1))
 def test_everything_is_resolved_and_bounded(level: str, tmp_path: Path) -> None:
     """No fact is given; the system call takes too long for a test."""
     elf = build_kernel(tmp_path, "gcc", level)

@@ -163,6 +163,7 @@ def test_a_segment_outside_of_the_file(tmp_path: Path) -> None:
         Image.load(tmp_path / "kernel.elf")
 
 
+@pytest.mark.slow("reads many damaged files")
 def test_damaged_tables_give_errors_or_results(tmp_path: Path) -> None:
     rng = random.Random(46)
     originals = [without_headers(linked(tmp_path, e)) for e in (REL, RELA, RELR, CALLS_RELA)]

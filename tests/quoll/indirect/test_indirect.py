@@ -83,6 +83,7 @@ def test_compiled_switches(chosen: tuple[tuple[str, Any], ...]) -> None:
     assert made > 400
 
 
+@pytest.mark.slow("compiles and extracts programs")
 @pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
 def test_tables_are_as_long_as_their_switch(chosen: tuple[tuple[str, Any], ...]) -> None:
     """Seven to eleven entries each: an index range that is too wide shows here."""

@@ -55,6 +55,7 @@ def agrees(image: Image, function: Growing) -> int:
     return decided
 
 
+@pytest.mark.slow("compiles and extracts programs")
 @pytest.mark.parametrize("chosen", C_OPTIONS, ids=lambda o: " ".join(map(str, dict(o).values())))
 def test_compiled_switches(chosen: tuple[tuple[str, object], ...]) -> None:
     image, grown = functions("switches.c", FUNCTIONS, chosen)

@@ -18,9 +18,10 @@ from quoll.image.image import Image
 from quoll.indirect import stack_frames
 from quoll.indirect.returns import ReturnConfirmer, UnresolvedReason
 from quoll.indirect.stack_frames import FrameContract, FrameProofFailure, prove_frame
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.sketch import assemble, extracted
 
-FUNCTIONS = 12  # entries of each library build: with callees some 200 functions
+FUNCTIONS = cases(4)  # entries of each library build: with callees some 70 functions
 
 
 def returns_of(cfg: Cfg) -> set[int]:

@@ -53,6 +53,7 @@ def test_a_field_that_says_nothing_is_any_word() -> None:
     assert masked(0xFFFF_FFFF, ValueSet(1, 9, 1)) == ValueSet(1, 9, 1)
 
 
+@pytest.mark.slow("many random values")
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_operations_cover_all_pairs(name: str) -> None:
     operation, concrete = BINARY[name]
@@ -81,6 +82,7 @@ def test_not_and_hull_cover_all_members() -> None:
             assert (min(xs), max(xs)) == (mw.hull(a, 4).low, mw.hull(a, 4).high), a
 
 
+@pytest.mark.slow("many random values")
 def test_the_order_is_inclusion_and_a_join_is_an_upper_bound() -> None:
     for (a, xs), (b, ys) in product(every_set(3), repeat=2):
         if mw.covers(a, b, 3):
@@ -92,6 +94,7 @@ def test_the_order_is_inclusion_and_a_join_is_an_upper_bound() -> None:
     assert all(mw.covers(a, a, 4) for a, _ in every_set(4))
 
 
+@pytest.mark.slow("many random values")
 def test_a_join_of_joins_covers_all_that_was_joined() -> None:
     """The fixed point relies on it: a join covers the parts of the sets that it joins."""
     rng, made = random.Random(1), [words for words, _ in every_set(3)]

@@ -48,6 +48,7 @@ def test_what_is_read_is_what_was_written(value: object) -> None:
     assert repr(from_text(to_text(value))) == repr(value), "1, True and 1.0 are told apart"
 
 
+@pytest.mark.slow("many random values")
 @settings(max_examples=cases(16), deadline=None)
 @given(st.frozensets(st.one_of(st.text(), st.integers())))
 def test_sets_are_written_in_one_order(value: frozenset[object]) -> None:

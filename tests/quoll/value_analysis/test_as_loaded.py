@@ -14,6 +14,7 @@ from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from quoll.inlining.expand import expand
 from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.value_results import EntryRegisters, analyse
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import address, build
 from tests.testing.values.executed import STACK, analysed, walk
 from tests.testing.values.programs import random_program
@@ -34,7 +35,7 @@ def initialised(seed: int) -> str:
 @pytest.mark.parametrize("known_stack", [False, True])
 def test_random_programs_stay_within_what_is_known(thumb: bool, known_stack: bool) -> None:
     known: Counter[str] = Counter()
-    for seed in range(200, 206):
+    for seed in range(200, 200 + cases(2)):
         source = initialised(seed)
         for from_reset in (False, True):
             image, graph, values = analysed(source, thumb, "-O1", known_stack, from_reset)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import WcetError
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD, THUMB
 from tests.testing.wcet.stated import AT, bounded
@@ -24,7 +25,7 @@ def program(body: str, *, thumb: bool) -> Path:
 
 
 @pytest.mark.slow("several whole analyses")
-@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
+@pytest.mark.parametrize(("shape", "thumb"), spread(SHAPES, 6))
 def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_path: Path) -> None:
     elf = program((THUMB if thumb else ARM)[shape], thumb=thumb)
     with pytest.raises(WcetError, match=r"switch\+"):
@@ -35,6 +36,7 @@ def test_every_shape_has_a_bound_after_one_fact(shape: str, thumb: bool, tmp_pat
     assert any("switch switches context" in text for text in map(str, whole.assumptions))
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path) -> None:
     """The platform's lines held at an entry do not hold where the function is called."""
     elf = program(ARM["stack pointer"], thumb=False)

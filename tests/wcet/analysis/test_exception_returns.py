@@ -9,7 +9,7 @@ import pytest
 from tests.testing.wcet.small_programs import BOARDS, COUNTS, Analysed, Board
 
 REFUSED = 5
-ROUNDS = 20000
+ROUNDS = 200
 GO = f"go: ldr r3, ={ROUNDS}\n{COUNTS}bx lr\n"
 SAVES = "mov r1, #{}\nmsr spsr_cxsf, r1\n"
 RETURNS = f"adr r0, go\nmovs pc, r0\n{GO}"
@@ -134,7 +134,7 @@ def test_an_entry_is_called_in_the_mode_in_which_it_returns(
     analysed: Analysed, change: str
 ) -> None:
     """The stack on which it saved registers is then the one that it pops; this is listed."""
-    found = analysed(f"push {{r4, lr}}\n{change}\nldr r3, =20000\n{COUNTS}pop {{r4, pc}}\n")
+    found = analysed(f"push {{r4, lr}}\n{change}\nldr r3, ={ROUNDS}\n{COUNTS}pop {{r4, pc}}\n")
     assert found.status == 0, found.error
     assert found.bound == ROUNDS
     assert sum(ENTERED in text for text in found.assumptions) == 1

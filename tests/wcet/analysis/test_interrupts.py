@@ -100,6 +100,7 @@ def test_what_the_handler_runs_is_bounded_whole_by_its_own_name(tmp_path: Path) 
         assert not any("pending" in a for a in report["assumptions"]), name
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_of_the_handler_that_only_its_tests_end_has_no_bound(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ from quoll.facts.guidance import ReplacedFact
 from quoll.facts.located import locate
 from quoll.facts.read import parse
 from quoll.recordings.follow import follow
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 from tests.testing.wcet import programs
 from tests.testing.wcet.small_programs import BOARDS, COUNTS, Analysed, Board
@@ -149,6 +150,7 @@ bx lr
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_new_constraint_of_a_cached_entry_is_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,7 +162,7 @@ def test_a_new_constraint_of_a_cached_entry_is_judged(
     assert "here is executed at least 10 times on every path" in capsys.readouterr().err
 
 
-SEEDS = range(12)
+SEEDS = range(cases(6))
 PLATFORMS = (("kzm", "arm1136jf-s"), ("cubieboard", "cortex-a8"))
 
 
@@ -176,9 +178,9 @@ def test_no_execution_falls_below_them() -> None:
             continue
         for number in range(4):
             check(result, Random(f"{seed} {number}"), counts)
-    assert counts["rows"] >= 30
-    assert counts["loops"] >= 4
-    assert counts["calls"] >= 20
+    assert counts["rows"] >= 15
+    assert counts["loops"] >= 2
+    assert counts["calls"] >= 10
     assert counts["near"] > 0, "some are not far below"
 
 
@@ -212,7 +214,7 @@ def check(result: AnalysisResult, random: Random, counts: Counter[str]) -> None:
 def test_a_fact_that_holds_in_an_execution_is_never_refused(tmp_path: Path) -> None:
     """All counts of one execution, in total and in each function, are facts of one analysis."""
     judged = 0
-    for seed in SEEDS[:6]:
+    for seed in SEEDS[: cases(3)]:
         elf = programs.program(seed, ("-O0", "-O1", "-O2")[seed % 3])
         try:
             result = programs.bound(elf)
@@ -229,4 +231,4 @@ def test_a_fact_that_holds_in_an_execution_is_never_refused(tmp_path: Path) -> N
         steps = [PathStep(v.node, v.edge) for v in follow(found.graph, result.image, pcs)]
         assert not violations(found.graph, found.numbers, found.constraints, steps)
         judged += len(found.constraints)
-    assert judged > 20  # counts of 0 remove code, and are no constraints
+    assert judged > 10  # counts of 0 remove code, and are no constraints

@@ -6,20 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from quoll.extraction.extract import extract
 from quoll.facts.located import locate
 from quoll.facts.memory_facts import RegionFact
 from quoll.facts.read import Facts, load
 from quoll.image.image import Image
-from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Trace
 from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
-from wcet.analysis.entries import path_exits
-from wcet.platforms import platform_model as platforms
+from tests.testing.wcet.entry_graphs import EntryGraphs
 
 EVERY = 8  # of the paths are followed: test_first_light follows all of them without facts
 POOLS = build.ROOT / "kernels/bilby/pools.facts"
@@ -31,16 +28,16 @@ def facts() -> Facts:
 
 
 @pytest.fixture(scope="module")
-def valued(kernel: Path, facts: Facts) -> dict[int, tuple[Supergraph, ValueResults]]:
+def valued(
+    kernel: Path, facts: Facts, entry_graphs: dict[int, EntryGraphs]
+) -> dict[int, tuple[Supergraph, ValueResults]]:
     """Each entry with its values under the facts, by vector address."""
-    image, platform = Image.load(kernel), platforms.load("kzm")
+    image = Image.load(kernel)
     regions = locate(facts, image).regions
-    found = {}
-    for vector in (point.vector for point in platform.entries.values()):
-        program = extract(image, [vector], exits=path_exits(image, platform))
-        graph = expand(program, vector, image)
-        found[vector] = graph, analyse(graph, image, regions=regions)
-    return found
+    return {
+        vector: (whole, analyse(whole, image, regions=regions))
+        for vector, (whole, _, _) in entry_graphs.items()
+    }
 
 
 def test_no_execution_refutes_the_pools(

@@ -221,6 +221,7 @@ def execution(image: Image, chunks: int) -> Execution:
     return Execution(memoryview(pcs), np.array(memory.words, np.uint32), End.OUTSIDE)
 
 
+@pytest.mark.slow("several whole analyses")
 def test_an_execution_without_interrupts_is_cut_at_its_tests() -> None:
     elf = build(PREEMPTIBLE, link=("-Wl,-Ttext=0xf0010000",))
     options = AnalysisOptions(("main",), "kzm", None, (), False, (), "highs", 60.0, BoundOptions())

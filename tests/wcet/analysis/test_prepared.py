@@ -115,6 +115,7 @@ def test_whatever_a_record_follows_from_makes_another_one(runs: Runs, change: li
     assert recalled(runs(*change)) == same
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_fact_makes_another_record_and_may_move(runs: Runs) -> None:
     runs.facts.write_text("loop prog.c:20 at most 6\n")
     assert not recalled(runs(entry="drain"))
@@ -255,12 +256,14 @@ def test_a_recalled_entry_needs_no_stage_before_the_integer_program() -> None:
     assert not imported & {*stages, *others, "loopbounds.bounds"}
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(("most", "label"), [(1, "assumed"), (2, "proved"), (3, "proved")])
 def test_a_count_that_the_loops_imply_is_proved(runs: Runs, most: int, label: str) -> None:
     runs.facts.write_text(f"work executes at most {most} times\n")
     assert [fact["label"] for fact in runs()["fact_labels"]] == [label]
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(("most", "label"), [(15, "assumed"), (16, "proved")])
 def test_a_count_in_a_proved_loop_is_multiplied(runs: Runs, most: int, label: str) -> None:
     runs.facts.write_text(f"prog.c:6 executes at most {most} times\n")

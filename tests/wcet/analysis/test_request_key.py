@@ -128,6 +128,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     return Asked(tmp_path_factory.mktemp("asked"))
 
 
+@pytest.mark.slow("a key for every byte and every field")
 def test_every_option_changes_the_key(asked: Asked) -> None:
     """An option that is added has to be put into one of the two tables."""
     commands = parser("analyse")._subparsers
@@ -206,6 +207,7 @@ def left_out(where: str) -> bool:
     return field in LEFT_OUT.get(name, {})
 
 
+@pytest.mark.slow("a key for every byte and every field")
 def test_every_part_of_a_request_and_of_a_platform_is_in_the_key(asked: Asked) -> None:
     """Every nested field down to each number changes the key, except the fields in ``LEFT_OUT``."""
     run = asked.run("--platform", "kzm-paper", "--raw", "/prog.elf@0x100", "--l2", "on",
@@ -245,6 +247,7 @@ def every_kind() -> list[Fact]:
     return made
 
 
+@pytest.mark.slow("a key for every byte and every field")
 def test_every_field_of_every_fact_is_in_the_key(asked: Asked) -> None:
     """But where it stands, and facts of which only the integer program takes notice."""
     run = asked.run()

@@ -13,6 +13,7 @@ from loopbounds.proof.options import BoundOptions
 from quoll.errors import ControlFlowError, UnboundedLoop
 from quoll.image.image import Image
 from quoll.inlining.sharing import SummarySettings
+from tests.testing.harness.cases import spread
 from tests.testing.loopbounds.saving import SWITCHING
 from tests.testing.quoll.building import build
 from wcet.analysis.analysis import analyse as run
@@ -47,7 +48,7 @@ def shared(entry: EntryResult) -> list[str]:
 
 
 @pytest.mark.slow("several whole analyses")
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", spread([1, 3], 1))
 def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
     elf = compile_program(generate(60, seed, recursion=False), tmp_path)
     plain, once = (analyse(elf, "entry", sharing) for sharing in (NEVER, ALWAYS))
@@ -194,6 +195,7 @@ def deep(folder: Path, source: str, facts: str, sharing: SummarySettings) -> Ent
     return analyse(elf, "main", sharing)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_recursion_is_shared_one_activation_after_another(depth: int, tmp_path: Path) -> None:
     facts = f"recursion of walk at most {depth}\n"
@@ -228,6 +230,7 @@ unsigned main(unsigned a) { return part(a) + part(a + 1); }
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_path_may_end_in_a_shared_function(tmp_path: Path) -> None:
     facts = "path must end at stop\n"
     plain = deep(tmp_path, ENDING, facts, NEVER)
@@ -237,6 +240,7 @@ def test_a_path_may_end_in_a_shared_function(tmp_path: Path) -> None:
     assert len(once.graph.exits) == 2  # after each call: behind the second one main returns
 
 
+@pytest.mark.slow("several whole analyses")
 def test_functions_of_a_thumb_program_are_shared(tmp_path: Path) -> None:
     elf = tmp_path / "program.elf"
     shutil.copy(build(TREE, *RECURSIVE, optimise="-O1", thumb=True, link=CODE), elf)
@@ -274,6 +278,7 @@ exit_to_user: movs pc, lr
 ONCE = SummarySettings(contexts=0, least=1)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("stack", ["    nop", "    ldr sp, =0xf0100000"])
 def test_functions_that_change_translations_are_shared_in_fixed_memory(stack: str) -> None:
     """Rule 44: code, data and stacks of callers stay where they are."""

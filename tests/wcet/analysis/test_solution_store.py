@@ -61,6 +61,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
     return Runs(tmp_path, monkeypatch)
 
 
+@pytest.mark.slow("several whole analyses")
 def test_an_answer_is_found_once(runs: Runs) -> None:
     first = runs()
     assert runs.solved == 2
@@ -68,6 +69,7 @@ def test_an_answer_is_found_once(runs: Runs) -> None:
     assert runs.solved == 0
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_constraint_is_solved_where_it_constrains(runs: Runs) -> None:
     free = runs()
     tight = runs(f"{NINE}{ONCE}")
@@ -79,6 +81,7 @@ def test_a_constraint_is_solved_where_it_constrains(runs: Runs) -> None:
     assert again["pick"]["cycles"] == tight["pick"]["cycles"]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_constraint_that_does_not_bind_solves_nothing(runs: Runs) -> None:
     free = runs()
     loose = runs(f"{NINE}work executes at most 1000 times\n")
@@ -91,6 +94,7 @@ def test_a_constraint_that_does_not_bind_solves_nothing(runs: Runs) -> None:
     assert runs.solved == 1, "the path breaks one of them"
 
 
+@pytest.mark.slow("several whole analyses")
 def test_facts_that_exclude_every_path_are_found_out(
     runs: Runs, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +104,7 @@ def test_facts_that_exclude_every_path_are_found_out(
     assert "exclude every path" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_program_that_is_written_is_solved(runs: Runs, tmp_path: Path) -> None:
     runs()
     runs(NINE, "--lp", str(tmp_path / "program.lp"))
@@ -107,6 +112,7 @@ def test_a_program_that_is_written_is_solved(runs: Runs, tmp_path: Path) -> None
     assert "maximize" in (tmp_path / "program.pick.lp").read_text().lower()
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     "change",
     [
@@ -130,6 +136,7 @@ def test_an_answer_of_something_else_is_not_believed(
     assert restored(change(answer), paths) is None
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_function_of_a_parameter_is_found_again(runs: Runs) -> None:
     runs("loop prog.c:20 at most n\n")
     runs("loop prog.c:20 at most n\n")
@@ -142,6 +149,7 @@ def test_a_function_of_a_parameter_is_found_again(runs: Runs) -> None:
     assert runs.solved == 1
 
 
+@pytest.mark.slow("several whole analyses")
 def test_another_bound_of_a_loop_is_another_program(runs: Runs) -> None:
     runs()
     entry, asked = "a key", [ProgramInputs((), {})]

@@ -58,6 +58,7 @@ def test_big_endian_data_is_refused(code: str, cpu: str) -> None:
         outcome(code, cpu)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("code", LITTLE)
 def test_words_that_keep_bit_e_need_no_assumption(code: str) -> None:
     found = outcome(code)
@@ -90,6 +91,7 @@ def test_the_other_instruction_set_is_refused_before_version_7() -> None:
         outcome("orr r1, r4, #0x20; msr cpsr_c, r1")
 
 
+@pytest.mark.slow("several whole analyses")
 def test_status_writes_leave_the_instruction_set_from_version_7_on() -> None:
     """B9.3.11: a word without bit T is plain in Thumb code (and with it in ARM code)."""
     outcome("orr r1, r4, #0x20; msr cpsr_c, r1", "cortex-a8")
@@ -136,6 +138,7 @@ words: .word 40, 50
 """
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     ("load", "turns"), [("nop", 3), ("ldm r4, {lr}^", 40), ("ldm r4, {sp, lr}^", 50)]
 )

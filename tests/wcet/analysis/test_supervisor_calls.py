@@ -48,6 +48,7 @@ def elf() -> Path:
     return build(SOURCE, "-Wl,-Ttext=0xf0010000", language="S")
 
 
+@pytest.mark.slow("several whole analyses")
 def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
     found = [
         analyse(
@@ -62,6 +63,7 @@ def test_four_calls_cost_four_times(elf: Path, tmp_path: Path) -> None:
     assert found[1] - found[0] == 400
 
 
+@pytest.mark.slow("several whole analyses")
 def test_one_question(elf: Path, tmp_path: Path) -> None:
     found = survey(elf, options(tmp_path, ""), StageLog(verbose=False))
     assert [missing.fact for _, missing in found.missing] == [
@@ -69,6 +71,7 @@ def test_one_question(elf: Path, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_an_answer_does_not_depend_on_what_was_asked_before(tmp_path: Path) -> None:
     elf = build(SOURCE.replace("svc #", "svc #0x5a"), "-Wl,-Ttext=0xf0010000", language="S")
     stated = options(tmp_path, "every supervisor call takes at most 1 cycles\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from quoll.errors import WcetError
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from tests.testing.wcet.stated import AT, bounded
 
@@ -47,9 +49,14 @@ def kernel(first: str = "svc #1", nested: str = "", *, thumb: bool = False) -> P
     return build(text, AT, language="asm", cpu="cortex-a8", thumb=thumb)
 
 
+FIRST = ("svc #1", "nop", "cmp r0, #3\n svceq #1")
+
+
 @pytest.mark.slow("several whole analyses")
-@pytest.mark.parametrize("thumb", [False, True])
-@pytest.mark.parametrize("first", ["svc #1", "nop", "cmp r0, #3\n svceq #1"])
+@pytest.mark.parametrize(
+    ("thumb", "first"),
+    spread(product((False, True), ("svc #1", "nop", "cmp r0, #3\n svceq #1")), 3),
+)
 def test_each_takes_what_the_handler_does(first: str, thumb: bool, tmp_path: Path) -> None:
     """As with the handler's bound as an entry for a number; and the path may end in each."""
     elf = kernel(first, thumb=thumb)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.testing.harness.cases import spread
 from tests.testing.wcet.small_programs import BOARDS, COUNTS, Analysed, Board
 
 FIXED, MOVED = "0xf0020000", "0x20000"  # addresses in memory whose translation is and is not fixed
@@ -25,7 +26,6 @@ CHANGES = {
 TTBR0 = CHANGES["TTBR0"] + "\n"
 INVALIDATES = "mcr p15, 0, r4, c7, c6, 1\n"
 NO_BOUND, REFUSED = 6, 5  # exit statuses
-SLOW = pytest.mark.slow("several whole analyses")
 
 
 @pytest.fixture
@@ -33,9 +33,7 @@ def analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analysed:
     return Analysed(tmp_path, capsys)
 
 
-@pytest.mark.parametrize(
-    "what", [w if w == "TTBR0" else pytest.param(w, marks=SLOW) for w in CHANGES]
-)
+@pytest.mark.parametrize("what", spread(CHANGES, 3))
 def test_memory_without_a_fixed_translation_is_other_memory(analysed: Analysed, what: str) -> None:
     """Rule 44: values took the word that was stored before for the one behind the change."""
     body = f"{STORES}{CHANGES[what]}\n{LOADS}"
@@ -58,6 +56,7 @@ def test_a_condition_is_enough(analysed: Analysed) -> None:
     assert analysed(f"{STORES}cmp r0, #0\nmcrne p15, 0, r0, c2, c0, 0\n{LOADS}", data=MOVED).status
 
 
+@pytest.mark.slow("several whole analyses")
 def test_constants_are_others_too(analysed: Analysed) -> None:
     """A table in a section that is never written, read behind the change."""
     body = f"push {{r4, lr}}\n{TTBR0}ldr r4, =constant\n{LOADS}"
@@ -102,6 +101,7 @@ def test_memory_as_loaded_is_only_so_before(analysed: Analysed) -> None:
 FIXED_CODE = "region code from 0x10000 to 0x10fff is cached and fixed\n"
 
 
+@pytest.mark.slow("several whole analyses")
 def test_code_that_may_be_other_code_is_refused(analysed: Analysed) -> None:
     """Without a fact the instructions behind the change may be any."""
     body = f"{STORES}{TTBR0}{LOADS}"
@@ -127,6 +127,7 @@ def test_a_path_may_end_at_the_change(analysed: Analysed) -> None:
     assert analysed(body, "--end", "here", text="0x10000").bound == 5
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_stack_of_known_place_is_refused(analysed: Analysed) -> None:
     body = f"ldr sp, =0x40000\npush {{r0}}\n{TTBR0}pop {{r3}}\n{COUNTS}bx lr\n"
     refused = analysed(body)
@@ -160,6 +161,7 @@ def test_an_invalidated_line_loses_its_stores(analysed: Analysed, where: str) ->
     assert analysed(body, "--from-reset", data=MOVED, facts=FIXED_DATA).status == NO_BOUND
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_line_is_the_one_around_the_address(analysed: Analysed) -> None:
     body = f"{STORES}add r5, r4, #AWAY\nmcr p15, 0, r5, c7, c6, 1\n{LOADS}"
     assert analysed(body.replace("AWAY", "0x3f")).status == NO_BOUND
@@ -221,6 +223,7 @@ def test_a_loop_over_lines_loses_what_is_in_them(analysed: Analysed) -> None:
     assert analysed(written(128, 256)).status == 0
 
 
+@pytest.mark.slow("several whole analyses")
 def test_nusmv_takes_what_is_lost_word_by_word(analysed: Analysed) -> None:
     """NuSMV has words of 64 bits at most: a whole line in one symbol made it fail."""
     body = (

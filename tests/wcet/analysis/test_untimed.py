@@ -29,6 +29,7 @@ def test_all_are_named_before_a_loop_is_asked_about() -> None:
     assert "bfi" in str(caught.value)
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_values_leave_out_is_not_asked_about() -> None:
     dead = SOURCE.replace("bne 1b", "b 2f\n 2: mov r2, #1\n cmp r2, #1\n bxeq lr")
     assert bound(build(dead, CODE, language="S")).entries["main"].cycles > 0

@@ -61,6 +61,7 @@ def checked(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, str
     return status, capsys.readouterr().out
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_loop_on_the_path_is_named_first(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_what_is_not_on_the_path_leaves_every_byte(
     assert [Path(name).read_bytes() for name in outputs[1::2]] == files
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_renamed_file_and_moved_lines_change_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,6 +99,7 @@ def test_a_renamed_file_and_moved_lines_change_nothing(
     assert checked(capsys) == before
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_other_programs_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     compiled(SLOWER)
     status, text = checked(
@@ -120,6 +123,7 @@ def test_what_other_programs_read(folder: Path, capsys: pytest.CaptureFixture[st
     assert "**worse than the baseline**" in Path("a.md").read_text()
 
 
+@pytest.mark.slow("several whole analyses")
 def test_both_forges_show_the_lines(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each result has a place, as GitLab's code quality reports and GitHub's SARIF require.
 
@@ -151,6 +155,7 @@ def test_both_forges_show_the_lines(folder: Path, capsys: pytest.CaptureFixture[
     assert json.loads(Path("quality.json").read_text()) == []
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_path_is_escaped_as_each_forge_asks(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +168,7 @@ def test_a_path_is_escaped_as_each_forge_asks(
     assert place == {"uri": "a%20b%2Cc%2541%3Ad.c"}
 
 
+@pytest.mark.slow("several whole analyses")
 def test_budgets_and_tolerance(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checked(capsys, "--budget", "handler=1us")[0] == 1
     assert checked(capsys, "--budget", "handler=1ms")[0] == 0
@@ -220,6 +226,7 @@ def test_a_project_file_stands_for_the_command_line(
     assert "handler" in capsys.readouterr().out
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_project_file_builds_the_kernel(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,7 @@ def test_the_shipped_kernel_needs_nothing_more(
     assert main(["analyse", "--quiet", "--paths", "none"]) == 0
 
 
+@pytest.mark.slow("several whole analyses")
 def test_handlers_and_memory_outside_of_the_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +75,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert project.facts[0].is_file()
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_platform_file_is_named_by_its_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +101,7 @@ void irq_handler(void) {
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_has_to_be_stated_is_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ def analysed(elf: Path, capsys: pytest.CaptureFixture[str], *options: str) -> st
     return capsys.readouterr().out
 
 
+@pytest.mark.slow("several whole analyses")
 def test_each_activation_has_its_loops_and_calls(
     elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,6 +57,7 @@ def test_each_activation_has_its_loops_and_calls(
     assert "cheap" not in after.partition("\n\n")[0]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_calls_take_no_more_than_what_calls_them(
     elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +73,7 @@ def test_calls_take_no_more_than_what_calls_them(
     assert [call["calls"] for call in entry["shared_functions"]] == [1, 2, 4]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_nothing_is_said_where_nothing_is_shared(
     elf: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

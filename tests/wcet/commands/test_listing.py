@@ -98,6 +98,7 @@ def test_no_such_function(capsys: pytest.CaptureFixture[str], program: Path) -> 
     assert "leaf" in capsys.readouterr().err
 
 
+@pytest.mark.slow("several whole analyses")
 @needs("dot")
 def test_a_drawing_has_the_worst_path(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     """Colours, counts of edges and a legend: in the dot file and in Graphviz's SVG."""

@@ -54,6 +54,7 @@ def loops(capsys: pytest.CaptureFixture[str], program: Path, *arguments: str) ->
     return status, capsys.readouterr().out
 
 
+@pytest.mark.slow("several whole analyses")
 def test_each_function_by_itself(capsys: pytest.CaptureFixture[str], program: Path) -> None:
     """Without an entry there are no callers: nothing is known of the arguments."""
     status, text = loops(capsys, program, "--entry", "copy")
@@ -82,6 +83,7 @@ def test_in_context_as_json(capsys: pytest.CaptureFixture[str], program: Path) -
         assert (loop["bound"] is None) == ("add 'loop prog.c:" in loop["reason"])
 
 
+@pytest.mark.slow("several whole analyses")
 def test_models_can_be_checked_again(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
@@ -195,6 +197,7 @@ def test_an_invariant_reads_back() -> None:
     assert str(parse(str(fact), "x").facts[0]) == str(fact)
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_values_assume_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """The bounds rested on it, and only ``wcet analyse`` said so."""
     source = "void fill(unsigned *p, unsigned n) { do *p++ = n; while (n-- & 7); }\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from quoll.image.image import Image
+from tests.testing.harness.cases import spread
 from tests.testing.wcet.masked_runs import masked_times
 from tests.testing.wcet.preemptible_kernels import CALLS, preemptible
 from wcet.cli import main
@@ -61,8 +63,7 @@ def answered(elf: Path, folder: Path, status: int = 0, *more: str) -> dict[str, 
 
 
 @pytest.mark.slow("analyses and executes random programs")
-@pytest.mark.parametrize("optimise", ["-O1", "-O2", "-Os"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "optimise"), spread(product(PROGRAMS, ("-O1", "-O2", "-Os")), 4))
 def test_no_execution_is_masked_for_longer(name: str, optimise: str, tmp_path: Path) -> None:
     elf = preemptible(PROGRAMS[name], optimise)
     document = answered(elf, tmp_path)
@@ -82,6 +83,7 @@ def test_no_execution_is_masked_for_longer(name: str, optimise: str, tmp_path: P
     assert document["latency_cycles"] == longest + document["interrupt"]["cycles"]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_nested_lock_does_not_end_the_outer_region(tmp_path: Path) -> None:
     """The inner unlock restores a status word that was read while interrupts were masked."""
     regions = answered(preemptible(CALLS), tmp_path)["regions"]
@@ -155,6 +157,7 @@ unsigned main(unsigned n) {
 """
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("more", [(), ("--everywhere",)])
 def test_recursion_of_no_known_depth_is_named(tmp_path: Path, more: tuple[str, ...]) -> None:
     """It has no full inlining, whose contexts could be counted."""

@@ -112,6 +112,7 @@ def test_a_region_that_calls_what_is_not_known_is_named(tmp_path: Path) -> None:
     assert any(kind["kind"] == "other-calls" for kind in document["assumption_kinds"])
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_region_beyond_the_budget_is_named(tmp_path: Path) -> None:
     elf = preemptible(LONG)
     small = asked(elf, tmp_path, "", "--budget", "2")
@@ -120,6 +121,7 @@ def test_a_region_beyond_the_budget_is_named(tmp_path: Path) -> None:
     assert any(region["entry"] == "main" for region in asked(elf, tmp_path, "")["regions"])
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_masks_again_for_a_caller_is_followed_there(tmp_path: Path) -> None:
     document = asked(preemptible(AGAIN), tmp_path, "")
     pause = next(one for one in document["not_bounded"] if one["entry"] == "pause")
@@ -128,6 +130,7 @@ def test_what_masks_again_for_a_caller_is_followed_there(tmp_path: Path) -> None
     assert any(chain[-2:] == ["main", "pause"] for chain in chains)
 
 
+@pytest.mark.slow("several whole analyses")
 def test_a_jump_into_the_middle_of_a_function_brings_its_own_values(tmp_path: Path) -> None:
     """From its start the loop runs twice; from elsewhere fifty times."""
     elf = preemptible(MIDDLE)
@@ -140,6 +143,7 @@ def test_a_jump_into_the_middle_of_a_function_brings_its_own_values(tmp_path: Pa
         assert time.cycles <= bounds[time.start]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_what_is_not_looked_at_in_time_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +165,7 @@ def test_what_is_not_looked_at_in_time_is_named(
     assert "not analysed within 1e-09 s: main" in printed
 
 
+@pytest.mark.slow("several whole analyses")
 def test_entries_that_are_not_found_do_not_stop_the_others(tmp_path: Path) -> None:
     elf = tmp_path / "without.elf"
     shutil.copy(preemptible(LONG), elf)
@@ -185,6 +190,7 @@ unsigned main(unsigned n) {
 NAMES = ("--everywhere", "x, which may unmask them: no latency is given")
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", ["--everywhere", "--entry=syscall"])
 def test_no_name_of_a_file_takes_an_assumption_away(

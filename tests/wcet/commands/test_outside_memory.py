@@ -31,6 +31,7 @@ def analysed(
     return entry["cycles"], entry["causes"]["fetch_miss"], warned
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("optimise", ["-O0", "-O2"])
 def test_taking_the_cure_ends_the_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], optimise: str
@@ -49,6 +50,7 @@ def test_taking_the_cure_ends_the_warning(
     assert cycles - better >= misses - fewer > misses / 3
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_cure_is_as_good_as_memory_of_the_platform(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +71,7 @@ def test_the_cure_is_as_good_as_memory_of_the_platform(
     assert analysed(elf, capsys, "--no-facts", "--facts", str(moving))[0] > 2 * stated
 
 
+@pytest.mark.slow("several whole analyses")
 def test_data_alone_may_lie_outside(capsys: pytest.CaptureFixture[str]) -> None:
     elf = build(SOURCE, link=("-Wl,-Ttext=0xf0010000", "-Wl,-Tbss=0x90000"))
     (warning,) = analysed(elf, capsys)[2]
@@ -76,6 +79,7 @@ def test_data_alone_may_lie_outside(capsys: pytest.CaptureFixture[str]) -> None:
     assert "instruction misses" not in warning
 
 
+@pytest.mark.slow("several whole analyses")
 def test_memory_of_the_platform_needs_no_warning(capsys: pytest.CaptureFixture[str]) -> None:
     elf = build(SOURCE, link=("-Wl,-Ttext=0xf0010000", "-Wl,-Tbss=0xf0020000"))
     assert analysed(elf, capsys)[2] == []

@@ -42,6 +42,7 @@ def suggested(
     return main([str(a) for a in arguments]), capsys.readouterr().out
 
 
+@pytest.mark.slow("several whole analyses")
 def test_everything_is_found_in_one_run_and_is_enough(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_the_time_limit_ends_it_with_all_that_was_found(
     assert file.read_text().startswith("# Missing facts about ")
 
 
+@pytest.mark.slow("several whole analyses")
 def test_the_file_beside_the_kernel_may_be_written_but_not_replaced(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:

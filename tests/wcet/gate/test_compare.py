@@ -137,6 +137,7 @@ def test_the_lines_add_up_to_the_difference_of_the_bounds(
     assert sum(c.cycles for c in change.lines) == change.cycles
 
 
+@pytest.mark.slow("many random records")
 @given(LINES)
 def test_nothing_changes_between_a_record_and_itself(lines: list[LineRecord]) -> None:
     (change,) = compare(record(e=entry(*lines)), record(e=entry(*lines)), {}, NONE).entries

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from quoll.errors import WcetError
 from quoll.inlining.vivu import FULL, VivuSettings
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from tests.testing.wcet.calling import calling_program
 from tests.testing.wcet.programs import bound, program
@@ -63,6 +65,7 @@ def small(folder: Path) -> dict[str, Any]:
     return data(written(folder, "--source-dir", str(folder)))
 
 
+@pytest.mark.slow("several whole analyses")
 def test_rows_and_loads_add_up_to_the_bound(small: dict[str, Any]) -> None:
     assert_sums(small)
 
@@ -113,6 +116,7 @@ void vector_irq(void) { for (unsigned i = 0; i < 8192; i += 512) table[i] += tab
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_sets_of_a_cache_whose_index_is_known_in_part(tmp_path: Path) -> None:
     """The data cache of the Cortex-A8: a bit of its index is above the offset in a page."""
     elf = build(SPREAD, cpu="cortex-a8", link=("-Wl,-Ttext=0xf0010000",))
@@ -188,8 +192,9 @@ def test_no_file_outside_the_folder_is_taken_in(folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.slow("a browser, or whole reports of random programs")
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("vivu", [FULL, VivuSettings(unroll=True)])
+@pytest.mark.parametrize(
+    ("seed", "vivu"), spread(product(range(3), (FULL, VivuSettings(unroll=True))), 2)
+)
 def test_random_programs_add_up(seed: int, vivu: VivuSettings) -> None:
     """ARM and Thumb, functions that call one another, contexts that are split."""
     for elf, platform in (
@@ -294,6 +299,7 @@ def test_a_baseline_is_compared_with(folder: Path) -> None:
     assert (entry["cycles"], entry["fails"]) == (10, True)
 
 
+@pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize(
     "options",
     [["--unroll"], ["--share", "always"]],
@@ -315,6 +321,7 @@ unsigned handler(unsigned n) { return walk(n) + 1; }
 FLAGS = ["-fno-optimize-sibling-calls", "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra"]
 
 
+@pytest.mark.slow("several whole analyses")
 def test_shared_functions_have_paths_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "kernel.c").write_text(RECURSIVE)
     command = [*COMPILER, *FLAGS, *LINKED, "kernel.c", "-o", "kernel.elf"]
@@ -352,6 +359,7 @@ unsigned other(unsigned n) { for (unsigned i = 0; i < n; i++) left = i; return n
 """
 
 
+@pytest.mark.slow("several whole analyses")
 def test_functions_of_parameters_and_missing_bounds_are_shown(tmp_path: Path) -> None:
     (tmp_path / "kernel.c").write_text(PARAMETRIC)
     command = [*COMPILER, *LINKED, "kernel.c", "-o", "kernel.elf"]

@@ -38,6 +38,7 @@ def cycles(elf: Path, platform: Path | str, folder: Path) -> int:
     return int(json.loads(out.read_text())["entries"]["syscall"]["cycles"])
 
 
+@pytest.mark.slow("several whole analyses")
 def test_its_rows_are_used_and_a_change_is_seen(
     board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
