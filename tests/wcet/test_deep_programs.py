@@ -62,8 +62,8 @@ def test_each_has_a_bound_and_a_path(
 ) -> None:
     """1,200 tail calls ended in the walk that folds the path into a tree of calls."""
     elf, kept = linked(tmp_path, text), tmp_path / "kept"
-    for words in (["--details"], ["--json", tmp_path / "a.json"]):  # the second time it is recalled
-        assert run("analyse", elf, *words, "--cache", kept) == 0
+    written = ["--details", "--json", tmp_path / "a.json"]
+    assert run("analyse", elf, *written, "--cache", kept) == 0  # later commands recall it
     (entry,) = json.loads((tmp_path / "a.json").read_text())["entries"].values()
     assert entry["cycles"] >= least
     capsys.readouterr()
