@@ -248,6 +248,7 @@ UNDECIDABLE = {
     "caches: at the entry": "what runs before the path is not part of the program",
     "stays pending": "nothing is assumed behind a store to a register of 'pending'",
     "acknowledged by a load": "a word never read is refused; its meaning is not in the binary",
+    "withdrawn by a store": "it says which moment counts as the arrival",
     "counter apart": "a store that surely hits the word has a known address, and resets it",
     "others first": TIME,
     "taken at once": TIME,
