@@ -73,6 +73,7 @@ def bound_loops(
     progress: Progress | None = None,
     only: frozenset[int] | None = None,
     *,
+    counted: frozenset[int] = frozenset(),
     called: bool = False,
     stacks: StackSpans = NO_STACKS,
     identity: Callable[[], str] | None = None,
@@ -80,19 +81,25 @@ def bound_loops(
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order.
 
-    ``only``: the loops to be proved, if not None. ``called``: callers choose the arguments, so that
-    no arguments refute a fact. ``stacks``: further stacks, to which code outside the graph
-    switches. ``identity``: the hash of the graph and its values (``graph_identity``), if known
-    already. ``replay``: the executions that may refute a fact; by default they start at the entry
-    of the graph.
+    ``only``: the loops to be proved, if not None. ``counted``: loops whose bound no proof has to
+    give; they are proved only if a fact states a bound, or with ``options.prove_stated``.
+    ``called``: callers choose the arguments, so that no arguments refute a fact. ``stacks``:
+    further stacks, to which code outside the graph switches. ``identity``: the hash of the graph
+    and its values (``graph_identity``), if known already. ``replay``: the executions that may
+    refute a fact; by default they start at the entry of the graph.
 
     Raises FactsError for a fact that names no loop or is refuted, and ControlFlowError for an
     instruction without semantics.
     """
     options = options or BoundOptions()
     values = values or UnknownValues()
-    wanted = tuple(i for i in range(len(graph.loops)) if only is None or i in only)
     stated = facts_of_loops(graph, image, facts)
+    wanted = tuple(
+        i
+        for i in range(len(graph.loops))
+        if only is None or i in only
+        if i not in counted or stated[i] or options.prove_stated
+    )
     tightest = {i: found[0] for i in wanted if (found := stated[i])}
     loops = _GraphLoops(
         graph,

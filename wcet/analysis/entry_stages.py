@@ -25,7 +25,7 @@ from cache.classify import classify
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from loopbounds.bounds import bound_loops, bounds_by_counting
-from loopbounds.counted_loops import by_counters
+from loopbounds.counted_loops import by_counters, counter_limits
 from loopbounds.execution.concrete import common_prefix, concrete_execution
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.loop_replay import NoReplay
@@ -267,6 +267,7 @@ def bounded(
             return BoundedLoops(bounds)
         prefix = ExecutionPrefix(execution.instructions, execution.edges, execution.assumed)
         return BoundedLoops(bounds, execution, prefix)
+    limits = counter_limits(cut_segments)
     bounds = bound_loops(
         graph,
         run.image,
@@ -275,6 +276,7 @@ def bounded(
         run.options.bounds,
         lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
         None if whole else frozenset(loop for segment in cut_segments for loop in segment.loops),
+        counted=frozenset(limits),
         called=origin.called,
         stacks=origin.stacks,
         identity=identity,
@@ -283,7 +285,7 @@ def bounded(
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
         bounds = not_by_tests(graph, reads, bounds)
-    counted = tuple(by_counters(run.image, one, cut_segments) for one in bounds)
+    counted = tuple(by_counters(run.image, one, limits) for one in bounds)
     begins = whole and origin.enters
     return BoundedLoops(counted, prefix=common_prefix(graph, run.image, values) if begins else None)
 
