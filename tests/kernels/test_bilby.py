@@ -68,7 +68,7 @@ def test_user_level_tests_pass(logged: Run) -> None:
 @pytest.mark.parametrize("board", spread(BOARDS, 1))
 def test_user_level_tests_pass_with_preemptible_reply_and_receive(board: str) -> None:
     name = f"{board}-latency"
-    elf = products.kernel(name)
+    elf = products.kernel(name, "kernel.elf", "tests.elf")
     assert "preemption_point_8" in symbols(elf)
     check_tap(output(RUN, name, "tests"))
 
@@ -76,7 +76,7 @@ def test_user_level_tests_pass_with_preemptible_reply_and_receive(board: str) ->
 @pytest.mark.parametrize("board", spread(BOARDS, 1))
 def test_user_level_tests_pass_before_the_changes(board: str) -> None:
     name = f"{board}-before"
-    table = symbols(products.kernel(name))
+    table = symbols(products.kernel(name, "kernel.elf", "tests.elf"))
     assert "ready_bits" not in table
     assert not {f"preemption_point_{number}" for number in (2, 3, 4, 6, 8)} & set(table)
     check_tap(output(RUN, name, "tests"))

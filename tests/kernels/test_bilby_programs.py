@@ -63,12 +63,12 @@ def test_interrupts_come_once_each_in_thumb_code(build: str) -> None:
     assert sum(int(count) for count in INTERRUPTS.findall(text)) > 0
 
 
-# Each scheduler; the one whose boards differ in their alarms on both. Here one with slices of time,
-# and the one with contexts of time.
+# Each scheduler; the one whose boards differ in their alarms on both. Here one with slices of time:
+# programs of test_bilby_time share contexts of time.
 SHARES = ["kzm-after", "kzm-before", "cubieboard-mcs", "cubieboard-latency", "kzm-mcs"]
 
 
-@pytest.mark.parametrize("build", spread(SHARES, 2))
+@pytest.mark.parametrize("build", spread(SHARES, 1))
 def test_equals_have_equal_shares(build: str) -> None:
     """The program prints each thread's share of a hundred slices of time."""
     products.kernel(build)

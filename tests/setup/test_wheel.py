@@ -18,6 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.testing.bilby.build import BUILD
+from tests.testing.harness.cases import spread
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
@@ -66,7 +67,7 @@ def test_the_wheel_has_every_file(wheel: Path) -> None:
 
 
 @pytest.mark.slow("builds and installs the wheel")
-@pytest.mark.parametrize("versions", ["newest", "oldest"])
+@pytest.mark.parametrize("versions", spread(["oldest", "newest"], 1))
 def test_the_first_hour(wheel: Path, tmp_path: Path, versions: str) -> None:
     folder = tmp_path / "a user"
     folder.mkdir()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from loopbounds.nusmv import nusmv_run as nusmv
+from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -97,7 +98,7 @@ def test_the_listing_says_8(capsys: pytest.CaptureFixture[str], elf: Path, solve
 
 
 @pytest.mark.slow("waits for solvers that fail")
-@pytest.mark.parametrize("command", ["analyse", "loops"])
+@pytest.mark.parametrize("command", spread(["loops", "analyse"], 1))
 def test_the_smt_solver_proves_in_its_place(
     capsys: pytest.CaptureFixture[str], elf: Path, solver: str, tmp_path: Path, command: str
 ) -> None:
