@@ -20,7 +20,7 @@ help:
 	@echo 'make demo      programs on the kernel in QEMU; a control loop prints its latency and the bound'
 	@echo 'make test      lint, types and every test, those of the kernel included; CASES=10 for ten times'
 	@echo '               as many random cases'
-	@echo 'make quick     the tests that are not slow, in about two minutes'
+	@echo 'make quick     the tests that are not slow, in less than a minute'
 	@echo 'make coverage  branches that the tests execute, by package; tests and options in ARGS'
 	@echo 'make check     lint, format and types only'
 	@echo 'make kernel    build the kernel: $(KERNEL)'

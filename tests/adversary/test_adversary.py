@@ -25,6 +25,11 @@ from tests.testing.harness.cases import cases
 from wcet.analysis import preparation
 from wcet.analysis.prepared import PreparedPaths
 
+pytestmark = [
+    pytest.mark.slow("runs programs that it builds"),
+    pytest.mark.xdist_group("adversary"),
+]
+
 PROGRAMS, BATCH = cases(176), 88  # four of each family
 
 

@@ -22,6 +22,11 @@ from quoll.facts.guidance import RequireFact
 from quoll.facts.linear import LinearFact
 from tests.testing.ilp.drawn import bounded, consistent, costs, draw, most
 
+pytestmark = [
+    pytest.mark.slow("solves many integer programs"),
+    pytest.mark.xdist_group("cutting planes"),
+]
+
 CALL, RETURN = EdgeKind.CALL, EdgeKind.RETURN
 
 # A loop (header 1) calls f (nodes 2 to 9), which may run 3 or 4, and all of 6, 7, 8 or none.

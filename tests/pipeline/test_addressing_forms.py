@@ -39,6 +39,8 @@ from quoll.image.image import Image
 from tests.testing.cache.graphs import at, pool
 from tests.testing.quoll.building import TEXT_BASE, build
 
+pytestmark = [pytest.mark.slow("assembles every form"), pytest.mark.xdist_group("forms")]
+
 LATENCIES = MemoryLatencies(60, None, 3, True, True, 8, 13)
 ALIGNED8, ALIGNED4 = 0xF0020000, 0xF0020004
 

@@ -22,6 +22,11 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult
 from wcet.analysis.stage_times import StageLog
 
+pytestmark = [
+    pytest.mark.slow("compiles and analyses programs"),
+    pytest.mark.xdist_group("annotations"),
+]
+
 LEVELS = ("-O0", "-O1", "-O2", "-Os")
 FLAGS = ("-fno-tree-loop-distribute-patterns", CODE)
 OPTIONS = AnalysisOptions(

@@ -23,6 +23,11 @@ from tests.testing.quoll.building import build
 from wcet.cli import COMMANDS, main
 from wcet.process import resource_error
 
+pytestmark = [
+    pytest.mark.slow("hundreds of commands in one process"),
+    pytest.mark.xdist_group("hostile input"),
+]
+
 SOURCE = """\
 unsigned table[8];
 unsigned sum(unsigned n) {

@@ -15,6 +15,8 @@ from loopbounds.transition.query import InvariantQuery, InvariantVerdict
 from quoll.errors import SolverError
 from quoll.processes import children
 
+pytestmark = [pytest.mark.slow("starts model checkers"), pytest.mark.xdist_group("nusmv")]
+
 COUNTER = """
 MODULE main
 VAR x : unsigned word[8];

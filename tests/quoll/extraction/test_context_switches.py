@@ -25,6 +25,11 @@ from tests.testing.quoll.switches import (
     switching,
 )
 
+pytestmark = [
+    pytest.mark.slow("builds each program with threads"),
+    pytest.mark.xdist_group("context switches"),
+]
+
 SHAPES = [(shape, False) for shape in ARM] + [(shape, True) for shape in THUMB]
 FACT = parse("switch switches context", "test.facts")
 

@@ -15,6 +15,11 @@ from quoll.image.image import Image
 from tests.testing.quoll.building import TEXT_BASE, address, build
 from wcet.cli import main
 
+pytestmark = [
+    pytest.mark.slow("builds each program that is refused"),
+    pytest.mark.xdist_group("refusals"),
+]
+
 COUNTDOWN = """
         .syntax unified
         .thumb

@@ -27,6 +27,11 @@ from tests.testing.quoll.growing import (
 )
 from tests.testing.quoll.sketch import assemble
 
+pytestmark = [
+    pytest.mark.slow("builds programs at several levels"),
+    pytest.mark.xdist_group("indirect"),
+]
+
 
 def execute(
     image: Image, functions: Mapping[str, Growing], entry: str, arguments: list[int]

@@ -21,6 +21,11 @@ from quoll.indirect.stack_frames import FrameContract, FrameProofFailure, prove_
 from tests.testing.harness.cases import cases
 from tests.testing.quoll.sketch import assemble, extracted
 
+pytestmark = [
+    pytest.mark.slow("builds functions at several levels"),
+    pytest.mark.xdist_group("frames"),
+]
+
 FUNCTIONS = cases(4)  # entries of each library build: with callees some 70 functions
 
 

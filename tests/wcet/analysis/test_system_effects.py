@@ -9,6 +9,11 @@ import pytest
 from tests.testing.harness.cases import spread
 from tests.testing.wcet.small_programs import BOARDS, COUNTS, Analysed, Board
 
+pytestmark = [
+    pytest.mark.slow("an analysis for each effect"),
+    pytest.mark.xdist_group("system effects"),
+]
+
 FIXED, MOVED = "0xf0020000", "0x20000"  # addresses in memory whose translation is and is not fixed
 RETURNS = "pop {r4, pc}\n"
 STORES = "push {r4, lr}\nldr r4, =value\nmov r1, #5\nstr r1, [r4]\nmov r2, #0\n"

@@ -12,6 +12,8 @@ import pytest
 from tests.testing.harness import build
 from wcet.cli import main
 
+pytestmark = [pytest.mark.slow("analyses for each gate"), pytest.mark.xdist_group("gate")]
+
 SOURCE = """\
 volatile unsigned left;
 
