@@ -7,7 +7,7 @@ address: then its stores may hit frames, and F1 spares only saved registers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S1, live_frames
@@ -41,10 +41,12 @@ def after_call(
     environment: AnalysisEnvironment,
     position: int,
     callees: Sequence[FunctionReplacement],
+    saved: Callable[[], Set[int]],
 ) -> AbstractState:
     """The state after one of ``callees`` was entered in ``before``.
 
-    New symbols belong to ``position``.
+    New symbols belong to ``position``. ``saved``: distances from sp of words with registers that
+    the active functions have saved.
     """
     preserves = all(callee.preserves for callee in callees)
     preserves_mode = all(callee.preserves_mode for callee in callees)
@@ -69,7 +71,9 @@ def after_call(
     if SP in preserved:
         frames = live_frames(before.frames, before.term(SP), before.facts)
     if frames and handed:
-        frames = {at: cell for at, cell in frames.items() if cell in SAVED}
+        sp = before.term(SP)
+        places = {sp >> 32 << 32 | (sp + distance) & MASK for distance in saved()}
+        frames = {at: cell for at, cell in frames.items() if cell in SAVED or at in places}
         environment.used.add(F1.of())
     if frames:
         environment.used.add(S1)

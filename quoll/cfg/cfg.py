@@ -15,7 +15,7 @@ from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
-from quoll.facts.contract import CallContract
+from quoll.facts.contract import CallContract, CallFrame
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -127,6 +127,8 @@ class Program:
     # contract of each function with its callers
     left: Mapping[int, CallContract] = field(default_factory=dict)
     modes: Mapping[int, int] = field(default_factory=dict)  # mode in which a function is called
+    # frames of a function at its calls, by its entry and the address of the call
+    frames: Mapping[int, Mapping[int, CallFrame]] = field(default_factory=dict)
 
     def call_graph(self) -> nx.DiGraph:
         """Functions by entry address; an edge holds the numbers of ``calls`` and ``tail_calls``.

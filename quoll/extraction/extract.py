@@ -11,6 +11,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from quoll.arm.operation import Operation
@@ -26,12 +27,14 @@ from quoll.extraction.cuts import guided
 from quoll.extraction.endless_waits import endless_waits
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.work_list import CallGraphFixpoint
+from quoll.facts.contract import contract_of_any
 from quoll.facts.located import NO_FACTS, LocatedFacts
 from quoll.facts.memory_facts import RegionFact
 from quoll.graph.closure import closure
 from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.indirect.call_candidates import Candidates
+from quoll.indirect.stack_frames import call_frames
 
 __all__ = ["extract"]
 
@@ -184,6 +187,8 @@ def _program(
             if entry in functions
         ),
     ]
+    left = {entry: fixpoint.left_by(entry) for entry in reached}
+    contracts = partial(contract_of_any, left)
     return Program(
         functions,
         entries,
@@ -195,8 +200,9 @@ def _program(
         tuple(unresolved[addr] for addr in sorted(unresolved)),
         tuple(dict.fromkeys(assumptions)),
         statements.guidance(functions),
-        {entry: fixpoint.left_by(entry) for entry in reached},
+        left,
         fixpoint.entry_modes(),
+        {entry: call_frames(cfg, contracts) for entry, cfg in functions.items()},
     )
 
 

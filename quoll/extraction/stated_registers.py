@@ -7,13 +7,14 @@ Values in contexts find more dead edges later (rule 4), but only in a complete g
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from quoll.abstract_domain.compiled import KnownRegisters
 from quoll.abstract_domain.function_values import BlockCode, LocalValues
 from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Cfg, Program
 from quoll.errors import WcetError
-from quoll.facts.contract import STANDARD, UNKNOWN, CallContract
+from quoll.facts.contract import contract_of_any
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.intervals.strided_interval import ValueSet
@@ -54,11 +55,9 @@ def _one_way(
     Empty for a function that has an instruction without semantics.
     """
 
-    def left(callees: tuple[int, ...]) -> CallContract:
-        return CallContract.of_any((STANDARD, *(program.left.get(c, UNKNOWN) for c in callees)))
-
+    contracts = partial(contract_of_any, program.left)
     try:
-        values = LocalValues(cfg, image, BlockCode(given), left)
+        values = LocalValues(cfg, image, BlockCode(given), contracts)
     except WcetError:
         return
     for block in cfg.blocks:

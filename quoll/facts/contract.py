@@ -7,13 +7,21 @@ a register. Such stores are at known places: they destroy a saved register or a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from quoll.arm.insn import SP
 
-__all__ = ["CALLEE_SAVED", "STANDARD", "UNKNOWN", "ByteSpan", "CallContract", "spans"]
+__all__ = [
+    "CALLEE_SAVED",
+    "STANDARD",
+    "UNKNOWN",
+    "ByteSpan",
+    "CallContract",
+    "contract_of_any",
+    "spans",
+]
 
 CALLEE_SAVED = frozenset([*range(4, 12), SP])  # procedure call standard, AAPCS 6.1.1
 SPANS = 64  # distinct places per base
@@ -69,8 +77,22 @@ class CallContract:
         return replace(self, preserved=preserved)
 
 
+class CallFrame(NamedTuple):
+    """A frame at a call. ``depth``: from sp at the call to sp at entry, in bytes; ``saved``:
+    distances from sp at the call of the words that hold saved registers.
+    """
+
+    depth: int
+    saved: frozenset[int]
+
+
 STANDARD = CallContract()  # a function that follows the procedure call standard
 UNKNOWN = CallContract(elsewhere=True)  # a function that is not examined
+
+
+def contract_of_any(contracts: Mapping[int, CallContract], callees: Iterable[int]) -> CallContract:
+    """The joint contract of ``callees``; without any, the standard's."""
+    return CallContract.of_any((STANDARD, *(contracts.get(c, UNKNOWN) for c in callees)))
 
 
 def _whole(base: int) -> ByteSpan:

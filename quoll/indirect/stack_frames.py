@@ -17,7 +17,7 @@ call if no stack address was passed to anyone; a saved register is assumed to su
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 from heapq import heappop, heappush
@@ -38,9 +38,9 @@ from quoll.arm.status import (
 from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.assumptions import F1, S1, S6, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
-from quoll.facts.contract import ByteSpan, CallContract, spans
+from quoll.facts.contract import ByteSpan, CallContract, CallFrame, spans
 
-__all__ = ["FrameContract", "FrameProofFailure", "prove_frame"]
+__all__ = ["FrameContract", "FrameProofFailure", "call_frames", "prove_frame"]
 
 WORD = 1 << 32
 STACK = -1  # an unknown address of the stack
@@ -170,6 +170,19 @@ class _State:
         return _State(registers, words, self.escaped or other.escaped)
 
 
+def call_frames(cfg: Cfg, contracts: Callees) -> Mapping[int, CallFrame]:
+    """The frame at each call, by address of the instruction; empty where the proof gives up.
+
+    ``contracts`` gives the contracts of callees.
+    """
+    proof = _FrameProof(cfg, frozenset(), contracts)
+    try:
+        proof.follow()
+    except FrameProofFailure:
+        return {}
+    return proof.at_calls()
+
+
 def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callees) -> FrameContract:
     """Prove that the transfers at ``returns`` return, and that tail calls preserve sp and lr.
 
@@ -186,8 +199,40 @@ class _FrameProof:
         self._assumes: set[Assumption] = set()
         self._stores: set[ByteSpan] = set()
         self._elsewhere = False
+        self._restored: set[int] = set()  # distances of words that registers are restored from
 
     def run(self) -> FrameContract:
+        """The contract, if every return and every tail call leaves as the standard demands."""
+        self.follow()
+        for block in self._cfg.blocks:
+            start = self._states[block.index]
+            if start is not None and (block.tail or block.last.addr in self._returns):
+                self._check_leaving(block, self._through(block, start.copy())[1])
+        left = CallContract(self._preserved, spans(self._stores), self._elsewhere)
+        return FrameContract(left, frozenset(self._assumes))
+
+    def at_calls(self) -> Mapping[int, CallFrame]:
+        """The frame at each call that was followed, by address of the instruction."""
+        found: dict[int, CallFrame] = {}
+        for block in self._cfg.blocks:
+            start = self._states[block.index]
+            if start is None or not (block.calls or block.passes):
+                continue
+            leaves = self._through(block, start.copy())[1]
+            sp = _distance(leaves.registers[SP])
+            if sp is None:
+                continue
+            words = leaves.words.items()
+            saved = frozenset(
+                at - sp
+                for at, value in words
+                if at >= sp and at in self._restored and value in RESTORED
+            )
+            found[block.last.addr] = CallFrame(-sp, saved)
+        return found
+
+    def follow(self) -> None:
+        """Compute the states at the starts of all blocks."""
         if any(block.comes_back for block in self._cfg.blocks):
             raise FrameProofFailure  # the return addresses of calls are computed
         self._states[0] = _State([entry(r) for r in range(PC)] + [None], {})
@@ -207,12 +252,6 @@ class _FrameProof:
                     after = stays if edge.kind is EdgeKind.FALLTHROUGH else leaves
                 if self._reach(edge.dst, after) and edge.dst not in pending:
                     heappush(pending, edge.dst)
-        for block in self._cfg.blocks:
-            start = self._states[block.index]
-            if start is not None and (block.tail or block.last.addr in self._returns):
-                self._check_leaving(block, self._through(block, start.copy())[1])
-        left = CallContract(self._preserved, spans(self._stores), self._elsewhere)
-        return FrameContract(left, frozenset(self._assumes))
 
     def _reach(self, block: int, state: _State) -> bool:
         """Join ``state`` into the start of ``block``; returns whether it changed."""
@@ -373,8 +412,10 @@ class _FrameProof:
         assert memory.base is not None
         state.registers[memory.base] = after
         if memory.access is AccessKind.LOAD:
-            for register, value in loaded:
+            for i, (register, value) in enumerate(loaded):
                 state.registers[register] = value
+                if value == entry(LR if register == PC else register):
+                    self._restored.add(first + 4 * i)
 
     def _note_store(self, memory: MemoryAccess, base: Value) -> None:
         """Record a store for the contract; ``base`` is the value of the base register."""

@@ -8,6 +8,7 @@ caller's. A recursive function has as many activations as a fact allows, each in
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from quoll.cfg.call_graph import refuse_recursion
@@ -15,6 +16,7 @@ from quoll.cfg.cfg import Block, EdgeKind, Program
 from quoll.cfg.root_causes import root_causes
 from quoll.errors import ControlFlowError
 from quoll.facts.applied import AppliedGuidance, RemovedEdge
+from quoll.facts.contract import CallFrame
 from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.function_shape import FunctionShape, shape_of
@@ -65,14 +67,19 @@ def expand(program: Program, entry: int, image: Image, vivu: VivuSettings = FULL
     shapes = {e: shape_of(program.functions[e], image) for e in sorted(reached)}
     if vivu.unroll:
         shapes = {e: unrolled(shape) for e, shape in shapes.items()}
-    return trimmed(Expansion(shapes, program.guidance).run(entry), 0, image)
+    return trimmed(Expansion(shapes, program.guidance, program.frames).run(entry), 0, image)
 
 
 class Expansion:
     """Places one context after another."""
 
-    def __init__(self, shapes: dict[int, FunctionShape], guidance: AppliedGuidance) -> None:
-        self.shapes, self.guidance = shapes, guidance
+    def __init__(
+        self,
+        shapes: Mapping[int, FunctionShape],
+        guidance: AppliedGuidance,
+        frames: Mapping[int, Mapping[int, CallFrame]],
+    ) -> None:
+        self.shapes, self.guidance, self.frames = shapes, guidance, frames
         self.bounded = sorted(guidance.depths)
         self.draft = SupergraphDraft(guidance=guidance)
         self.removed: dict[RemovedEdge, None] = {}
@@ -103,7 +110,8 @@ class Expansion:
         if self.bounded and len(draft.contexts) % ACTIVATIONS == ACTIVATIONS - 1:
             self._refuse_depths()
         opened = OpenContext(len(draft.contexts), shape, len(draft.nodes), returns, active)
-        draft.contexts.append(replace(context, nest=shape.nest))
+        frames = self.frames.get(context.function, {})
+        draft.contexts.append(replace(context, nest=shape.nest, frames=frames))
         blocks = shape.cfg.blocks
         placed = zip(shape.blocks, shape.iterations, strict=True)
         draft.nodes.extend(

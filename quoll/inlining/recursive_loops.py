@@ -144,7 +144,7 @@ class _Chains(Expansion):
         components: Components,
         image: Image,
     ) -> None:
-        super().__init__(shapes, guidance)
+        super().__init__(shapes, guidance, {})  # an activation has several callers
         self.components, self.image = components, image
         self.open: dict[int, OpenContext] = {}  # contexts of recursive functions
 

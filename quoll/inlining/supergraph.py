@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance, FunctionReplacement
+from quoll.facts.contract import CallFrame
 
 __all__ = [
     "Context",
@@ -47,6 +48,8 @@ class Context:
     call_site: int | None  # address of the call instruction in the parent's function
     function: int  # entry address
     nest: tuple[NestedBlock, ...] = field(default=(), compare=False, repr=False)
+    # of its function, by address of the call
+    frames: Mapping[int, CallFrame] = field(default_factory=dict, compare=False, repr=False)
 
 
 class PeeledIteration(NamedTuple):
@@ -182,6 +185,26 @@ class Supergraph:
                 around = function is None if context.parent is None else inside[context.parent]
                 inside.append(around)
         return inside
+
+    def saved_words(self, node: int) -> frozenset[int]:
+        """Distances from sp, at the call of ``node``, of words with registers that the functions of
+        its call string have saved.
+
+        Functions behind the first one with an unknown frame are left out.
+        """
+        found: set[int] = set()
+        height, at, call = 0, self.nodes[node].context, self.nodes[node].block.last.addr
+        while True:
+            context = self.contexts[at]
+            frame = context.frames.get(call)
+            if frame is None:
+                break
+            found.update(height + distance for distance in frame.saved)
+            height += frame.depth
+            if context.parent is None or context.call_site is None:
+                break
+            at, call = context.parent, context.call_site
+        return frozenset(found)
 
     def call_string(self, context: int) -> tuple[Context, ...]:
         """The chain of contexts from the root to ``context``, both included."""

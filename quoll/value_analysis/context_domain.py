@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_state import AbstractState, entry_state
@@ -194,8 +195,10 @@ class ContextDomain(ValueDomain):
         passed = self._graph.passed(edge)
         if not passed:
             return outcome.leave.state
-        position = self.order.position[self.graph.sources[edge]]
-        return after_call(outcome.leave.state, self.environment, position, passed)
+        source = self.graph.sources[edge]
+        saved = partial(self._graph.saved_words, source)
+        position = self.order.position[source]
+        return after_call(outcome.leave.state, self.environment, position, passed, saved)
 
     def _indirect(self, edge: int, outcome: BlockOutcome) -> AbstractState | None:
         leave = outcome.leave

@@ -21,6 +21,7 @@ from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
 from quoll.errors import ControlFlowError, UnboundedLoop, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
+from quoll.facts.contract import ByteSpan
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
@@ -193,6 +194,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     names = (name for span in values.stored for name in run.image.memory.physical_aliases(*span))
     if may_unmask(values) or any(code.origin.stacks.surely_reach(*span) for span in names):
         return _Rejected.DEPENDS
+    stores = program.left[function].stores
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
@@ -202,7 +204,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     except UnboundedLoop as error:
         if not error.missing:
             return _Rejected.DEPENDS
-        return _provisional(function, graph, given_back, error)
+        return _provisional(function, graph, given_back, stores, error)
     if result.parametric is not None or any(b.bound is None for b in bounds):
         return _Rejected.DEPENDS
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
@@ -221,6 +223,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         assumed,
         given_back,
         settled=True,
+        stores=stores,
         exits=_ends(graph),
         written=written_by(values),
     )
@@ -228,12 +231,16 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
 
 
 def _provisional(
-    function: int, graph: Supergraph, given_back: frozenset[int], error: UnboundedLoop
+    function: int,
+    graph: Supergraph,
+    given_back: frozenset[int],
+    stores: tuple[ByteSpan, ...],
+    error: UnboundedLoop,
 ) -> FunctionSummary:
     """The summary under which the callers of a function with unbounded loops are analysed."""
     assumed = SUMMARISED.of(function=f"{function:#x}", cycles=1)
     replacement = FunctionReplacement(
-        1, False, assumed, given_back, settled=True, exits=_ends(graph)
+        1, False, assumed, given_back, settled=True, stores=stores, exits=_ends(graph)
     )
     return FunctionSummary(function, replacement, (), (), unbounded=error)
 

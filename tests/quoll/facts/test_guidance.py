@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quoll.assumptions import stated
+from quoll.assumptions import F1, stated
 from quoll.errors import FactsError, InfeasibleError
 from quoll.extraction.extract import extract
 from quoll.facts.applied import unused_guidance
@@ -256,6 +256,45 @@ def test_a_frame_whose_address_is_handed_on_is_not_spared() -> None:
     assert last
     (node,) = [n for n, at in enumerate(graph.nodes) if at.block.addr == last.addr]
     assert values.register(node, 3).exact is None
+
+
+def test_registers_that_functions_of_the_call_string_saved_are_spared() -> None:
+    """F1 is about them in every context; a local word is lost, whatever it holds."""
+    image = assemble(
+        """
+        main:   push {r4, r5, lr}
+                mov r4, #7
+                mov r5, #9
+                bl f
+        before: mov r0, r4
+                mov r1, r5
+                b last
+        last:   pop {r4, r5, pc}
+                .type f, %function
+        f:      push {r4, lr}
+                bl g
+                pop {r4, pc}
+                .type g, %function
+        g:      push {r5, lr}
+                sub sp, sp, #8
+                str r4, [sp]
+                mov r0, sp
+                bl h
+                ldr r2, [sp]
+                mov r4, r2
+                add sp, sp, #8
+                pop {r5, pc}
+                .type h, %function
+        h:      bx lr
+        """
+    )
+    graph, _ = graph_of(image, "function h takes at most 9 cycles")
+    values, last = analyse(graph, image), image.symbol("last")
+    assert last
+    (node,) = [n for n, at in enumerate(graph.nodes) if at.block.addr == last.addr]
+    assert [values.register(node, r).exact for r in (0, 1)] == [7, 9]
+    assert values.register(node, 2).exact is None
+    assert F1.of() in values.assumptions
 
 
 def test_a_function_outside_of_the_image_can_be_replaced() -> None:

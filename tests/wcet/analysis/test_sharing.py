@@ -329,3 +329,46 @@ def test_loops_that_prevent_summaries_are_named_at_once_where_inlining_is_too_la
         analyse(elf, "main", SummarySettings(contexts=0, least=3))
     assert len({one.addr for one in error.value.missing}) == len(error.value.missing) == 1
     assert analyse(elf, "counted", SummarySettings(contexts=0, least=3)).cycles
+
+
+SAVED_BY_CALLER = """
+.global entry
+.type entry, %function
+entry:  push {r4, r5, lr}
+        mov  r5, r4
+        bl   f
+        bl   f
+        cmp  r4, r5
+        beq  same
+        mov  r4, #90
+loop:   subs r4, r4, #1
+        bne  loop
+same:   pop  {r4, r5, lr}
+        b exit_to_user
+.type f, %function
+f:      push {r4, lr}
+        mov  r0, sp
+        mov  r1, #7
+        bl   g
+        pop  {r4, pc}
+.type g, %function
+g:      add  r2, r1, #1
+        add  r2, r2, #1
+        add  r2, r2, #1
+        str  r1, [r0]
+        bx   lr
+.global exit_to_user
+.type exit_to_user, %function
+exit_to_user: movs pc, lr
+"""
+
+
+@pytest.mark.parametrize("sharing", [NEVER, ONCE])
+def test_a_shared_function_may_store_a_register_that_its_caller_saved(
+    sharing: SummarySettings,
+) -> None:
+    """Its contract names the place of its store (rule 35), so r4 may have changed."""
+    elf = build(SAVED_BY_CALLER, language="asm", link=CODE)
+    entry = analyse(elf, "entry", sharing)
+    assert [bound.bound for bound in entry.bounds] == [90]
+    assert bool(shared(entry)) == (sharing is ONCE)
