@@ -1,7 +1,8 @@
 """Words that count the work between tests for interrupts, which is tested every N-th time.
 
     counted  edges along which the word c becomes c + 1, and c + 1 < N: no test is made
-    reset    edges along which c may become any word: it is set to 0, and the test follows
+    reset    edges along which c may become any word: it is set to 0, and the test follows; without
+             those that no path takes between two counted edges
 
 Let a path take counted edges k times without a reset in between. The words behind these edges are
 successive and all less than N, so k <= N for every word before, also if it wraps around
@@ -17,7 +18,7 @@ then the test behind the reset leaves the loop, and otherwise the reset is in th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from quoll.abstract_domain.abstract_memory import S3, S4
@@ -231,8 +232,22 @@ def counted_in(
             resets = frozenset(n for n, place in at.items() if place in reset)
             counts = frozenset(n for n, place in at.items() if place in counted) - resets
             if counts:
-                found.append(CountedEdges(counter.address, counter.most, counts, resets & stays))
+                between = _between(edges, counts, stays, resets & stays)
+                found.append(CountedEdges(counter.address, counter.most, counts, between))
     return tuple(found)
+
+
+def _between(
+    edges: Sequence[SuperEdge], counts: frozenset[int], inside: Set[int], resets: frozenset[int]
+) -> frozenset[int]:
+    """The ``resets`` that a path along edges ``inside`` takes between two edges of ``counts``.
+
+    Before the first of these, and behind the last, a reset separates no counts.
+    """
+    pairs = [(edges[e].src, edges[e].dst) for e in inside]
+    behind = _reached([edges[e].dst for e in counts], pairs)
+    before = _reached([edges[e].src for e in counts], [(dst, src) for src, dst in pairs])
+    return frozenset(e for e in resets if edges[e].src in behind and edges[e].dst in before)
 
 
 def _places(whole: Supergraph, edges: Iterable[int]) -> frozenset[tuple[int, int, EdgeKind]]:
@@ -244,8 +259,8 @@ def iterations_of(graph: Supergraph, loop: SuperLoop) -> tuple[int, CountedEdges
     inside = [
         graph.edges[e] for n in loop.nodes for e in graph.successors[n] if _stays(graph, e, loop)
     ]
-    cycle = _reached(loop.header, [(e.src, e.dst) for e in inside])
-    cycle &= _reached(loop.header, [(e.dst, e.src) for e in inside])
+    cycle = _reached([loop.header], [(e.src, e.dst) for e in inside])
+    cycle &= _reached([loop.header], [(e.dst, e.src) for e in inside])
     around = [
         e
         for n in cycle
@@ -265,14 +280,14 @@ def _stays(graph: Supergraph, edge: int, loop: SuperLoop) -> bool:
     return graph.edges[edge].dst in loop.nodes
 
 
-def _reached(header: int, pairs: Iterable[tuple[int, int]]) -> set[int]:
+def _reached(starts: Iterable[int], pairs: Iterable[tuple[int, int]]) -> set[int]:
     following: dict[int, list[int]] = {}
     for source, target in pairs:
         following.setdefault(source, []).append(target)
-    return closure([header], lambda node: following.get(node, ()))
+    return closure(starts, lambda node: following.get(node, ()))
 
 
 def _returns(graph: Supergraph, header: int, edges: Sequence[int]) -> bool:
     """Whether a cycle of ``edges`` passes the header."""
-    reached = _reached(header, [(graph.edges[e].src, graph.edges[e].dst) for e in edges])
+    reached = _reached([header], [(graph.edges[e].src, graph.edges[e].dst) for e in edges])
     return any(graph.edges[e].dst == header and graph.edges[e].src in reached for e in edges)

@@ -10,7 +10,10 @@ from itertools import product
 
 import pytest
 
-from quoll.preemption.counters import iterations_of
+from quoll.cfg.cfg import EdgeKind
+from quoll.inlining.supergraph import SuperEdge, Supergraph
+from quoll.preemption import counters
+from quoll.preemption.counters import counted_in, iterations_of
 from quoll.preemption.segments import PendingSegment
 from tests.testing.harness.cases import spread
 from tests.testing.values.preemption_points import (
@@ -124,3 +127,17 @@ def test_a_word_that_may_never_reach_the_number_is_no_counter(old: str, new: str
     subject = Subject.of("pl190", test, SHAPES["a loop"])
     for segment in subject.segments:
         assert not segment.graph.counted
+
+
+def test_only_a_reset_between_two_counts_lets_a_path_count_again() -> None:
+    """A path of six edges: before the first count and behind the last, nothing is separated."""
+    edges = tuple(SuperEdge(n, n + 1, EdgeKind.FALLTHROUGH) for n in range(6))
+    whole = Supergraph((), (), edges, (), (), 0, (), ())
+    counter = counters.TestCounter(
+        0x1000, EVERY, frozenset({1, 4}), frozenset({0, 2, 3, 5}), frozenset(), ()
+    )
+    (one,) = counted_in([counter], whole, edges, range(7), [0] * 7)
+    assert (one.counted, one.reset) == ({1, 4}, {2, 3})
+    (first, second) = counted_in([counter], whole, edges, range(7), [0, 0, 0, 0, 1, 1, 1])
+    assert (first.counted, first.reset) == ({1}, set())
+    assert (second.counted, second.reset) == ({4}, set())
