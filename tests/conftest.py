@@ -21,7 +21,7 @@ from tests.testing.quoll.recordings import written
 settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(40))
 settings.load_profile("quoll")
 
-VARIANTS = cases(2)
+VARIANTS = cases(1)
 LONGEST = 200_000  # instructions
 MUCH = 400 << 20  # bytes; all modules and all tests take as many
 PROCESSORS = os.sched_getaffinity(0)  # of the whole run

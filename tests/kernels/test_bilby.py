@@ -65,7 +65,7 @@ def test_user_level_tests_pass(logged: Run) -> None:
         assert any(promise in sentence for sentence in sentences), promise
 
 
-@pytest.mark.parametrize("board", spread(BOARDS, 1))
+@pytest.mark.parametrize("board", spread(reversed(BOARDS), 1))
 def test_user_level_tests_pass_with_preemptible_reply_and_receive(board: str) -> None:
     name = f"{board}-latency"
     elf = products.kernel(name, "kernel.elf", "tests.elf")

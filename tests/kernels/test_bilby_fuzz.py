@@ -16,8 +16,8 @@ from kernels.bilby.verification.spec.refinement import Mismatch
 from kernels.bilby.verification.spec.state import Context, Kernel, Thread
 from tests.testing.harness.cases import cases, spread
 
-OPERATIONS = cases(4000)
-INTERLEAVINGS = cases(1000)  # of each preset
+OPERATIONS = cases(2000)
+INTERLEAVINGS = cases(500)  # of each preset
 SEED = 3
 PRESETS = ["after", "before", "mcs", "latency"]
 

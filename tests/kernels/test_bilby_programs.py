@@ -33,7 +33,7 @@ SOME = spread(BUILDS, 4)
 
 @pytest.mark.parametrize(("program", "build"), spread(product(PROGRAMS, SOME), 8))
 def test_program(build: str, program: str) -> None:
-    products.kernel(build)
+    products.kernel(build, "kernel.elf", f"{program}.elf")
     assert check_tap(output(RUN, build, program)).lines
 
 
@@ -57,7 +57,7 @@ def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_pat
 @pytest.mark.parametrize("build", SOME)
 def test_interrupts_come_once_each_in_thumb_code(build: str) -> None:
     """A call that is preempted there is made again two bytes before."""
-    products.kernel(build)
+    products.kernel(build, "kernel.elf", "thumb-latency.elf")
     text = output(RUN, build, "thumb-latency").replace("\r", "")
     assert check_tap(INTERRUPTS.sub("", text)).lines
     assert sum(int(count) for count in INTERRUPTS.findall(text)) > 0
@@ -70,8 +70,8 @@ SHARES = ["kzm-after", "kzm-before", "cubieboard-mcs", "cubieboard-latency", "kz
 
 @pytest.mark.parametrize("build", spread(SHARES, 1))
 def test_equals_have_equal_shares(build: str) -> None:
-    """The program prints each thread's share of a hundred slices of time."""
-    products.kernel(build)
+    """The program prints each thread's share of fifty slices of time."""
+    products.kernel(build, "kernel.elf", "shares.elf")
     text = output(RUN, build, "shares", env={**os.environ, "BILBY_TIMEOUT": "500"})
     assert check_tap(COMMENT.sub("", text.replace("\r", ""))).lines
 

@@ -13,8 +13,11 @@ from kernels.bilby.verification.fuzz.script import Script
 from kernels.bilby.verification.spec.refinement import Refinement
 from kernels.bilby.verification.spec.state import Cap, Kernel, Slot, Table
 from tests.testing.bilby.scripts import Scripts, scripts
+from tests.testing.harness.cases import in_turn
 
-PRESETS = ["after", "before", "latency", "mcs"]
+# Each sequence on two of the presets, in turn.
+PAIRS = [("mcs", "after"), ("latency", "mcs"), ("before", "mcs"), ("after", "latency")]
+ROWS = [(sequence, preset) for sequence, pair in in_turn(SEQUENCES, PAIRS) for preset in pair]
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +26,11 @@ def script_of() -> Iterator[Scripts]:
         yield script_of
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("sequence", SEQUENCES, ids=lambda sequence: str(sequence.__name__))
+@pytest.mark.parametrize(
+    ("sequence", "preset"),
+    dict.fromkeys(ROWS),
+    ids=lambda value: value if isinstance(value, str) else str(value.__name__),
+)
 def test_a_sequence_does_what_is_specified(
     script_of: Scripts, preset: str, sequence: Callable[[Script], None]
 ) -> None:

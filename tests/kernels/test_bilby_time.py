@@ -38,7 +38,7 @@ ON = [(program, board) for board in spread(["cubieboard", "kzm"], 1) for program
 
 def run_time(build: str, program: str) -> tuple[Tap, list[tuple[str, str]]]:
     """Fail unless all tests of a program hold; its figures, names and values."""
-    products.kernel(build)
+    products.kernel(build, "kernel.elf", f"{program}.elf")
     env = {**os.environ, "BILBY_TIMEOUT": SECONDS}
     text = output(RUN, build, program, env=env).replace("\r", "")
     return check_tap(COMMENT.sub("", text)), figures(text)

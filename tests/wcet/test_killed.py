@@ -17,7 +17,7 @@ unsigned main(unsigned n) {
     return left;
 }
 """
-KILLS = cases(4)
+KILLS = cases(3)
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def near(apart: int) -> Term:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize("apart", spread([70_000, USEFUL - 1, 1 << 20], 2))
+@pytest.mark.parametrize("apart", spread([USEFUL - 1, 70_000, 1 << 20], 1))
 def test_as_far_as_the_ends_are_apart(apart: int) -> None:
     """The least bound, although no run is followed so far."""
     outcome = prove(between(near(apart)), BUDGET, find_checker())

@@ -115,7 +115,7 @@ def test_memory_that_nobody_described(tmp_path: Path) -> None:
 
 @pytest.mark.slow("analyses the program again for each suggestion")
 def test_of_the_kernel(tmp_path: Path) -> None:
-    assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=4)
+    assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=2)
 
 
 @pytest.mark.slow("analyses the program again for each suggestion")

@@ -18,7 +18,7 @@ from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.harness import build
 from tests.testing.wcet.entry_graphs import EntryGraphs
 
-EVERY = 8  # of the paths are followed: test_first_light follows all of them without facts
+EVERY = 16  # of the paths are followed: test_first_light follows all of them without facts
 POOLS = build.ROOT / "kernels/bilby/pools.facts"
 
 

@@ -50,11 +50,11 @@ def shared(entry: EntryResult) -> list[str]:
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", spread([1, 3], 1))
 def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
-    elf = compile_program(generate(60, seed, recursion=False), tmp_path)
+    elf = compile_program(generate(40, seed, recursion=False), tmp_path)
     plain, once = (analyse(elf, "entry", sharing) for sharing in (NEVER, ALWAYS))
     assert not shared(plain)
     assert shared(once)
-    assert len(once.graph.contexts) < len(plain.graph.contexts) == 60
+    assert len(once.graph.contexts) < len(plain.graph.contexts) == 40
     assert plain.cycles <= once.cycles < 3 * plain.cycles
 
 
