@@ -10,6 +10,7 @@ import pytest
 from campaigns.agreement import Question, of_analyse, of_loops, of_masked
 from quoll.errors import TimingError, WcetError
 from quoll.inlining.sharing import NEVER, SummarySettings
+from quoll.results.results_store import user_folder
 from tests.testing.harness import build as products
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
@@ -100,12 +101,14 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow("proves all loops of a kernel")
+@pytest.mark.xdist_group("budget")  # test_bilby_budget.py needs the same proofs: they are kept
 def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
     """All of them are bounded without a fact, in one of the presets that promise this.
 
     ``masked`` bounds no system call: only its tests for interrupts end some of its loops.
     """
-    question = Question.of(products.kernel("kzm-latency"), tmp_path, entry="all")
+    elf = products.kernel("kzm-mcs", "kernel.elf", "kernel.facts")
+    question = Question.of(elf, user_folder() or tmp_path, entry="all")
     expected = {target.name: of_analyse(target) for target in question.targets()}
     proved = [bound for found in expected.values() for bound in found.values()]
     assert {method for _, method in proved} == {"nusmv"}
