@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.xdist_group("adversary"),
 ]
 
-PROGRAMS, BATCH = cases(176), 88  # four of each family
+PROGRAMS, BATCH = cases(88), 44  # two of each family
 
 
 @pytest.mark.slow("hundreds of hostile programs are analysed and executed")

@@ -17,7 +17,7 @@ RARE = ("cut and solved again", "repeated, not realisable")  # outcomes
 @pytest.mark.slow("many integer programs are solved")
 @pytest.mark.parametrize(
     ("solver", "first", "number", "rare"),
-    [(InProcess(), 0, cases(250), RARE), (Cbc(), 22_000, cases(50), ())],
+    [(InProcess(), 0, cases(150), RARE), (Cbc(), 22_000, cases(25), ())],
     ids=["highs", "cbc"],
 )
 def test_the_bound_is_the_longest_allowed_path(

@@ -45,6 +45,7 @@ def test_bad_tap_is_refused(text: str) -> None:
         check_tap(text)
 
 
+INTERRUPTS = re.compile(r"# interrupts \d+\r?\n")
 Run = tuple[subprocess.CompletedProcess[str], Path]
 
 
@@ -88,9 +89,12 @@ def test_hello(build: Path) -> None:
     assert check_tap(done.stdout).plan == 1
 
 
-def test_runs_are_identical(logged: Run) -> None:
-    """Also without a log, so that recordings show the usual execution."""
-    assert run_program("tests").stdout == logged[0].stdout
+@pytest.mark.parametrize("program", ["pingpong", "latency"])
+def test_runs_are_identical(build: Path, program: str, tmp_path: Path) -> None:
+    """Also without a log, so that recordings show the usual execution; one with interrupts."""
+    logged = run_program(program, "-d", "int", "-D", str(tmp_path / "exceptions"))
+    assert check_tap(INTERRUPTS.sub("", logged.stdout)).lines
+    assert run_program(program).stdout == logged.stdout
 
 
 def test_each_entry_is_exercised_and_the_kernel_never_faults(logged: Run) -> None:

@@ -38,6 +38,12 @@ CALLS = chain(
 )
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of all commands: they ask for the same stages."""
+    return tmp_path_factory.mktemp("kept")
+
+
 def linked(folder: Path, text: str) -> Path:
     (folder / "program.S").write_text(text)
     subprocess.run(
@@ -58,10 +64,10 @@ def run(*words: object) -> int:
     ids=["tail calls", "a counter below", "calls"],
 )  # fmt: skip
 def test_each_has_a_bound_and_a_path(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, least: int
+    tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str], text: str, least: int
 ) -> None:
     """1,200 tail calls ended in the walk that folds the path into a tree of calls."""
-    elf, kept = linked(tmp_path, text), tmp_path / "kept"
+    elf = linked(tmp_path, text)
     written = ["--details", "--json", tmp_path / "a.json"]
     assert run("analyse", elf, *written, "--cache", kept) == 0  # later commands recall it
     (entry,) = json.loads((tmp_path / "a.json").read_text())["entries"].values()
@@ -88,14 +94,14 @@ def test_each_has_a_bound_and_a_path(
     ids=" ".join,
 )  # fmt: skip
 def test_every_command_has_an_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+    tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     elf = linked(tmp_path, COUNTED)
     command, *others = words
     inputs = [elf, elf] if command == "diff" else [elf]
     common = ["--entry", "f"]
     if command != "callgraph":
-        common += ["--platform", "kzm", "--quiet", "--no-cache"]
+        common += ["--platform", "kzm", "--quiet", "--cache", str(kept)]
     status = main([command, *map(str, inputs), *others, *common])
     said = capsys.readouterr()
     assert status == (2 if command == "masked" else 0), said.err

@@ -23,6 +23,12 @@ void main(unsigned n) {
 """
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Bounds without counts, and proofs of loops, for all commands."""
+    return str(tmp_path_factory.mktemp("kept"))
+
+
 @pytest.fixture
 def elf(monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program, of which a solver proves bounds only."""
@@ -63,13 +69,13 @@ COMMANDS: dict[str, tuple[str, int]] = {
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_bound_without_counts(
-    capsys: pytest.CaptureFixture[str], elf: Path, tmp_path: Path, name: str
+    capsys: pytest.CaptureFixture[str], elf: Path, kept: str, tmp_path: Path, name: str
 ) -> None:
     """It was a defect: causes and pages counted the nodes of counts that are not there."""
     command, wanted = COMMANDS[name]
     words = command.format(elf=elf, out=tmp_path).split()
     if words[0] != "cfg":
-        words += ["--no-cache", "--quiet"]
+        words += ["--cache", kept, "--quiet"]
     status = main([*words, "--platform", "kzm"])
     said = capsys.readouterr()
     assert status != 70, said.err

@@ -200,7 +200,7 @@ def test_a_solver_killed_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     options = BoundOptions(Budget(seconds=20), workers=0, checker=NUSMV)
     wanted = [b.bound for b in code.bounds(options=options)]
     survived = failed = 0
-    for seed in range(cases(9)):
+    for seed in range(cases(12)):
         killer = tmp_path / f"killer{seed}.py"
         counter = str(tmp_path / f"asked{seed}")
         killer.write_text(KILLER.format(seed=seed, child=str(CHILD), counter=counter))
@@ -255,7 +255,7 @@ def test_a_solver_that_fails_once(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [(b.bound, b.total) for b in code.bounds(options=options)]
     assert {total is None for _, total in wanted} == {True, False}
     queries, failed, incomplete = asked[0], 0, 0
-    for fails_at in spread(range(1, queries + 1), 5):
+    for fails_at in spread(range(1, queries + 1), 8):
         asked[0] = 0
         found = code.bounds(options=options)
         for bound, numbers in zip(found, wanted, strict=True):

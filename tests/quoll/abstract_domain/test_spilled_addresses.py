@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
+from tests.testing.harness.cases import in_turn
 from tests.testing.values.executed import analysed, walk
 
 ONE_PATH = """
@@ -97,13 +100,15 @@ SOURCES = [ONE_PATH, OTHER_VALUE, IN_A_LOOP, IN_AN_ARRAY, BESIDE_AN_ARRAY]
 
 
 @pytest.mark.slow("executes many random instruction sequences")
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2"])
-@pytest.mark.parametrize("thumb", [False, True])
-@pytest.mark.parametrize("known_stack", [False, True])
+@pytest.mark.parametrize(
+    ("compiled", "known"),
+    in_turn(product(["-O0", "-O1", "-O2"], SOURCES), [*product([False, True], [False, True])]),
+)
 def test_what_is_written_through_a_spilled_address(
-    source: str, optimise: str, thumb: bool, known_stack: bool
+    compiled: tuple[str, str], known: tuple[bool, bool]
 ) -> None:
+    optimise, source = compiled
+    thumb, known_stack = known
     image, graph, values = analysed(source, thumb, optimise, known_stack)
     for a in range(4):
         walk(image, graph, values, [a, 40])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
+from tests.testing.harness.cases import in_turn
 from tests.testing.quoll.building import build
 from tests.testing.quoll.invariants import verify_program
 
@@ -214,11 +216,16 @@ class Walk:
 
 
 @pytest.mark.slow("compiles and extracts many programs")
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("optimise", ["-O0", "-O1", "-O2", "-O3", "-Os"])
-@pytest.mark.parametrize("cpu", ["arm1136jf-s", "cortex-a8", "arm7tdmi"])
-def test_what_runs_is_in_the_graph(name: str, optimise: str, cpu: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "optimise"),
+    in_turn(
+        product(PROGRAMS, ["arm1136jf-s", "cortex-a8", "arm7tdmi"]),
+        ["-O0", "-O1", "-O2", "-O3", "-Os", "-O2", "-O1"],
+    ),
+)
+def test_what_runs_is_in_the_graph(program: tuple[str, str], optimise: str) -> None:
     """ARM, Thumb-2 and Thumb code."""
+    name, cpu = program
     thumb = cpu != "arm1136jf-s"
     path = build(
         PROGRAMS[name] + STARTS[thumb],

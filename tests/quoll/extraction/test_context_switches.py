@@ -13,6 +13,7 @@ from quoll.extraction.extract import extract
 from quoll.facts.located import locate
 from quoll.facts.read import Facts, parse
 from quoll.image.image import Image
+from tests.testing.harness.cases import in_turn
 from tests.testing.programs import needs
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.switches import (
@@ -79,10 +80,11 @@ def test_one_fact_answers(shape: str, thumb: bool) -> None:
 
 @pytest.mark.slow("compiles many programs")
 @needs("clang")
-@pytest.mark.parametrize("optimise", ["-O0", "-O2"])
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize(("shape", "thumb"), SHAPES)
-def test_in_c_by_two_compilers(compiler: str, optimise: str, shape: str, thumb: bool) -> None:
+@pytest.mark.parametrize(
+    ("of", "by"), in_turn(SHAPES, [(c, level) for level in ("-O0", "-O2") for c in COMPILERS])
+)
+def test_in_c_by_two_compilers(of: tuple[str, bool], by: tuple[str, str]) -> None:
+    (shape, thumb), (compiler, optimise) = of, by
     image = Image.load(elf := compiled(shape, compiler, optimise, thumb=thumb))
     back = returning(elf)
     assert back == {address(image, name) for name in ("switch_to", "after")}

@@ -14,7 +14,7 @@ from quoll.image.image import Image
 from quoll.inlining.expand import expand, without_edges
 from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.value_analysis.value_results import EntryRegisters, analyse
-from tests.testing.harness.cases import cases
+from tests.testing.harness.cases import cases, in_turn
 from tests.testing.quoll.building import build
 from tests.testing.quoll.sketch import assemble
 from tests.testing.values.executed import analysed, walk
@@ -24,9 +24,9 @@ SETTINGS = [(False, "-O0"), (False, "-O2"), (True, "-O1"), (True, "-O2")]
 
 
 @pytest.mark.slow("compiles programs and executes them on many inputs")
-@pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
-@pytest.mark.parametrize("known_stack", [True, False])
-def test_covers_executions_of_programs(thumb: bool, optimise: str, known_stack: bool) -> None:
+@pytest.mark.parametrize(("setting", "known_stack"), in_turn(SETTINGS, [True, False]))
+def test_covers_executions_of_programs(setting: tuple[bool, str], known_stack: bool) -> None:
+    thumb, optimise = setting
     rng = random.Random(7)
     counts: Counter[str] = Counter()
     for seed in range(known_stack, cases(4), 2):
