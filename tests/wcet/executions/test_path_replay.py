@@ -28,7 +28,11 @@ from tests.testing.harness.build import ENTRIES
 from tests.testing.harness.cases import spread
 from tests.testing.quoll.recordings import written
 from tests.testing.wcet.entry_graphs import EntryGraphs
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.stage_times import StageLog
 from wcet.cli import main
 from wcet.executions.path_replay import ReplayPath as Walk
 from wcet.executions.path_replay import (
@@ -147,8 +151,14 @@ def test_names_in_facts_are_given_numbers(
     report: dict[str, Any],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The fewer levels a lookup may have, the lower the bound; here that of a handler."""
+    """The fewer levels a lookup may have, the lower the bound; here that of one handler alone."""
+
+    def of_one(elf: Path, options: AnalysisOptions, stages: StageLog) -> AnalysisResult:
+        return analyse(elf, replace(options, entries=("undefined",)), stages)
+
+    monkeypatch.setattr("wcet.commands.replay.analyse", of_one)
     trace, facts, out = (tmp_path / name for name in ("one.trace", "named.facts", "replay.json"))
     trace.write_bytes(written(recorded[load("kzm").entries["undefined"].vector][0][:1]))
     facts.write_text("loop resolve.h:43 at most levels + 1\n")
