@@ -23,7 +23,7 @@ settings.load_profile("quoll")
 
 VARIANTS = cases(1)
 LONGEST = 200_000  # instructions
-MUCH = 400 << 20  # bytes; all modules and all tests take as many
+MUCH = 100 << 20  # bytes; a fork takes 10 ms for as many
 PROCESSORS = os.sched_getaffinity(0)  # of the whole run
 
 

@@ -217,15 +217,15 @@ class Walk:
 
 @pytest.mark.slow("compiles and extracts many programs")
 @pytest.mark.parametrize(
-    ("program", "optimise"),
+    ("source", "optimise"),
     in_turn(
         product(PROGRAMS, ["arm1136jf-s", "cortex-a8", "arm7tdmi"]),
         ["-O0", "-O1", "-O2", "-O3", "-Os", "-O2", "-O1"],
     ),
 )
-def test_what_runs_is_in_the_graph(program: tuple[str, str], optimise: str) -> None:
+def test_what_runs_is_in_the_graph(source: tuple[str, str], optimise: str) -> None:
     """ARM, Thumb-2 and Thumb code."""
-    name, cpu = program
+    name, cpu = source
     thumb = cpu != "arm1136jf-s"
     path = build(
         PROGRAMS[name] + STARTS[thumb],
