@@ -71,7 +71,7 @@ def run_bilby(
     **options: int,
 ) -> CompletedProcess[str]:
     """Boots the kernel with a user-level program, and records it when given a file."""
-    build.kernel(build_name, "kernel.elf", f"{program}.elf")
+    build.kernel(build_name, "kernel.elf", "kernel.facts", f"{program}.elf")
     recording = plugin(trace, **options) if trace else []
     return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *recording])
 
