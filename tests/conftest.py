@@ -14,6 +14,7 @@ from hypothesis import settings
 from quoll.recordings.trace import Trace
 from tests.testing.harness import qemu
 from tests.testing.harness.cases import cases
+from tests.testing.harness.huge_pages import use_huge_pages
 from tests.testing.quoll.recordings import written
 
 # The same examples on every run: a failure is a fact, not luck. No deadline, because two test
@@ -113,6 +114,8 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: no collection of garbage looks at them again."""
     gc.collect()
     gc.freeze()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        use_huge_pages()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -57,7 +57,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_the_same_bytes_again(
     archive: Path, report: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the same analysis; test_prepared.py compares analyses."""
+    """From the same analysis."""
     monkeypatch.setattr(benchmark, "analysed", lambda *_: report)
     assert pack(BUILD, ["hello"], tmp_path).read_bytes() == archive.read_bytes()
 

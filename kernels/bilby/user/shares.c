@@ -13,7 +13,7 @@
 #define SLICE    TICK_CLOCKS              /* of time, in clocks of the timer: the kernel's */
 #define TURN     (1u << 30)               /* the timer begins again so seldom */
 #define GAP      (SLICE / 100)            /* who reads the timer as late as this has not run */
-#define SLICES   50                       /* of one measurement */
+#define SLICES   100                      /* of one measurement */
 #define EQUALS   50                       /* their priority */
 #define HELPS    200
 
@@ -127,7 +127,7 @@ static word_t share_of(word_t hundredths)
 
 /*
  * Two threads: one acts when so many hundredths of its slice are over, the other one only runs.  Of a
- * fifty slices each has its share, but for one.  That is half of them; less for the first if it gives
+ * hundred slices each has its share, but for one.  That is half of them; less for the first if it gives
  * away the rest of its turns: the other one has no more of a turn then, but there are more of them.
  */
 static bool share(void (*run)(word_t), word_t hundredths, word_t endpoint)
