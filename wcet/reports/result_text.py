@@ -33,6 +33,7 @@ NAME = 16  # width of the column of entries
 CYCLES = 10  # width of a column that starts a row
 BRIEF_SHARE = 0.01  # functions below this share of the bound are summed up in a brief path
 BRIEF_BLOCKS = 12  # costliest blocks shown in a brief path
+WAITS = 10  # longest paths with a pending interrupt that are shown
 DEEPEST = 40  # columns of indentation
 
 
@@ -60,7 +61,7 @@ class TextStyle:
 def to_text(result: AnalysisResult, style: TextStyle) -> str:
     """The whole report."""
     table = "\n".join(bounds_table(result, style, style.columns))
-    sections = [heading(result, style), table, *latency(result, style)]
+    sections = [heading(result, style), table, *latency(result, style), *waits(result, style)]
     if style.paths != "none":
         write = brief_path if style.paths == "brief" else full_path
         for entry in result.entries.values():
@@ -170,10 +171,38 @@ def start_text(result: AnalysisResult, entry: EntryResult, start: StartBound) ->
     """The start of a bound's paths, if there are several starts (rule 21)."""
     if start.place is None:
         return f"from the entry; {len(entry.starts) - 1} starts at preemption points take less"
+    return _place_of(result, entry, start)
+
+
+def _place_of(result: AnalysisResult, entry: EntryResult, start: StartBound) -> str:
+    if start.place is None:
+        return "from the entry"
     return (
         f"from just after the test for interrupts at {result.image.place(start.place)}"
         f"{callers(result, entry, start.context)}"
     )
+
+
+def waits(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
+    """The longest paths on which an interrupt waits, if code tests for interrupts (rule 21)."""
+    found = [
+        (start.cycles, name, _place_of(result, entry, start))
+        for name, entry in result.entries.items()
+        for start in (entry.starts if len(entry.starts) > 1 else ())
+    ]
+    if not found:
+        return
+    longest = sorted(found, key=lambda one: -one[0])[:WAITS]
+    first = wide(longest[0][0], CYCLES)
+    rows = [
+        style.bold("longest paths with a pending interrupt, to its test or to the end of the path"),
+        style.dim(f"{'cycles':>{first}}{'µs':>{first}}  entry: start"),
+    ]
+    for cycles, name, place in longest:
+        rows.append(
+            f"{cycles:>{first},}{result.microseconds(cycles):>{first},.1f}  {name}: {place}"
+        )
+    yield "\n".join(rows)
 
 
 def latency(result: AnalysisResult, style: TextStyle) -> Iterator[str]:

@@ -80,7 +80,11 @@ def test_a_preemptible_loop_costs_one_turn(
         expected = f"{len(entry['starts']) - 1} starts at preemption points take less"
     else:
         expected = "from just after the test for interrupts at"
-    assert expected in text(capsys)
+    printed = text(capsys)
+    assert expected in printed
+    rows = printed.split("to the end of the path\n")[1].split("\n\n")[0].splitlines()[1:]
+    cycles = [int(row.split()[0].replace(",", "")) for row in rows]
+    assert cycles == [start["cycles"] for start in entry["starts"]][:10]
 
 
 @pytest.mark.slow("several whole analyses")
