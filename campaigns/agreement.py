@@ -26,7 +26,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.entry_loops import loops_of
+from wcet.analysis.entry_loops import loops_of, with_parameters
 from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.preparation import prepare
 from wcet.analysis.run import AnalysisRun
@@ -96,12 +96,13 @@ def bounds_of(
 
 def of_analyse(target: AnalysisTarget) -> Bounds:
     """The bounds that the integer program uses."""
-    prepared = prepare(target)
+    prepared, run = prepare(target), target.run
     found: Bounds = {}
     for paths in prepared.paths:
-        found |= bounds_of(paths.graph, paths.bounds)
+        found |= bounds_of(paths.graph, with_parameters(run, paths.graph, paths.bounds))
     for one in prepared.summaries:
-        found |= bounds_of(one.paths.graph, one.paths.bounds, one.address)
+        bounds = with_parameters(run, one.paths.graph, one.paths.bounds)
+        found |= bounds_of(one.paths.graph, bounds, one.address)
     return found
 
 

@@ -16,7 +16,7 @@ from wcet.analysis.preparation import assumed_by, valued
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.summaries import FunctionSummary
 
-__all__ = ["EntryLoops", "LoopInContext", "loops_of"]
+__all__ = ["EntryLoops", "LoopInContext", "loops_of", "with_parameters"]
 
 
 @dataclass(frozen=True, slots=True)
