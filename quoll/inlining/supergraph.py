@@ -187,10 +187,9 @@ class Supergraph:
         return inside
 
     def saved_words(self, node: int) -> frozenset[int]:
-        """Distances from sp, at the call of ``node``, of words with registers that the functions of
-        its call string have saved.
+        """Distances from sp of saved registers, when ``node`` calls.
 
-        Functions behind the first one with an unknown frame are left out.
+        Each function of the call string has saved them; the walk up ends at an unknown frame.
         """
         found: set[int] = set()
         height, at, call = 0, self.nodes[node].context, self.nodes[node].block.last.addr

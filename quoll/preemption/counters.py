@@ -240,10 +240,7 @@ def counted_in(
 def _between(
     edges: Sequence[SuperEdge], counts: frozenset[int], inside: Set[int], resets: frozenset[int]
 ) -> frozenset[int]:
-    """The ``resets`` that a path along edges ``inside`` takes between two edges of ``counts``.
-
-    Before the first of these, and behind the last, a reset separates no counts.
-    """
+    """The ``resets`` that paths along edges ``inside`` may take between two of ``counts``."""
     pairs = [(edges[e].src, edges[e].dst) for e in inside]
     behind = _reached([edges[e].dst for e in counts], pairs)
     before = _reached([edges[e].src for e in counts], [(dst, src) for src, dst in pairs])

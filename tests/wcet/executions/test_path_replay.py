@@ -153,7 +153,7 @@ def test_names_in_facts_are_given_numbers(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The fewer levels a lookup may have, the lower the bound; here that of one handler alone."""
+    """A fact that allows fewer levels of a lookup lowers the bound. One handler is analysed."""
 
     def of_one(elf: Path, options: AnalysisOptions, stages: StageLog) -> AnalysisResult:
         return analyse(elf, replace(options, entries=("undefined",)), stages)
