@@ -5,13 +5,13 @@ import fcntl
 import gc
 import os
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from quoll.recordings.trace import Trace
+from quoll.recordings.trace import Execution, Trace
 from tests.testing.harness import qemu
 from tests.testing.harness.cases import cases
 from tests.testing.harness.huge_pages import use_huge_pages
@@ -23,6 +23,8 @@ settings.register_profile("quoll", derandomize=True, deadline=None, max_examples
 settings.load_profile("quoll")
 
 VARIANTS = cases(1)
+EVERY = max(4 - cases(1), 1)  # of the paths of an entry with many
+FEW = 20
 LONGEST = 200_000  # instructions
 MUCH = 100 << 20  # bytes; a fork takes 10 ms for as many
 PROCESSORS = os.sched_getaffinity(0)  # of the whole run
@@ -53,8 +55,8 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of the kernel's executions of the user-level test suite, all paths.
 
     One process makes it for all of a test run. A path has executions with at most ``VARIANTS``
-    sets of addresses; the campaigns have all. Two that clear millions of bytes without an
-    interrupt are left out: other executions have each of their iterations, too.
+    sets of addresses, and an entry every third of its paths; the campaigns have all. Two that clear
+    millions of bytes without an interrupt are left out: others have each of their iterations, too.
     """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -65,10 +67,21 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not path.exists():
             partial = folder / "tests.trace.partial"
             qemu.record(partial, variants=VARIANTS)
-            executions = Trace.read(partial).executions
-            partial.write_bytes(written([e for e in executions if len(e.pcs) < LONGEST]))
+            partial.write_bytes(written(sampled(Trace.read(partial).executions)))
             partial.rename(path)
     return path
+
+
+def sampled(executions: Iterable[Execution]) -> list[Execution]:
+    """The executions of some paths: every path of an entry that has few."""
+    paths: dict[int, dict[bytes, int]] = {}
+    found = []
+    for execution in executions:
+        known = paths.setdefault(execution.entry, {})
+        number = known.setdefault(execution.pcs.tobytes(), len(known))
+        if len(execution.pcs) < LONGEST and (number < FEW or number % EVERY == 0):
+            found.append(execution)
+    return found
 
 
 @pytest.hookimpl(tryfirst=True)

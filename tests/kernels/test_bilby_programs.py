@@ -70,9 +70,10 @@ SHARES = ["kzm-after", "kzm-before", "cubieboard-mcs", "cubieboard-latency", "kz
 
 @pytest.mark.parametrize("build", spread(SHARES, 1))
 def test_equals_have_equal_shares(build: str) -> None:
-    """The program prints each thread's share of fifty slices of time."""
+    """The program prints each thread's share of fifty slices, at 8 ns for each instruction."""
     products.kernel(build, "kernel.elf", "shares.elf")
-    text = output(RUN, build, "shares", env={**os.environ, "BILBY_TIMEOUT": "500"})
+    env = {**os.environ, "BILBY_TIMEOUT": "500"}
+    text = output(RUN, build, "shares", "-icount", "shift=3,sleep=off", env=env)
     assert check_tap(COMMENT.sub("", text.replace("\r", ""))).lines
 
 

@@ -105,18 +105,19 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
 def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
     """All of them are bounded without a fact, in one of the presets that promise this.
 
-    ``masked`` bounds no system call: only its tests for interrupts end some of its loops.
+    ``masked`` bounds no system call: only its tests for interrupts end some of its loops. Nor does
+    ``analyse`` here: ``make campaign-agreement`` compares all entries.
     """
     elf = products.kernel("kzm-mcs", "kernel.elf", "kernel.facts")
     question = Question.of(elf, user_folder() or tmp_path, entry="all")
-    expected = {target.name: of_analyse(target) for target in question.targets()}
+    expected = {target.name: of_loops(target) for target in question.targets()}
     proved = [bound for found in expected.values() for bound in found.values()]
     assert {method for _, method in proved} == {"nusmv"}
     assert all(most is not None for most, _ in proved)
     assert len(proved) > 100
-    assert {target.name: of_loops(target) for target in question.targets()} == expected
     handlers = tuple(expected.keys() - {"syscall"})
     question = replace(question, options=replace(question.options, entries=handlers))
+    assert all(of_analyse(target) == expected[target.name] for target in question.targets())
     regions = of_masked(question)
     assert regions.keys() == set(handlers)
     assert all(found.items() <= expected[name].items() for name, found in regions.items())

@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from quoll.recordings.trace import Trace
 from tests.testing.bilby.build import BUILD
 from tests.testing.harness import qemu
 from tests.testing.quoll.building import build
+from tests.testing.quoll.recordings import written
 from wcet.cli import main
+from wcet.platforms.platform_model import load
 
 SOURCE = """\
 unsigned table[16], other;
@@ -158,9 +161,11 @@ def test_a_function_of_a_parameter_is_refused(
 
 @pytest.mark.slow("analyses the program again for each suggestion")
 def test_counts_are_what_recorded_executions_show(
-    kernel: Path, recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kernel: Path, trace: Trace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every line saves its promised cycles; the recording obeys it, but not a count of one less."""
+    vector, recording = load("kzm").entries["prefetch-abort"].vector, tmp_path / "aborts.trace"
+    recording.write_bytes(written([e for e in trace.executions if e.entry == vector]))
     found = advised(kernel, "prefetch-abort", "--quiet", "--recording", str(recording))
     levers = [lever for lever in found["levers"] if " executes at most " in lever["line"]]
     counts = [lever["line"] for lever in levers]
