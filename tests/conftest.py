@@ -51,8 +51,8 @@ def all_processors() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of the kernel's executions of the user-level test suite, all paths.
+def suite_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the recording of the user-level test suite, its output, and its exceptions.
 
     One process makes it for all of a test run. A path has executions with at most ``VARIANTS``
     sets of addresses, and an entry every third of its paths; the campaigns have all. Two that clear
@@ -61,15 +61,24 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    path = folder / "tests.trace"
-    with (folder / "tests.trace.lock").open("w") as lock:
+    made = folder / "suite"
+    with (folder / "suite.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            partial = folder / "tests.trace.partial"
-            qemu.record(partial, variants=VARIANTS)
-            partial.write_bytes(written(sampled(Trace.read(partial).executions)))
-            partial.rename(path)
-    return path
+        if not made.exists():
+            partial = folder / "suite.partial"
+            partial.mkdir()
+            trace, log = partial / "tests.trace", ("-d", "int", "-D", str(partial / "exceptions"))
+            output = qemu.record(trace, "kzm-after", "tests", *log, variants=VARIANTS)
+            (partial / "output").write_text(output, encoding="utf-8")
+            trace.write_bytes(written(sampled(Trace.read(trace).executions)))
+            partial.rename(made)
+    return made
+
+
+@pytest.fixture(scope="session")
+def recording(suite_run: Path) -> Path:
+    """The file of the kernel's executions of the user-level test suite."""
+    return suite_run / "tests.trace"
 
 
 def sampled(executions: Iterable[Execution]) -> list[Execution]:

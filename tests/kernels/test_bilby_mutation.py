@@ -21,7 +21,7 @@ from kernels.bilby.verification.mutation.schema import Numbered, choices
 from kernels.bilby.verification.mutation.statements import BLANKED, PARSER, families, sites, walk
 from tests.testing.harness.cases import cases
 
-SAMPLE = cases(2)
+SAMPLE = cases(1)
 NOT_FOUND_YET = min(1, SAMPLE // 4)  # of the sample
 SEED = 1
 CODE = range(0x08000000, 0x0A000000)  # of the host builds

@@ -17,7 +17,7 @@ unsigned main(unsigned n) {
     return left;
 }
 """
-KILLS = cases(3)
+KILLS = cases(2)
 
 
 @pytest.fixture(scope="module")

@@ -68,12 +68,16 @@ def run_bilby(
     build_name: str = "kzm-after",
     program: str = "tests",
     trace: Path | None = None,
+    *arguments: str,
     **options: int,
 ) -> CompletedProcess[str]:
-    """Boots the kernel with a user-level program, and records it when given a file."""
+    """Boots the kernel with a user-level program, and records it when given a file.
+
+    ``arguments`` are QEMU's, ``options`` the recorder's.
+    """
     build.kernel(build_name, "kernel.elf", "kernel.facts", f"{program}.elf")
     recording = plugin(trace, **options) if trace else []
-    return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *recording])
+    return run([str(build.ROOT / "kernels/bilby/run"), build_name, program, *arguments, *recording])
 
 
 def preemption_starts(image: Image) -> frozenset[int]:
@@ -83,8 +87,13 @@ def preemption_starts(image: Image) -> frozenset[int]:
 
 
 def record(
-    trace: Path, build_name: str = "kzm-after", program: str = "tests", **options: int
-) -> None:
-    """Record the kernel's executions into ``trace`` while the program runs."""
-    done = run_bilby(build_name, program, trace, **options)
+    trace: Path,
+    build_name: str = "kzm-after",
+    program: str = "tests",
+    *arguments: str,
+    **options: int,
+) -> str:
+    """Record the kernel's executions into ``trace`` while the program runs; returns its output."""
+    done = run_bilby(build_name, program, trace, *arguments, **options)
     assert done.returncode == 0, f"{program} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
