@@ -19,11 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Tally", "campaign", "together"]
+__all__ = ["Outputs", "Tally", "all_runs", "campaign", "together"]
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNEL = ROOT / "build" / "bilby" / "kzm-after" / "kernel.elf"
@@ -61,7 +62,7 @@ class Outputs:
         return {name: comparable(name, (folder / name).read_text()) for _, name in self.options}
 
 
-def runs(entry: str) -> dict[str, Outputs]:
+def all_runs(entry: str) -> dict[str, Outputs]:
     """The runs that are killed; the check fails nothing, as its budget is large."""
     reports = (("--markdown", "r.md"), ("--junit", "r.xml"), ("--sarif", "r.sarif"))
     return {
@@ -72,14 +73,13 @@ def runs(entry: str) -> dict[str, Outputs]:
     }
 
 
-def campaign(elf: Path, entry: str, kills: int, seed: int) -> Tally:
-    """Kill ``kills`` runs; runs that finish before their moment do not count.
+def campaign(elf: Path, entry: str, known: Mapping[str, Outputs], kills: int, seed: int) -> Tally:
+    """Kill ``kills`` of the ``known`` runs; one that finishes before its moment does not count.
 
     Raises AssertionError at the first broken output.
     """
     draw = random.Random(seed)
     before = after = ended = number = 0
-    known = runs(entry)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         whole, seconds = {}, {}
@@ -132,12 +132,11 @@ def until_written(run: subprocess.Popen[bytes], folder: Path, files: int) -> Non
         time.sleep(0.0002)
 
 
-def together(elf: Path, entry: str) -> None:
+def together(elf: Path, entry: str, known: Mapping[str, Outputs]) -> None:
     """Two runs of each command at once, one cache, each two with the same outputs.
 
     All succeed, and every output is whole.
     """
-    known = runs(entry)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         for name, outputs in known.items():
@@ -191,8 +190,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--entry", default="undefined")
     options = parser.parse_args()
-    tally = campaign(KERNEL, options.entry, options.kills, options.seed)
-    together(KERNEL, options.entry)
+    known = all_runs(options.entry)
+    tally = campaign(KERNEL, options.entry, known, options.kills, options.seed)
+    together(KERNEL, options.entry, known)
     print(
         f"{options.kills} kills, seed {options.seed}: {tally.before} before the output was "
         f"replaced, {tally.after} after it, {tally.ended} more runs had ended; nothing is broken"

@@ -19,7 +19,7 @@ from tests.testing.quoll.recordings import written
 
 # The same examples on every run: a failure is a fact, not luck. No deadline, because two test
 # processes share two cores with all other processes.
-settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(40))
+settings.register_profile("quoll", derandomize=True, deadline=None, max_examples=cases(24))
 settings.load_profile("quoll")
 
 VARIANTS = cases(1)

@@ -17,7 +17,7 @@ from tests.testing.cache.graphs import CODE, DATA, DEVICE, Program, at, pool, st
 from tests.testing.cache.walks import Tally, check, hierarchy
 from tests.testing.harness.cases import cases
 
-CASES = cases(700)  # of the 100,000 in campaigns/caches.py
+CASES = cases(420)  # of the 100,000 in campaigns/caches.py
 
 
 @pytest.mark.slow("simulates many random accesses")

@@ -33,7 +33,7 @@ from tests.testing.pipeline.runs import (
     warm_machine,
 )
 
-CASES = cases(200)
+CASES = cases(120)
 
 
 def in_python(machine: PipelineMachine, trace: CompiledTrace) -> tuple[int, list[int]]:

@@ -24,7 +24,7 @@ from tests.testing.pipeline.runs import BOARDS, QUIET, Board, check, timing
 SMALL_PAGES = TlbModel(10, 2, 4096)
 SECTIONS = TlbModel(10, 2, 4096, large=((0xF0000000, 0xF7FFFFFF, 1 << 20),))
 LOCKED = TlbModel(10, 2, 1024, locked=((CODE, CODE + 0x3FFFF),))
-CASES = cases(100)
+CASES = cases(60)
 WALK, REFILL = 10 + 2 * 60, 10
 
 

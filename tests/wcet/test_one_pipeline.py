@@ -1,4 +1,7 @@
-"""``analyse``, ``loops`` and ``masked`` bound the same loops alike, and refuse the same code."""
+"""``analyse``, ``loops`` and ``masked`` bound the same loops alike, and refuse the same code.
+
+``make campaign-agreement`` compares them on the shipped kernels.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,6 @@ import pytest
 from campaigns.agreement import Question, of_analyse, of_loops, of_masked
 from quoll.errors import TimingError, WcetError
 from quoll.inlining.sharing import NEVER, SummarySettings
-from quoll.results.results_store import user_folder
-from tests.testing.harness import build as products
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
 from tests.testing.wcet.stated import AT
@@ -98,29 +99,6 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     assert any(summary for summary, _, _ in expected) == (
         question.options.summary_settings != NEVER
     )
-
-
-@pytest.mark.slow("proves all loops of a kernel")
-@pytest.mark.xdist_group("budget")  # test_bilby_budget.py needs the same proofs: they are kept
-def test_all_bound_the_loops_of_the_kernel_alike(tmp_path: Path) -> None:
-    """All of them are bounded without a fact, in one of the presets that promise this.
-
-    ``masked`` bounds no system call: only its tests for interrupts end some of its loops. Nor does
-    ``analyse`` here: ``make campaign-agreement`` compares all entries.
-    """
-    elf = products.kernel("kzm-mcs", "kernel.elf", "kernel.facts")
-    question = Question.of(elf, user_folder() or tmp_path, entry="all")
-    expected = {target.name: of_loops(target) for target in question.targets()}
-    proved = [bound for found in expected.values() for bound in found.values()]
-    assert {method for _, method in proved} == {"nusmv"}
-    assert all(most is not None for most, _ in proved)
-    assert len(proved) > 100
-    handlers = tuple(expected.keys() - {"syscall"})
-    question = replace(question, options=replace(question.options, entries=handlers))
-    assert all(of_analyse(target) == expected[target.name] for target in question.targets())
-    regions = of_masked(question)
-    assert regions.keys() == set(handlers)
-    assert all(found.items() <= expected[name].items() for name, found in regions.items())
 
 
 def test_all_refuse_a_write_of_a_control_register_alike(tmp_path: Path) -> None:

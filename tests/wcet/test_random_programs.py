@@ -13,7 +13,7 @@ from quoll.errors import UnboundedLoop
 from tests.testing.harness.cases import cases
 from tests.testing.wcet.programs import bound, check, program
 
-SEEDS = range(cases(6))
+SEEDS = range(cases(4))
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
 
 

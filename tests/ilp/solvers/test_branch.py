@@ -31,7 +31,7 @@ def searched(model: IntegerProgram, solver: Solver, most: int = 1000) -> SearchR
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 @given(models(5))
 def test_the_search_finds_the_maximum(model: IntegerProgram) -> None:
     best = brute_force(model)
@@ -79,7 +79,7 @@ class Liar:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(133))
+@settings(max_examples=cases(80))
 @given(models(5), st.integers(0, 1000))
 def test_no_lie_of_a_solver_makes_a_bound_too_low(model: IntegerProgram, seed: int) -> None:
     best = brute_force(model)
@@ -139,7 +139,7 @@ def test_a_search_that_is_cut_off_keeps_a_proved_bound(solver: Solver) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(50))
+@settings(max_examples=cases(30))
 @given(models(3))
 def test_the_elastic_program_measures_violation(model: IntegerProgram) -> None:
     elastic = elastic_program(model)

@@ -47,7 +47,7 @@ def large_models(draw: st.DrawFn) -> IntegerProgram:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 @given(large_models())
 def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
     """The judge tries every point."""
@@ -64,7 +64,7 @@ def test_the_maximum_with_figures_of_any_size(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(20))
+@settings(max_examples=cases(12))
 @given(large_models())
 def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
     best = brute_force(model)
@@ -76,7 +76,7 @@ def test_the_default_chain_has_it_too(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 @given(models(5))
 def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
     exact = ExactSimplex().solve(model, relaxed=True, seconds=None)
@@ -95,7 +95,7 @@ def test_relaxations_are_those_of_highs(model: IntegerProgram) -> None:
     assert certified_bound(model, exact.duals) == model.constant + reached // 1
 
 
-@settings(max_examples=cases(66))
+@settings(max_examples=cases(40))
 @given(models(5), st.data())
 def test_any_start_has_the_same_maximum(model: IntegerProgram, data: st.DataObject) -> None:
     variables = data.draw(st.frozensets(st.integers(0, len(model.names) + 1)))

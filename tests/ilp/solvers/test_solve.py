@@ -44,14 +44,14 @@ def check_against_brute_force(model: IntegerProgram, solver: Solver) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(133))
+@settings(max_examples=cases(80))
 @given(models())
 def test_highs_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, InProcess())
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(5))
 @given(models())
 def test_cbc_finds_the_maximum(model: IntegerProgram) -> None:
     check_against_brute_force(model, Cbc())
@@ -65,7 +65,7 @@ def test_solvers_that_pulp_drives_find_the_maximum(solver: str, model: IntegerPr
     check_against_brute_force(model, PulpSolver(solver))
 
 
-@settings(max_examples=cases(13))
+@settings(max_examples=cases(8))
 @given(models(8))
 def test_pulp_has_the_rows_of_the_model(model: IntegerProgram) -> None:
     problem = linear_problem(model)
@@ -81,7 +81,7 @@ def test_pulp_has_the_rows_of_the_model(model: IntegerProgram) -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(133))
+@settings(max_examples=cases(80))
 @given(models(), st.data())
 def test_any_multipliers_certify_an_upper_bound(model: IntegerProgram, data: st.DataObject) -> None:
     size = len(model.rows)
@@ -358,7 +358,7 @@ def test_cbc_prints_its_bound_with_three_digits() -> None:
 
 
 @pytest.mark.slow("many random integer programs")
-@settings(max_examples=cases(13))
+@settings(max_examples=cases(8))
 @given(models())
 def test_both_text_formats_mean_the_model(
     tmp_path_factory: pytest.TempPathFactory, model: IntegerProgram

@@ -165,7 +165,7 @@ def test_the_counter_saturates() -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=cases(11))
+@settings(max_examples=cases(7))
 def test_against_brute_force(model: LoopModel) -> None:
     """No bound is below an execution; the reached number is an execution's."""
     exact = most_executions(model)
@@ -181,7 +181,7 @@ def test_against_brute_force(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=cases(50))
+@settings(max_examples=cases(30))
 def test_simpler_models_are_no_shorter(model: LoopModel) -> None:
     """Simplified: the same length. Coarse: the same or longer."""
     exact = most_executions(model)
@@ -211,7 +211,7 @@ def renamed(model: LoopModel) -> LoopModel:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=cases(50))
+@settings(max_examples=cases(30))
 def test_names_and_order_make_no_other_question(model: LoopModel) -> None:
     """The canonical model of a model that differs in them has runs of the same lengths."""
     exact = most_executions(model)

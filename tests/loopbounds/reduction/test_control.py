@@ -51,7 +51,7 @@ def drawn() -> st.SearchStrategy[LoopModel]:
 
 @pytest.mark.slow("many random loop models")
 @given(drawn(), st.data())
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 def test_other_bits_than_those_demanded_decide_nothing(
     model: LoopModel, data: st.DataObject
 ) -> None:
@@ -72,7 +72,7 @@ def test_other_bits_than_those_demanded_decide_nothing(
 
 @pytest.mark.slow("many random loop models")
 @given(drawn())
-@settings(max_examples=cases(133))
+@settings(max_examples=cases(80))
 def test_control_goes_on_as_long(model: LoopModel) -> None:
     """Each run of the model has one of its control, whose states are all listed."""
     control = control_of(model)
@@ -100,7 +100,7 @@ def starting(draw: st.DrawFn) -> LoopModel:
 
 @pytest.mark.slow("many random loop models")
 @given(starting())
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 def test_all_starts_are_listed(model: LoopModel) -> None:
     """No run is longer than the states say; where no constraint is left out, one is as long."""
     states, longest = states_of(model), most_executions(model)
@@ -113,7 +113,7 @@ def test_all_starts_are_listed(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(starting())
-@settings(max_examples=cases(6))
+@settings(max_examples=cases(4))
 def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
     """By the model checker."""
     outcome = prove_explicit(model, BUDGET, find_checker())
@@ -124,7 +124,7 @@ def test_bounds_from_all_starts_are_proved(model: LoopModel) -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(dividing())
-@settings(max_examples=cases(13))
+@settings(max_examples=cases(8))
 def test_bounds_by_listing_are_proved(model: LoopModel) -> None:
     """By the model checker, as any other: no run is longer."""
     outcome = prove_explicit(model, BUDGET, find_checker())

@@ -23,7 +23,7 @@ def test_the_longest_run_is_found_before_anything_is_proved() -> None:
 
 @pytest.mark.slow("many random loop models")
 @given(models())
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(5))
 def test_runs_are_executions(model: LoopModel) -> None:
     """Exploration never reports more executions than there are."""
     exact = most_executions(model)

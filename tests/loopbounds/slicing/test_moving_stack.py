@@ -95,7 +95,7 @@ def test_a_counter_that_is_pushed_is_followed() -> None:
 
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
-@settings(max_examples=cases(8), deadline=None)
+@settings(max_examples=cases(5), deadline=None)
 @given(READS, WORK, MOVES)
 def test_random_bodies(read: str, work: list[str], move: str) -> None:
     """No execution exceeds a bound, for any initial words on the stack."""

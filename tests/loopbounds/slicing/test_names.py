@@ -19,6 +19,7 @@ from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand, without_edges
 from quoll.value_analysis.value_results import analyse
 from tests.testing.arm.interpreter import ConcreteMachine
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import address, build
 from tests.testing.values.windows import HOME, LATER, PLAIN, WINDOWS, Translated
 
@@ -129,7 +130,7 @@ def counter(name: str, random: Random) -> str:
 def test_no_bound_is_below_an_execution() -> None:
     """Held: a store by one name did not reach the slice of a loop that loads by another."""
     random = Random(18)
-    names = [f"f{i}" for i in range(12)]
+    names = [f"f{i}" for i in range(cases(12))]
     image = loaded("\n".join(counter(name, random) for name in names), names).mapped(WINDOWS)
     bounded = 0
     for name in names:

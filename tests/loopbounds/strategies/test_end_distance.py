@@ -97,7 +97,7 @@ def test_ends_that_are_steps_apart(step: int) -> None:
             near(1 << 30),
             terms.ule(terms.sub(M, N), word(1 << 30)),
         ],
-        2,
+        1,
     ),
 )
 def test_what_says_nothing_useful(constraint: Term) -> None:
@@ -146,7 +146,7 @@ def test_longer_runs_are_found_where_random_ones_are_short() -> None:
 
 @pytest.mark.slow("many random loop models, with proofs by NuSMV")
 @given(models())
-@settings(max_examples=cases(6))
+@settings(max_examples=cases(4))
 def test_runs_and_distances_against_brute_force(model: LoopModel) -> None:
     """A longer run is an execution; a distance is at least its value in any initial state."""
     exact = most_executions(model)

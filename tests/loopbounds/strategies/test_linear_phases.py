@@ -41,7 +41,7 @@ def single(draw: st.DrawFn) -> LoopModel:
 
 @pytest.mark.slow("many random loop models")
 @given(single())
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 def test_every_state_is_in_a_phase(model: LoopModel) -> None:
     """The last phase ends with the run; of a run that never ends, or is none, there are none."""
     phases = phases_of(model, STEPS)

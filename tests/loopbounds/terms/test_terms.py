@@ -124,7 +124,7 @@ def conditions(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 3) -> 
 
 @pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
-@settings(max_examples=cases(133))
+@settings(max_examples=cases(80))
 def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int) -> None:
     """Every constructor gives the value of plain arithmetic, with any simplification."""
     assignment = {X: x, Y: y, Z: z}
@@ -136,7 +136,7 @@ def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int
 
 @pytest.mark.slow("many random terms")
 @given(st.data(), WORDS, WORDS, WORDS)
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 def test_intervals_hold_values(data: st.DataObject, x: int, y: int, z: int) -> None:
     """A term is within its interval, for any ranges of its symbols."""
     term, value = data.draw(values({X: x, Y: y, Z: z}))

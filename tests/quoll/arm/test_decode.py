@@ -279,7 +279,7 @@ def test_truncated() -> None:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=cases(666), deadline=None)
+@settings(max_examples=cases(400), deadline=None)
 @given(
     code=st.binary(min_size=4, max_size=4),
     addr=st.integers(0, 0xFFFFFFFF).map(lambda a: a & ~3),

@@ -11,7 +11,7 @@ from campaigns import fuzz_elf
 from campaigns.fuzz_elf import campaign
 from tests.testing.harness.cases import cases
 
-PARTS, CASES = 2, cases(20)
+PARTS, CASES = 2, cases(12)
 
 
 @pytest.mark.slow("extracts many damaged files")

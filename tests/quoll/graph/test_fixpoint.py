@@ -140,7 +140,7 @@ def programs(draw: st.DrawFn) -> tuple[int, dict[tuple[int, int], Step]]:
 
 
 @pytest.mark.slow("many random graphs")
-@settings(max_examples=cases(166))
+@settings(max_examples=cases(100))
 @given(programs(), st.integers(0, 12), st.lists(st.integers(0, 40), max_size=3))
 def test_covers_every_execution(
     program: tuple[int, dict[tuple[int, int], Step]], x: int, thresholds: list[int]
@@ -169,7 +169,7 @@ def test_covers_every_execution(
 
 
 @pytest.mark.slow("many random graphs")
-@settings(max_examples=cases(166))
+@settings(max_examples=cases(100))
 @given(programs())
 def test_weak_order(program: tuple[int, dict[tuple[int, int], Step]]) -> None:
     count, steps = program

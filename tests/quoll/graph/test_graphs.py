@@ -170,7 +170,7 @@ def walks(graph: Graph, labels: list[int], length: int) -> set[tuple[int, ...]]:
 
 
 @pytest.mark.slow("many random graphs")
-@settings(max_examples=cases(100))
+@settings(max_examples=cases(60))
 @given(graphs(most=7))
 def test_splitting_keeps_the_walks_and_makes_loops(graph: Graph) -> None:
     split = split_nodes(graph, 0, limit=10_000)

@@ -76,7 +76,7 @@ KINDS = st.lists(st.tuples(st.sampled_from([*CONDITIONS, Condition.AL]), st.bool
 
 
 @pytest.mark.slow("many random paths")
-@settings(max_examples=cases(26), deadline=None)
+@settings(max_examples=cases(16), deadline=None)
 @given(KINDS, st.sampled_from(CONDITIONS), st.booleans())
 def test_what_is_left_out_is_never_executed_and_nothing_more_could_be(
     kinds: list[tuple[Condition, bool]], last: Condition, taken: bool

@@ -374,7 +374,7 @@ def test_the_verifier_notices_damaged_supergraphs() -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(20), deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(programs())
 def test_random_programs_expand_as_the_naive_expansion(text: str) -> None:
     image = assemble(text)

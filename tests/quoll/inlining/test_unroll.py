@@ -78,7 +78,7 @@ def covered(plain: Supergraph, unrolled: Supergraph) -> dict[int, int]:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(20), deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(programs())
 def test_walks_are_those_of_the_plain_graph(text: str) -> None:
     program, plain, unrolled = both(text)
@@ -102,7 +102,7 @@ def turns_follow(
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(20), deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(programs())
 def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
     """Over each step of a function, calls of others being one step."""
@@ -122,7 +122,7 @@ def test_a_header_leads_from_the_first_turn_to_the_others(text: str) -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(20), deadline=None)
+@settings(max_examples=cases(12), deadline=None)
 @given(programs())
 def test_returns_lead_to_the_turn_of_the_call(text: str) -> None:
     _, _, graph = both(text)
@@ -149,7 +149,7 @@ def caller(graph: Supergraph, node: int) -> int:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(13), deadline=None)
+@settings(max_examples=cases(8), deadline=None)
 @given(programs())
 def test_sizes_are_counted_as_they_are_made(text: str) -> None:
     program, plain, graph = both(text)

@@ -220,7 +220,7 @@ def test_comparison_with_a_constant_is_exact_small() -> None:
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(500), derandomize=True)
+@settings(max_examples=cases(300), derandomize=True)
 @given(st.data(), st.sampled_from(sorted(BINARY)), sets(), sets())
 def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> None:
     abstract, concrete = BINARY[name]
@@ -235,7 +235,7 @@ def test_binary(data: st.DataObject, name: str, a: ValueSet, b: ValueSet) -> Non
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(133), derandomize=True)
+@settings(max_examples=cases(80), derandomize=True)
 @given(st.data(), st.sampled_from(sorted(UNARY)), sets())
 def test_unary(data: st.DataObject, name: str, a: ValueSet) -> None:
     abstract, concrete = UNARY[name]
@@ -243,7 +243,7 @@ def test_unary(data: st.DataObject, name: str, a: ValueSet) -> None:
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(200), derandomize=True)
+@settings(max_examples=cases(120), derandomize=True)
 @given(st.data(), sets(), st.sampled_from([8, 16]))
 def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> None:
     x = member(data, a)
@@ -256,7 +256,7 @@ def test_extends_and_pieces(data: st.DataObject, a: ValueSet, width: int) -> Non
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(500), derandomize=True)
+@settings(max_examples=cases(300), derandomize=True)
 @given(st.data(), st.sampled_from(ComparisonOperator), sets(), sets())
 def test_comparison(
     data: st.DataObject, relation: ComparisonOperator, a: ValueSet, b: ValueSet
@@ -272,7 +272,7 @@ def test_comparison(
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(200), derandomize=True)
+@settings(max_examples=cases(120), derandomize=True)
 @given(st.data(), sets(), sets())
 def test_meet(data: st.DataObject, a: ValueSet, b: ValueSet) -> None:
     common = meet(a, b)
@@ -285,7 +285,7 @@ def test_meet(data: st.DataObject, a: ValueSet, b: ValueSet) -> None:
 
 
 @pytest.mark.slow("many random operands")
-@settings(max_examples=cases(133), derandomize=True)
+@settings(max_examples=cases(80), derandomize=True)
 @given(sets(), st.lists(sets(), min_size=1, max_size=12), st.lists(st.integers(0, WORD - 1)))
 def test_widen_covers_and_ends(a: ValueSet, others: list[ValueSet], limits: list[int]) -> None:
     thresholds = sorted(limits)

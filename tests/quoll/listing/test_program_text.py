@@ -163,7 +163,7 @@ def test_thumb_halfwords_and_quotes() -> None:
 
 
 @pytest.mark.slow("many random programs")
-@settings(max_examples=cases(13), deadline=None)
+@settings(max_examples=cases(8), deadline=None)
 @given(programs())
 def test_contexts_are_counted_as_they_are_made(text: str) -> None:
     image = assemble(text)

@@ -42,14 +42,14 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow("many random values")
-@settings(max_examples=cases(66), deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(VALUES.filter(lambda v: "frozenset" not in repr(v)))
 def test_what_is_read_is_what_was_written(value: object) -> None:
     assert repr(from_text(to_text(value))) == repr(value), "1, True and 1.0 are told apart"
 
 
 @pytest.mark.slow("many random values")
-@settings(max_examples=cases(16), deadline=None)
+@settings(max_examples=cases(10), deadline=None)
 @given(st.frozensets(st.one_of(st.text(), st.integers())))
 def test_sets_are_written_in_one_order(value: frozenset[object]) -> None:
     again = frozenset(reversed(list(value)))
@@ -147,7 +147,7 @@ def test_other_texts_are_damaged(text: str) -> None:
         from_text(text)
 
 
-@settings(max_examples=cases(66), deadline=None)
+@settings(max_examples=cases(40), deadline=None)
 @given(st.data())
 def test_any_change_of_a_part_is_a_value_or_damage(data: st.DataObject) -> None:
     many = tuple(Context(None, 4, n) for n in range(6))

@@ -302,7 +302,7 @@ def is_plain_access(insn: Insn) -> bool:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=cases(20))
+@settings(max_examples=cases(12))
 @given(seed=st.integers(0, 2**32))
 def test_two_opinions_on_accesses(seed: int) -> None:
     """Plain accesses lifted from the decoded fields agree with the specification."""
@@ -320,7 +320,7 @@ def test_two_opinions_on_accesses(seed: int) -> None:
 
 
 @pytest.mark.slow("many random instructions")
-@settings(max_examples=cases(50))
+@settings(max_examples=cases(30))
 @given(seed=st.integers(0, 2**32))
 def test_simplification_changes_nothing(seed: int) -> None:
     """Simplifying simplified ops, with dead and folded ones put back, has the same effect."""

@@ -166,12 +166,12 @@ def test_a_place_counted_on_the_whole_path_bounds_a_loop_in_a_loop(tmp_path: Pat
     assert (bound["exact"], bound["parameters"]) == (False, ["waiting"])
     (piece,) = bound["pieces"]
     slope = piece["slopes"]["waiting"]
-    values = (0, 1, 2, 5, 16, 17, 40, 100)
+    values = (0, 1, 17, 40, 100)
     plain = plain_bounds(elf, facts, values, "main")
     assert all(value(bound, n) >= p for n, p in zip(values, plain, strict=True))
     assert all(value(bound, n) <= p + slope for n, p in zip(values, plain, strict=True))
     assert plain[-1] - plain[-2] <= 60 * slope, "once for each item, not once for each row too"
-    for n, p in zip((1, 40), (plain[1], plain[6]), strict=True):
+    for n, p in zip((1, 40), (plain[1], plain[3]), strict=True):
         assert analyse(elf, *chosen, "--set", f"waiting={n}")["entries"]["main"]["cycles"] == p
 
 

@@ -123,7 +123,9 @@ def test_the_baseline_of_this_project_is_as_its_schema_says() -> None:
 
 
 def test_the_analysed_kernel_is_as_its_schema_says(report: dict[str, Any]) -> None:
-    assert not faults("analyse", report)
+    """Two of the entries: the system call has the same parts, a thousand times as many."""
+    entries = {name: report["entries"][name] for name in ("interrupt", "prefetch-abort")}
+    assert not faults("analyse", {**report, "entries": entries})
 
 
 def test_every_command_with_documents_is_tried() -> None:
