@@ -67,6 +67,7 @@ def entry_result(
         assumptions=tuple(dict.fromkeys(assumptions)),
         starts=tuple(start for result in results for start in result.starts),
         paths=prepared.paths,
+        by_start=tuple(results),
         parametric=largest(functions),
         unmasking=tuple(map(run.image.place, prepared.unmasking)),
         never_returning=prepared.never_returning,
@@ -75,14 +76,20 @@ def entry_result(
 
 
 def paths_result(
-    run: AnalysisRun, name: str, address: int, paths: PreparedPaths, *, whole: bool
+    run: AnalysisRun,
+    name: str,
+    address: int,
+    paths: PreparedPaths,
+    *,
+    whole: bool,
+    more: Constraints = (),
 ) -> EntryResult:
     """The bound of the paths from one start; not ``whole``: executions continue before or after.
 
-    Raises UnboundedLoop.
+    ``more``: constraints beside those of facts. Raises UnboundedLoop, and InfeasibleError.
     """
     with run.stages.stage("ilp", name):
-        inputs = _inputs_of(run, paths, _constraints(run, paths), whole=whole)
+        inputs = _inputs_of(run, paths, (*_constraints(run, paths), *more), whole=whole)
         answer = bound_of_paths(run, paths, inputs)
     return _result(run, name, address, paths, inputs, answer)
 

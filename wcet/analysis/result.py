@@ -65,6 +65,7 @@ class EntryResult:
     example: Mapping[str, int] = field(default_factory=dict)
     starts: tuple[StartBound, ...] = ()  # the worst one first
     paths: tuple[PreparedPaths, ...] = ()  # for every start, the entry's first
+    by_start: tuple[EntryResult, ...] = ()  # the bound from each start, the worst one first
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with its evidence
     summaries: tuple[SummarisedFunction, ...] = ()  # functions with a summary

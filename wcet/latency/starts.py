@@ -1,0 +1,165 @@
+"""The starts of paths of a kernel, and their bounds without excluded places.
+
+A place is excluded as by the fact that it never executes. Only integer programs are solved again,
+for starts whose worst path executes the place: the other bounds stay.
+
+An execution without the place consists of paths of segments, each from a start to the next test
+(``wcet.executions.recorded_paths`` cuts recorded executions so). So a start is left out if no such
+path leads to it, from the entry or from a start that is not left out. The new bounds are at most
+too high: with the fact, values, caches and bounds of loops may be more precise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from ilp.constraints.constraint import Constraint
+from quoll.errors import InfeasibleError
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import FactSource
+from quoll.graph.closure import closure
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.integer_programs import paths_result
+from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.analysis.run import AnalysisRun
+
+__all__ = ["PathStarts", "StartPaths"]
+
+HERE = FactSource("latency", 1, "the excluded place")
+Arrival = tuple[int, int]  # address of the first block, context
+
+
+@dataclass(frozen=True, slots=True)
+class StartPaths:
+    """The paths of an entry from one start; ``worst``: their bound, None if no path remains.
+
+    ``whole``: executions neither begin before nor continue behind them. ``leads``: the starts of
+    the entry that its paths reach; ``first``: some execution begins there, or is assumed to.
+    """
+
+    paths: PreparedPaths
+    bound: EntryResult  # without excluded places
+    worst: EntryResult | None
+    whole: bool
+    first: bool
+    leads: frozenset[Arrival]
+
+    @property
+    def arrival(self) -> Arrival:
+        """The place and context of the start."""
+        return _arrival(self.paths.graph, self.paths.graph.entry)
+
+    def without(self, run: AnalysisRun, excluded: Set[int], latest: int) -> StartPaths:
+        """The same without the places ``excluded``, of which ``latest`` is new."""
+        if not any(_nodes_at(self.paths.graph, frozenset({latest}))):
+            return self
+        graph, nodes = self.paths.graph, frozenset(_nodes_at(self.paths.graph, excluded))
+        leads = self.leads & _reached(graph, nodes)
+        worst = self.worst
+        if worst is not None and any(worst.solution.nodes[n] for n in nodes if worst.solution.nodes):
+            worst = self._solved_without(run, nodes)
+        return replace(self, worst=worst, leads=leads)
+
+    def _solved_without(self, run: AnalysisRun, nodes: frozenset[int]) -> EntryResult | None:
+        """The bound of the paths without ``nodes``; None if there are none."""
+        fact = AtMostFact(HERE, "excluded places", 0, None)
+        never = Constraint(fact, nodes, frozenset(), None, None)
+        name, address = self.bound.name, self.bound.address
+        try:
+            return paths_result(run, name, address, self.paths, whole=self.whole, more=(never,))
+        except InfeasibleError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class PathStarts:
+    """All starts of all bounded entries, without the places ``excluded``, which are addresses."""
+
+    run: AnalysisRun
+    starts: tuple[StartPaths, ...]
+    excluded: frozenset[int] = field(default=frozenset())
+
+    @staticmethod
+    def of(run: AnalysisRun, result: AnalysisResult) -> PathStarts:
+        """The starts of a result."""
+        entries = result.entries.values()
+        return PathStarts(run, tuple(start for entry in entries for start in _of_entry(entry)))
+
+    def longest(self) -> StartPaths | None:
+        """The start with the longest paths; None if no path remains."""
+        names = dict.fromkeys(start.bound.name for start in self.starts)
+        live = [start for name in names for start in self._live(name)]
+        return max(live, key=lambda start: _cycles(start.worst), default=None)
+
+    def _live(self, entry: str) -> Iterator[StartPaths]:
+        """The starts of an entry from which a path remains."""
+        of_entry = [start for start in self.starts if start.bound.name == entry]
+        reached = _arrivals(of_entry)
+        for start in of_entry:
+            if start.worst is not None and (start.first or start.arrival in reached):
+                yield start
+
+    def without(self, place: int) -> PathStarts:
+        """The same without the place, too."""
+        excluded = self.excluded | {place}
+        starts = tuple(start.without(self.run, excluded, place) for start in self.starts)
+        return PathStarts(self.run, starts, excluded)
+
+    def without_start(self, left_out: StartPaths) -> PathStarts:
+        """The same without the bound of one start."""
+        starts = tuple(
+            replace(start, worst=None) if start is left_out else start for start in self.starts
+        )
+        return replace(self, starts=starts)
+
+
+def _cycles(result: EntryResult | None) -> int:
+    return 0 if result is None else result.cycles
+
+
+def _of_entry(entry: EntryResult) -> list[StartPaths]:
+    """The starts of an entry; all that no path seems to lead to count as first ones."""
+    whole = len(entry.paths) == 1 and entry.paths[0].start is None
+    bounds = {id(bound.graph): bound for bound in entry.by_start}
+    found = []
+    for paths in entry.paths:
+        bound, graph = bounds[id(paths.graph)], paths.graph
+        leads = frozenset(_arrival(graph, n) for n in range(len(graph.nodes)))
+        found.append(StartPaths(paths, bound, bound, whole, paths.start is None, leads))
+    arrivals = frozenset(start.arrival for start in found)
+    found = [replace(start, leads=start.leads & arrivals) for start in found]
+    reached = _arrivals(found)
+    return [replace(s, first=s.first or s.arrival not in reached) for s in found]
+
+
+def _arrivals(starts: Sequence[StartPaths]) -> set[Arrival]:
+    """The starts that paths from the first ones lead to, directly or by others."""
+    leads: dict[Arrival, set[Arrival]] = {}
+    for start in starts:
+        leads.setdefault(start.arrival, set()).update(start.leads)
+    first = [start.arrival for start in starts if start.first]
+    return closure(first, lambda arrival: leads[arrival])
+
+
+def _arrival(graph: Supergraph, node: int) -> Arrival:
+    return graph.nodes[node].block.addr, graph.nodes[node].context
+
+
+def _nodes_at(graph: Supergraph, places: Set[int]) -> Iterator[int]:
+    """The nodes whose block contains one of the addresses."""
+    for number, node in enumerate(graph.nodes):
+        if any(node.block.addr <= place < node.block.end for place in places):
+            yield number
+
+
+def _reached(graph: Supergraph, without: frozenset[int]) -> frozenset[Arrival]:
+    """The places and contexts on the paths without some nodes."""
+
+    def following(node: int) -> Iterator[int]:
+        targets = (graph.edges[e].dst for e in graph.successors[node])
+        return (target for target in targets if target not in without)
+
+    nodes = closure([] if graph.entry in without else [graph.entry], following)
+    return frozenset(_arrival(graph, n) for n in nodes)
