@@ -44,6 +44,7 @@ COMMANDS = {
     "diff": "wcet.commands.diff",
     "disasm": "wcet.commands.listing",
     "callgraph": "wcet.commands.listing",
+    "latency": "wcet.commands.latency",
     "loops": "wcet.commands.loops",
     "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
@@ -53,7 +54,8 @@ COMMANDS = {
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }
-BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3}  # exit statuses for a wrong command line
+# Exit statuses for a wrong command line.
+BAD_USE: dict[str | None, int] = {"check": 3, "diff": 3, "latency": 3}
 COLLECT_AFTER = (4_000_000, 20, 100)  # objects: nearly all of them live until the exit
 INTERNAL_ERROR = 70
 NO_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
@@ -64,7 +66,8 @@ EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
-      diff: an entry became slower (2: it is not analysed; 3: the command line or a file is wrong);
+      diff: an entry became slower, latency: it is higher than declared or not known (of these, 2:
+      an entry is not analysed; 3: the command line or a file is wrong);
       platform check: a value is implausible
    2  the command line is wrong, or names an entry that does not exist or is no code
    3  a file is unsuitable: not an ELF, wrong machine, big-endian, unknown board

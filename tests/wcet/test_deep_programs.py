@@ -102,7 +102,7 @@ def test_each_has_a_bound_and_a_path(
 @pytest.mark.parametrize(
     "words",
     [
-        ("cache",), ("masked",), ("loops",), ("loops", "--nest"), ("callgraph",),
+        ("cache",), ("latency",), ("masked",), ("loops",), ("loops", "--nest"), ("callgraph",),
         ("values", f"g{DEEP}"), ("timing", f"g{DEEP}"), ("diff",),
     ],
     ids=" ".join,

@@ -79,6 +79,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "explain": ["explain"],
         "help": ["help"],
         "init": ["init", elf, "--output", "-"],
+        "latency": ["latency", elf, "--entry", "main", *quiet],
         "loops": ["loops", elf, "--entry", "main", *quiet],
         "masked": ["masked", elf, "--entry", "main", *quiet],
         "platform": ["platform", "check", "kzm", elf],
@@ -91,7 +92,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 
 FROM_TRACES = ("check-facts", "replay")
-ONE_STATUS = ("check", "diff")  # for every error: 3
+ONE_STATUS = ("check", "diff", "latency")  # for every error: 3
 READ_NO_ELF = ("completion", "explain", "help", "setup")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init", "platform"})

@@ -76,6 +76,7 @@ COMMANDS = {
     "check": ("check", "ELF", "--entry", "MAIN", "--budget", "MAIN=1s"),
     "diff": ("diff", "ELF", "ELF", "--entry", "MAIN"),
     "disasm": ("disasm", "ELF", "PART"),
+    "latency": ("latency", "ELF", "--entry", "MAIN"),
     "loops": ("loops", "ELF", "--entry", "MAIN", "--ffx", "a.ffx"),
     "masked": ("masked", "ELF", "--entry", "MAIN"),
     "path": ("path", "ELF", "--entry", "MAIN", "--why", "PART"),

@@ -2,9 +2,9 @@
 
 Consider the graph without back edges of loops. A branch decides about a node if the node can be
 reached from one of its targets, and not from another one. The compiler translates a switch into a
-jump table, or into compares of one register: a *tree* of blocks, each with its predecessor as the
-only one, which access no memory and read a register that their predecessor reads. Such a tree is
-one decision, among as many ways as it has targets.
+jump table, or into compares of one register: a *tree* of blocks, each with one predecessor, which
+access no memory, and compare a register that their predecessor compares or branch by the same
+comparison. Such a tree is one decision, among as many ways as it has targets.
 
 Several ways may lead to the node. They meet at the latest in the *selected* node: the first one
 behind the tree that every path to the node passes (Prosser, "Applications of Boolean matrices to
@@ -92,12 +92,38 @@ def _branches(graph: Supergraph, node: int) -> bool:
 
 
 def _continues(graph: Supergraph, node: int) -> bool:
-    """Whether ``node`` only compares further a register that its one predecessor compares."""
+    """Whether ``node`` belongs to the tree of its one predecessor.
+
+    It compares a register that the predecessor compares, or branches by the same comparison.
+    """
+    before = _branch_before(graph, node)
+    if before is None or not _branches(graph, node):
+        return False
+    block = graph.nodes[node].block
+    if graph.nodes[before].context != graph.nodes[node].context or any(
+        insn.memory for insn in block.insns
+    ):
+        return False
+    read = _read(graph, node)
+    return not read or not _compared(graph, before).isdisjoint(read)
+
+
+def _branch_before(graph: Supergraph, node: int) -> int | None:
+    """The only predecessor of ``node``, if it branches."""
     into = graph.predecessors[node]
-    if len(into) != 1 or not _branches(graph, node):
-        return False
-    here, before = graph.nodes[node], graph.nodes[graph.edges[into[0]].src]
-    if before.context != here.context or any(insn.memory for insn in here.block.insns):
-        return False
-    read = [{r for insn in at.block.insns for r in insn.reads} for at in (before, here)]
-    return _branches(graph, graph.edges[into[0]].src) and not read[0].isdisjoint(read[1])
+    before = graph.edges[into[0]].src if len(into) == 1 else None
+    return before if before is not None and _branches(graph, before) else None
+
+
+def _compared(graph: Supergraph, node: int) -> frozenset[int]:
+    """The registers read by the block that makes the comparison by which ``node`` branches."""
+    while not _read(graph, node):
+        before = _branch_before(graph, node)
+        if before is None:
+            break
+        node = before
+    return _read(graph, node)
+
+
+def _read(graph: Supergraph, node: int) -> frozenset[int]:
+    return frozenset(r for insn in graph.nodes[node].block.insns for r in insn.reads)

@@ -58,7 +58,9 @@ class StartPaths:
         graph, nodes = self.paths.graph, frozenset(_nodes_at(self.paths.graph, excluded))
         leads = self.leads & _reached(graph, nodes)
         worst = self.worst
-        if worst is not None and any(worst.solution.nodes[n] for n in nodes if worst.solution.nodes):
+        if worst is not None and any(
+            worst.solution.nodes[n] for n in nodes if worst.solution.nodes
+        ):
             worst = self._solved_without(run, nodes)
         return replace(self, worst=worst, leads=leads)
 
@@ -113,6 +115,11 @@ class PathStarts:
             replace(start, worst=None) if start is left_out else start for start in self.starts
         )
         return replace(self, starts=starts)
+
+
+def _executes(result: EntryResult, nodes: Set[int]) -> bool:
+    """Whether the worst path executes one of ``nodes``; False if no counts are known."""
+    return bool(result.solution.nodes) and any(result.solution.nodes[n] for n in nodes)
 
 
 def _cycles(result: EntryResult | None) -> int:

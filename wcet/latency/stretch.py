@@ -1,7 +1,7 @@
 """A stretch: the longest path from a point where an interrupt can be taken to the next one.
 
-Its *core* is the smallest call or loop with at least half of its cycles. Its *operation* is the
-last decision that leads to the core, a switch if there is one (``wcet.latency.decision``).
+Its *core* is the smallest call or loop with at least half of its cycles. The last decision that
+leads to the core, a switch if there is one, selects the *operation* (``wcet.latency.decision``).
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ class StretchLoop:
 class Stretch:
     """The longest path of ``result``, which is the bound from one start.
 
-    ``sections``: the calls and loops around the core, outermost first, and the core; () if no
-    counts are known. ``decision``: the operation; None if no branch avoids the core. ``test``: the
-    address of the last block on the path that tests for interrupts, behind the start.
+    ``chain``: from the whole path inwards, the call or loop with the most cycles; () if no counts
+    are known. ``core``: its position in ``chain``. ``decision``: None if no branch avoids the core.
+    ``test``: the address of the last block on the path that tests for interrupts, behind the start.
     """
 
     result: EntryResult
-    sections: tuple[PathOutline, ...]
+    chain: tuple[PathOutline, ...]
+    core: int
     decision: Decision | None
     test: int | None
 
@@ -52,9 +53,15 @@ class Stretch:
         return self.result.starts[0]
 
     @property
-    def core(self) -> PathOutline | None:
-        """The smallest call or loop with at least half of the cycles."""
-        return self.sections[-1] if self.sections else None
+    def operation(self) -> PathOutline | None:
+        """The call or loop that the decision leads to; without a decision the core."""
+        if self.decision is None:
+            return self.chain[self.core] if self.chain else None
+        graph, selected = self.result.graph, self.decision.selected
+        outer = max(
+            at for at, section in enumerate(self.chain) if _contains(graph, section, selected)
+        )
+        return self.chain[min(outer + 1, len(self.chain) - 1)]
 
     @property
     def last(self) -> int | None:
@@ -76,7 +83,7 @@ class Stretch:
     def loops(self) -> list[StretchLoop]:
         """The loops on the path, the costliest first."""
         found: dict[int, StretchLoop] = {}
-        for loop in self._loops() if self.sections else ():
+        for loop in self._loops() if self.chain else ():
             known = found.get(loop.header)
             found[loop.header] = loop if known is None else _joined(known, loop)
         return sorted(found.values(), key=lambda loop: (-loop.cycles, loop.header))
@@ -84,7 +91,7 @@ class Stretch:
     def _loops(self) -> Iterator[StretchLoop]:
         """Each loop in its context; one inside of another of its header has no cycles."""
         graph = self.result.graph
-        for around, at in self.sections[0].walk():
+        for around, at in self.chain[0].walk():
             if at.stretch.loop is None:
                 continue
             header = _header(graph, at)
@@ -92,6 +99,13 @@ class Stretch:
             cycles = 0 if within else at.cycles
             bound = self.result.bounds[at.stretch.loop]
             yield StretchLoop(header, at.entries, at.iterations, cycles, (bound,))
+
+
+def _contains(graph: Supergraph, section: PathOutline, node: int) -> bool:
+    """Whether ``node`` belongs to the function or loop itself, not only to its calls."""
+    context, loop = section.stretch.context, section.stretch.loop
+    inside = loop is None or node in graph.loops[loop].nodes
+    return graph.nodes[node].context == context and inside
 
 
 def _header(graph: Supergraph, at: PathOutline) -> int:
@@ -115,11 +129,10 @@ def _joined(one: StretchLoop, other: StretchLoop) -> StretchLoop:
 def stretch_of(result: EntryResult, tests: Set[int]) -> Stretch:
     """The stretch that reaches the bound of ``result``; ``tests``: addresses of testing blocks."""
     if not result.solution.nodes:
-        return Stretch(result, (), None, None)
+        return Stretch(result, (), 0, None, None)
     chain = _heaviest(outline(result.graph, result.costs, result.solution, result.path.steps))
-    whole = chain[0].cycles
-    core = sum(2 * section.cycles >= whole for section in chain)
-    return Stretch(result, chain[:core], _operation(result, chain, core), _last_test(result, tests))
+    core = sum(2 * section.cycles >= chain[0].cycles for section in chain[1:])
+    return Stretch(result, chain, core, _decision(result, chain, core), _last_test(result, tests))
 
 
 def _heaviest(whole: PathOutline) -> tuple[PathOutline, ...]:
@@ -130,10 +143,10 @@ def _heaviest(whole: PathOutline) -> tuple[PathOutline, ...]:
     return tuple(chain)
 
 
-def _operation(result: EntryResult, chain: tuple[PathOutline, ...], core: int) -> Decision | None:
+def _decision(result: EntryResult, chain: tuple[PathOutline, ...], core: int) -> Decision | None:
     """The decision that leads to the core; if there is none, to the nearest section inside it."""
-    for inner in range(core, len(chain) + 1):
-        found = _leading_to(result, chain[:inner])
+    for inner in range(core, len(chain)):
+        found = _leading_to(result, chain[: inner + 1])
         if found is not None:
             return found
     return None

@@ -15,7 +15,7 @@ from wcet.analysis.fact_evidence import FactStatus
 from wcet.analysis.result import AnalysisResult, EntryResult, StartBound
 from wcet.reports.summary_text import inside_summaries
 
-__all__ = ["TextStyle", "bounds_table", "to_text"]
+__all__ = ["TextStyle", "assumptions", "bounds_table", "to_text"]
 
 CAUSES = {
     CostCause.ISSUE: "issue",

@@ -44,7 +44,17 @@ from wcet.executions.path_replay import (
 )
 from wcet.platforms.platform_model import Platform
 
-__all__ = ["Latencies", "analysed", "interrupt_path", "kernel", "latencies", "random_kernel"]
+__all__ = [
+    "CODE",
+    "FRAME",
+    "REGISTERS",
+    "Latencies",
+    "analysed",
+    "interrupt_path",
+    "kernel",
+    "latencies",
+    "random_kernel",
+]
 
 VECTOR, ACKNOWLEDGE = 0xF800_0040, 0xF800_0064
 NONE = 64  # content of VECTOR if no line is pending

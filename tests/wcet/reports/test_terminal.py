@@ -147,6 +147,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "diff": ("diff", "ELF", "ELF", "--entry", "main", "--platform", "kzm"),
     "disasm": ("disasm", "ELF", "main"),
     "explain": ("explain", "E105"),
+    "latency": ("latency", "ELF", "--entry", "main", "--platform", "kzm"),
     "loops": ("loops", "ELF", "--entry", "main", "--platform", "kzm"),
     "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
     "platform": ("platform", "list"),

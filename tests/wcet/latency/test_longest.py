@@ -1,0 +1,100 @@
+"""The longest stretches: an analysis with the fact that excludes one gives the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from quoll.errors import WcetError
+from tests.testing.harness.cases import spread
+from tests.testing.wcet.decoders import DECODER, decoder
+from tests.testing.wcet.interrupts import random_kernel
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.result import AnalysisResult
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import SilentStageLog
+from wcet.latency.longest import RankedStretch, longest_stretches
+
+BRANCHES = DECODER.replace(
+    "case 4: memory[0] = b; break;\n    case 5: memory[1] += b; break;\n", ""
+)
+DECODERS = {"a jump table": (DECODER, "-O2"), "compares": (BRANCHES, "-Os", "-fno-jump-tables")}
+
+
+def analysed(elf: Path, facts: tuple[Path, ...] = ()) -> tuple[AnalysisRun, AnalysisResult]:
+    options = AnalysisOptions(("syscall",), "kzm", facts=facts, neighbouring_facts=False)
+    result = analyse(elf, options, SilentStageLog())
+    return AnalysisRun.begin(elf, options, SilentStageLog()), result
+
+
+def with_facts(elf: Path, folder: Path, found: Sequence[RankedStretch]) -> int | None:
+    """The bound of the call if none of the excluded places executes; None if it has no path."""
+    file = folder / "excluded.facts"
+    places = {one.excluded for one in found} - {None}
+    file.write_text("".join(f"{place:#x} never executes\n" for place in places))
+    try:
+        _, result = analysed(elf, (file,))
+    except WcetError:
+        return None
+    return result.entries["syscall"].cycles
+
+
+@pytest.mark.slow("several whole analyses")
+@pytest.mark.parametrize("name", DECODERS)
+def test_each_operation_of_a_decoder_has_its_stretch(name: str, tmp_path: Path) -> None:
+    """The cases of a jump table, and of compares; the facts give the printed bound exactly."""
+    elf = decoder(*DECODERS[name])
+    run, result = analysed(elf)
+    found = longest_stretches(run, result, 4)
+    functions = []
+    for one in found:
+        stretch, graph = one.stretch, one.stretch.result.graph
+        assert stretch.operation is not None
+        assert stretch.decision is not None
+        assert stretch.decision.is_switch
+        branch = graph.nodes[stretch.decision.branch]
+        assert result.function(graph.contexts[branch.context].function) == "main"
+        context = graph.contexts[stretch.operation.stretch.context]
+        functions.append(result.function(context.function))
+    assert with_facts(elf, tmp_path, found[:1]) == found[0].remaining
+    assert with_facts(elf, tmp_path, found) == found[-1].remaining
+    assert functions == ["delete_pool", "copy", "clear", "lookup"]
+    assert found[0].stretch.result.cycles == result.entries["syscall"].cycles
+    assert [one.stretch.test is not None for one in found] == [False, False, True, False]
+    loops = found[0].stretch.loops()
+    assert [(loop.entries, loop.iterations) for loop in loops] == [(1, 400)]
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_stretch_behind_a_test_goes_with_its_operation(tmp_path: Path) -> None:
+    """The tail of an operation behind its last test is only reached through the operation."""
+    tail = (
+        "    if (n) for (unsigned k = 0; k < 450; k++) memory[k] = 1;\n    return 0;\n}\nint main"
+    )
+    elf = decoder(DECODER.replace("    return 0;\n}\nint main", tail))
+    run, result = analysed(elf)
+    first, second = longest_stretches(run, result, 2)
+    assert first.stretch.start.place is not None
+    assert with_facts(elf, tmp_path, [first]) == first.remaining
+    assert second.stretch.result.cycles == first.remaining
+    assert second.stretch.start.place is None
+
+
+@pytest.mark.slow("whole analyses of random kernels")
+@pytest.mark.parametrize("seed", spread([1, 2, 3, 6, 9, 13], 2))
+def test_no_bound_with_the_facts_is_above_the_next_stretch(seed: int, tmp_path: Path) -> None:
+    """Random operations with tests for interrupts, which begin stretches in the middle."""
+    elf = random_kernel(seed)
+    run, result = analysed(elf)
+    found = longest_stretches(run, result, 3)
+    assert found[0].stretch.result.cycles == result.entries["syscall"].cycles
+    cycles = [one.stretch.result.cycles for one in found]
+    assert cycles == sorted(cycles, reverse=True)
+    for number, one in enumerate(found):
+        if one.excluded is None:
+            break  # this start is left out, and no fact says so
+        bound = with_facts(elf, tmp_path, found[: number + 1])
+        assert bound is None or (one.remaining is not None and bound <= one.remaining)

@@ -1,0 +1,118 @@
+"""The longest stretches and the latency as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quoll.assumptions import table
+from wcet.analysis.result import AnalysisResult
+from wcet.latency.longest import RankedStretch
+from wcet.latency.stretch import Stretch, StretchLoop
+from wcet.latency.total import latency_function, no_latency
+from wcet.reports.latency_text import bounded_by, calls_of_context, fact_without, most_of
+
+__all__ = ["to_document"]
+
+SCHEMA_VERSION = 1
+
+
+def to_document(
+    result: AnalysisResult, found: Sequence[RankedStretch], together: int, at_most: int | None
+) -> dict[str, Any]:
+    """All of the result; ``at_most``: the declared latency in cycles."""
+    latency, reason = result.latency, no_latency(result)
+    function = latency_function(result, together)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kernel": {"path": str(result.kernel), "sha256": result.image.sha256},
+        "platform": result.platform.name,
+        "clock_hz": result.platform.clock_hz,
+        "facts": list(result.facts_files),
+        "stretches": [_stretch(result, one) for one in found],
+        "latency": latency
+        and {
+            "cycles": latency.cycles,
+            "microseconds": result.microseconds(latency.cycles),
+            "longest_entry": latency.longest,
+            "longest_cycles": latency.longest_cycles,
+            "interrupt_cycles": latency.interrupt_cycles,
+            "interrupts": latency.together,
+            "controller_cycles": latency.delay,
+        },
+        "latency_function": None if function is None else str(function),
+        "no_latency": None if reason is None else str(reason),
+        "at_most_cycles": at_most,
+        "holds": None if at_most is None else latency is not None and latency.cycles <= at_most,
+        "unbounded": [
+            {"entry": name, "message": str(error)} for name, error in result.unbounded.items()
+        ],
+        "assumptions": list(map(str, result.assumptions)),
+        "assumption_kinds": table(result.assumptions),
+    }
+
+
+def _stretch(result: AnalysisResult, one: RankedStretch) -> dict[str, Any]:
+    stretch, bound = one.stretch, one.stretch.result
+    place = result.image.place
+    return {
+        "entry": bound.name,
+        "cycles": bound.cycles,
+        "microseconds": result.microseconds(bound.cycles),
+        "function": None if bound.parametric is None else str(bound.parametric),
+        "example": dict(bound.example),
+        "begins": {
+            "test": None if stretch.start.place is None else place(stretch.start.place),
+            "calls": calls_of_context(result, stretch, stretch.start.context),
+        },
+        "ends": {
+            "test": None if stretch.test is None else place(stretch.test),
+            "place": None if stretch.last is None else place(stretch.last),
+        },
+        "operation": _operation(result, stretch),
+        "decision": _decision(result, stretch),
+        "loops": [_loop(result, loop) for loop in stretch.loops()],
+        "without": {"fact": fact_without(result.image, one), "cycles": one.remaining},
+    }
+
+
+def _operation(result: AnalysisResult, stretch: Stretch) -> dict[str, Any] | None:
+    operation, graph = stretch.operation, stretch.result.graph
+    if operation is None:
+        return None
+    context, loop = operation.stretch.context, operation.stretch.loop
+    header = None if loop is None else graph.nodes[graph.loops[loop].header].block.addr
+    return {
+        "calls": calls_of_context(result, stretch, context),
+        "loop": None if header is None else result.image.place(header),
+        "cycles": operation.cycles,
+    }
+
+
+def _decision(result: AnalysisResult, stretch: Stretch) -> dict[str, Any] | None:
+    decision, nodes = stretch.decision, stretch.result.graph.nodes
+    if decision is None:
+        return None
+    return {
+        "place": result.image.place(nodes[decision.branch].block.last.addr),
+        "ways": decision.ways,
+        "selected": result.image.place(nodes[decision.selected].block.addr),
+    }
+
+
+def _loop(result: AnalysisResult, loop: StretchLoop) -> dict[str, Any]:
+    return {
+        "place": result.image.place(loop.header),
+        "entries": loop.entries,
+        "iterations": loop.iterations,
+        "cycles": loop.cycles,
+        "bounds": [
+            {
+                "at_most": most_of(bound),
+                "method": bound.method,
+                "bounded_by": bounded_by(bound),
+                "evidence": bound.explained,
+            }
+            for bound in loop.bounds
+        ],
+    }
