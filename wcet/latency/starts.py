@@ -51,7 +51,7 @@ class StartPaths:
         """The place and context of the start."""
         return _arrival(self.paths.graph, self.paths.graph.entry)
 
-    def without(self, run: AnalysisRun, excluded: Set[int], latest: int) -> StartPaths:
+    def excluding(self, run: AnalysisRun, excluded: Set[int], latest: int) -> StartPaths:
         """The same without the places ``excluded``, of which ``latest`` is new."""
         if not any(_nodes_at(self.paths.graph, frozenset({latest}))):
             return self
@@ -106,7 +106,7 @@ class PathStarts:
     def without(self, place: int) -> PathStarts:
         """The same without the place, too."""
         excluded = self.excluded | {place}
-        starts = tuple(start.without(self.run, excluded, place) for start in self.starts)
+        starts = tuple(start.excluding(self.run, excluded, place) for start in self.starts)
         return PathStarts(self.run, starts, excluded)
 
     def without_start(self, left_out: StartPaths) -> PathStarts:
