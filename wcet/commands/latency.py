@@ -6,14 +6,12 @@ import argparse
 import sys
 
 from quoll.errors import InputError, UsageError, WcetError
-from wcet.analysis.analysis import analyse
-from wcet.analysis.run import AnalysisRun
-from wcet.analysis.stage_times import SilentStageLog, StageLog
+from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.comparison_output import CLOSED, UNDONE, own_status
 from wcet.gate.project_file import FILE, in_cycles
 from wcet.gate.record import LATENCY
-from wcet.latency.longest import longest_stretches
+from wcet.latency.view import latency_view
 from wcet.project_options import add_project, given
 from wcet.reports.latency_document import to_document
 from wcet.reports.latency_text import to_lines, total_lines
@@ -46,7 +44,8 @@ sees one, when the path returns, or with the path. For each one:
              place for a preemption point is worth the difference
 
 The line 'PLACE never executes' in a facts file gives that bound or a lower one. A test for
-interrupts is as the platform file says; 'wcet masked' is for kernels that unmask interrupts.
+interrupts is as the platform file says. For an entry that unmasks interrupts, the stretches are its
+masked regions, as of 'wcet masked'.
 
 exit status: 0 the latency is at most as declared, or none is declared; 1 it is higher or not known;
 2 an entry cannot be analysed; 3 the command line or a file is wrong
@@ -92,18 +91,15 @@ def _printed(options: argparse.Namespace) -> int:
     limit = options.at_most or (project and project.budgets.get(LATENCY))
     wanted = requested(options, options.entry)
     stages = StageLog(verbose=not options.quiet)
-    result = analyse(options.kernel, wanted, stages)
+    view = latency_view(options.kernel, wanted, stages, options.stretches)
+    result = view.result
     at_most = declared(limit, result.platform.clock_hz)
-    inputs = AnalysisRun.begin(options.kernel, wanted, SilentStageLog())
-    stages.say("stretches")
-    found = longest_stretches(inputs, result, options.stretches)
-    stages.done()
     style = TextStyle(color=colored(options), paths="none", stats=False)
     publish_document(
         options,
-        lambda: to_document(result, found, wanted.interrupts, at_most),
+        lambda: to_document(view, wanted.interrupts, at_most),
         lambda: (
-            *to_lines(result, found, style),
+            *to_lines(view, style),
             "",
             assumptions(result, style),
             "",

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wcet.analysis.result import AnalysisResult
-from wcet.analysis.run import AnalysisRun
+from wcet.analysis.result import EntryResult
 from wcet.latency.starts import PathStarts
 from wcet.latency.stretch import Stretch, stretch_of
 
@@ -22,19 +21,16 @@ class RankedStretch:
     """A stretch, and the bound of the longest one without it and without the longer ones.
 
     ``excluded``: the address that then never executes; None if every path from its start is as
-    long, and that start is left out. ``remaining``: cycles; None if no path remains.
+    long, and that start is left out. ``remaining``: None if no path remains.
     """
 
     stretch: Stretch
     excluded: int | None
-    remaining: int | None
+    remaining: EntryResult | None
 
 
-def longest_stretches(
-    run: AnalysisRun, result: AnalysisResult, most: int
-) -> tuple[RankedStretch, ...]:
+def longest_stretches(starts: PathStarts, most: int) -> tuple[RankedStretch, ...]:
     """At most ``most`` stretches of different operations, the longest first."""
-    starts = PathStarts.of(run, result)
     tests = frozenset(one.paths.start for one in starts.starts if one.paths.start is not None)
     found: list[RankedStretch] = []
     longest = starts.longest()
@@ -44,6 +40,5 @@ def longest_stretches(
         place = stretch.place
         starts = starts.without_start(longest) if place is None else starts.without(place)
         longest = starts.longest()
-        remaining = None if longest is None or longest.worst is None else longest.worst.cycles
-        found.append(RankedStretch(stretch, place, remaining))
+        found.append(RankedStretch(stretch, place, longest and longest.worst))
     return tuple(found)

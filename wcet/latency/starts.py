@@ -84,10 +84,12 @@ class PathStarts:
     excluded: frozenset[int] = field(default=frozenset())
 
     @staticmethod
-    def of(run: AnalysisRun, result: AnalysisResult) -> PathStarts:
-        """The starts of a result."""
-        entries = result.entries.values()
-        return PathStarts(run, tuple(start for entry in entries for start in _of_entry(entry)))
+    def of(run: AnalysisRun, result: AnalysisResult, masked: Set[str] = frozenset()) -> PathStarts:
+        """The starts of a result; ``masked``: the entries whose paths are masked regions."""
+        found = []
+        for name, entry in result.entries.items():
+            found += _of_regions(entry) if name in masked else _of_entry(entry)
+        return PathStarts(run, tuple(found))
 
     def longest(self) -> StartPaths | None:
         """The start with the longest paths; None if no path remains."""
@@ -124,6 +126,16 @@ def _executes(result: EntryResult, nodes: Set[int]) -> bool:
 
 def _cycles(result: EntryResult | None) -> int:
     return 0 if result is None else result.cycles
+
+
+def _of_regions(entry: EntryResult) -> list[StartPaths]:
+    """The masked regions of an entry: it is not known which code leads to them."""
+    bounds = {id(bound.graph): bound for bound in entry.by_start}
+    found = [(paths, bounds[id(paths.graph)]) for paths in entry.paths]
+    return [
+        StartPaths(paths, bound, bound, whole=False, first=True, leads=frozenset())
+        for paths, bound in found
+    ]
 
 
 def _of_entry(entry: EntryResult) -> list[StartPaths]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
+from ilp.parametric import ParametricBound
 from ilp.paths.outline import PathOutline, outline
 from loopbounds.proof.bound import LoopBound
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.latency.decision import Decision, decisions
 
-__all__ = ["Stretch", "StretchLoop", "stretch_of"]
+__all__ = ["Stretch", "StretchLoop", "function_of", "stretch_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Stretch:
     def start(self) -> StartBound:
         """The start of the path."""
         return self.result.starts[0]
+
+    @property
+    def function(self) -> ParametricBound | None:
+        """The cycles as a function of parameters; None if they depend on none."""
+        return function_of(self.result)
 
     @property
     def operation(self) -> PathOutline | None:
@@ -99,6 +105,13 @@ class Stretch:
             cycles = 0 if within else at.cycles
             bound = self.result.bounds[at.stretch.loop]
             yield StretchLoop(header, at.entries, at.iterations, cycles, (bound,))
+
+
+def function_of(result: EntryResult) -> ParametricBound | None:
+    """The bound as a function of parameters; None if it depends on none."""
+    found = result.parametric
+    depends = found is not None and any(slope for p in found.pieces for slope in p.slopes)
+    return found if depends else None
 
 
 def _contains(graph: Supergraph, section: PathOutline, node: int) -> bool:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from quoll.assumptions import table
-from wcet.analysis.result import AnalysisResult
+from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.latency.longest import RankedStretch
-from wcet.latency.stretch import Stretch, StretchLoop
+from wcet.latency.stretch import Stretch, StretchLoop, function_of
 from wcet.latency.total import latency_function, no_latency
-from wcet.reports.latency_text import bounded_by, calls_of_context, fact_without, most_of
+from wcet.latency.view import LatencyView
+from wcet.reports.latency_text import (
+    beginning,
+    bounded_by,
+    calls_of_context,
+    fact_without,
+    most_of,
+)
 
 __all__ = ["to_document"]
 
 SCHEMA_VERSION = 1
 
 
-def to_document(
-    result: AnalysisResult, found: Sequence[RankedStretch], together: int, at_most: int | None
-) -> dict[str, Any]:
+def to_document(view: LatencyView, together: int, at_most: int | None) -> dict[str, Any]:
     """All of the result; ``at_most``: the declared latency in cycles."""
+    result = view.result
     latency, reason = result.latency, no_latency(result)
     function = latency_function(result, together)
     return {
@@ -29,7 +34,7 @@ def to_document(
         "platform": result.platform.name,
         "clock_hz": result.platform.clock_hz,
         "facts": list(result.facts_files),
-        "stretches": [_stretch(result, one) for one in found],
+        "stretches": [_stretch(view, one) for one in view.stretches],
         "latency": latency
         and {
             "cycles": latency.cycles,
@@ -52,17 +57,18 @@ def to_document(
     }
 
 
-def _stretch(result: AnalysisResult, one: RankedStretch) -> dict[str, Any]:
-    stretch, bound = one.stretch, one.stretch.result
+def _stretch(view: LatencyView, one: RankedStretch) -> dict[str, Any]:
+    result, stretch, bound = view.result, one.stretch, one.stretch.result
     place = result.image.place
     return {
         "entry": bound.name,
         "cycles": bound.cycles,
         "microseconds": result.microseconds(bound.cycles),
-        "function": None if bound.parametric is None else str(bound.parametric),
-        "example": dict(bound.example),
+        "function": _function(bound),
+        "example": dict(bound.example) if stretch.function else {},
         "begins": {
-            "test": None if stretch.start.place is None else place(stretch.start.place),
+            "at": beginning(view, stretch).value,
+            "place": None if stretch.start.place is None else place(stretch.start.place),
             "calls": calls_of_context(result, stretch, stretch.start.context),
         },
         "ends": {
@@ -72,8 +78,17 @@ def _stretch(result: AnalysisResult, one: RankedStretch) -> dict[str, Any]:
         "operation": _operation(result, stretch),
         "decision": _decision(result, stretch),
         "loops": [_loop(result, loop) for loop in stretch.loops()],
-        "without": {"fact": fact_without(result.image, one), "cycles": one.remaining},
+        "without": {
+            "fact": fact_without(result.image, one),
+            "cycles": one.remaining and one.remaining.cycles,
+            "function": _function(one.remaining),
+        },
     }
+
+
+def _function(bound: EntryResult | None) -> str | None:
+    function = bound and function_of(bound)
+    return None if function is None else str(function)
 
 
 def _operation(result: AnalysisResult, stretch: Stretch) -> dict[str, Any] | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from enum import Enum
 from textwrap import wrap
 
 from loopbounds.proof.bound import LoopBound, NamedCount, StatedCount
 from quoll.image.image import Image
 from wcet.analysis.result import AnalysisResult
 from wcet.latency.longest import RankedStretch
-from wcet.latency.stretch import Stretch, StretchLoop
+from wcet.latency.stretch import Stretch, StretchLoop, function_of
 from wcet.latency.total import latency_function, no_latency
+from wcet.latency.view import LatencyView
 from wcet.reports.result_text import TextStyle, heading, wide
 
 __all__ = [
+    "Beginning",
+    "beginning",
     "bounded_by",
     "calls_of_context",
     "fact_without",
@@ -27,10 +31,24 @@ LABEL = 17  # columns in front of the text of a row
 LOOP_SHARE = 0.05  # of a stretch: loops below are summed up
 
 
-def to_lines(
-    result: AnalysisResult, found: Sequence[RankedStretch], style: TextStyle
-) -> Iterator[str]:
+class Beginning(Enum):
+    """The kind of place where a stretch begins."""
+
+    ENTRY = "entry"
+    TEST = "test"  # that sees no interrupt
+    MASK = "mask"  # an instruction that may mask interrupts
+
+
+def beginning(view: LatencyView, stretch: Stretch) -> Beginning:
+    """The kind of place where ``stretch`` begins."""
+    if stretch.start.place is None:
+        return Beginning.ENTRY
+    return Beginning.MASK if stretch.result.name in view.masked else Beginning.TEST
+
+
+def to_lines(view: LatencyView, style: TextStyle) -> Iterator[str]:
     """Every stretch, the longest first."""
+    result, found = view.result, view.stretches
     yield from heading(result, style).splitlines()
     yield ""
     yield style.bold(
@@ -40,20 +58,21 @@ def to_lines(
     width = wide(max((one.stretch.result.cycles for one in found), default=0), 10)
     for number, one in enumerate(found, 1):
         yield ""
-        yield from _stretch(result, one, number, width, style)
+        yield from _stretch(view, one, number, width, style)
 
 
 def _stretch(
-    result: AnalysisResult, one: RankedStretch, number: int, width: int, style: TextStyle
+    view: LatencyView, one: RankedStretch, number: int, width: int, style: TextStyle
 ) -> Iterator[str]:
-    stretch, image = one.stretch, result.image
+    result, stretch, image = view.result, one.stretch, view.result.image
     bound = stretch.result
     took = f"{bound.cycles:>{width},} cycles {result.microseconds(bound.cycles):>9,.1f} µs"
-    yield f"{number:>2}. {style.bold(took)}  {bound.name}{bound.for_what}"
-    if bound.parametric is not None:
-        yield from _row("function", str(bound.parametric))
-    yield from _row("begins", _begin(result, stretch))
-    yield from _row("ends", _end(image, stretch))
+    function = stretch.function
+    yield f"{number:>2}. {style.bold(took)}  {bound.name}{bound.for_what if function else ''}"
+    if function is not None:
+        yield from _row("function", str(function))
+    yield from _row("begins", _begin(view, stretch))
+    yield from _row("ends", _end(view, stretch))
     yield from _row("operation", _operation(result, stretch))
     yield from _row("decided", _decided(image, stretch))
     yield from _loops(image, stretch)
@@ -88,20 +107,24 @@ def _calls(result: AnalysisResult, stretch: Stretch, context: int) -> str:
     return " < ".join(reversed(calls_of_context(result, stretch, context)))
 
 
-def _begin(result: AnalysisResult, stretch: Stretch) -> str:
-    start = stretch.start
+def _begin(view: LatencyView, stretch: Stretch) -> str:
+    result, start = view.result, stretch.start
     if start.place is None:
         return f"the entry, {short_place(result.image, stretch.result.address)}"
+    how = "masked in the block" if stretch.result.name in view.masked else "behind the test"
     called = _calls(result, stretch, start.context)
-    return f"behind the test at {short_place(result.image, start.place)}, in {called}"
+    return f"{how} at {short_place(result.image, start.place)}, in {called}"
 
 
-def _end(image: Image, stretch: Stretch) -> str:
+def _end(view: LatencyView, stretch: Stretch) -> str:
+    image = view.result.image
     if stretch.last is None:
         return "no path is known that takes as long"
     test = "" if stretch.test is None else f" the test at {short_place(image, stretch.test)}, then"
     unrealisable = stretch.result.path.unrealisable
     why = f" ({unrealisable})" if unrealisable else ""
+    if stretch.result.name in view.masked:
+        return f"unmasked, or the path, in the block to {short_place(image, stretch.last)}{why}"
     return f"{test} {short_place(image, stretch.last)}{why}".strip()
 
 
@@ -182,8 +205,11 @@ def fact_without(image: Image, one: RankedStretch) -> str | None:
 def without_text(image: Image, one: RankedStretch) -> str:
     """The longest stretch that remains."""
     fact = fact_without(image, one)
-    remaining = "no stretch remains" if one.remaining is None else f"{one.remaining:,} cycles"
-    return f"{remaining}, if {fact or 'no path begins there'}"
+    condition = f"if {fact or 'no path begins there'}"
+    if one.remaining is None:
+        return f"no stretch remains, {condition}"
+    function = function_of(one.remaining)
+    return f"{function or f'{one.remaining.cycles:,} cycles'}, {condition}"
 
 
 def total_lines(

@@ -17,6 +17,7 @@ from wcet.analysis.result import AnalysisResult
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.latency.longest import RankedStretch, longest_stretches
+from wcet.latency.starts import PathStarts
 
 BRANCHES = DECODER.replace(
     "case 4: memory[0] = b; break;\n    case 5: memory[1] += b; break;\n", ""
@@ -28,6 +29,10 @@ def analysed(elf: Path, facts: tuple[Path, ...] = ()) -> tuple[AnalysisRun, Anal
     options = AnalysisOptions(("syscall",), "kzm", facts=facts, neighbouring_facts=False)
     result = analyse(elf, options, SilentStageLog())
     return AnalysisRun.begin(elf, options, SilentStageLog()), result
+
+
+def cycles(one: RankedStretch) -> int | None:
+    return one.remaining and one.remaining.cycles
 
 
 def with_facts(elf: Path, folder: Path, found: Sequence[RankedStretch]) -> int | None:
@@ -48,7 +53,7 @@ def test_each_operation_of_a_decoder_has_its_stretch(name: str, tmp_path: Path) 
     """The cases of a jump table, and of compares; the facts give the printed bound exactly."""
     elf = decoder(*DECODERS[name])
     run, result = analysed(elf)
-    found = longest_stretches(run, result, 4)
+    found = longest_stretches(PathStarts.of(run, result), 4)
     functions = []
     for one in found:
         stretch, graph = one.stretch, one.stretch.result.graph
@@ -59,8 +64,8 @@ def test_each_operation_of_a_decoder_has_its_stretch(name: str, tmp_path: Path) 
         assert result.function(graph.contexts[branch.context].function) == "main"
         context = graph.contexts[stretch.operation.stretch.context]
         functions.append(result.function(context.function))
-    assert with_facts(elf, tmp_path, found[:1]) == found[0].remaining
-    assert with_facts(elf, tmp_path, found) == found[-1].remaining
+    assert with_facts(elf, tmp_path, found[:1]) == cycles(found[0])
+    assert with_facts(elf, tmp_path, found) == cycles(found[-1])
     assert functions == ["delete_pool", "copy", "clear", "lookup"]
     assert found[0].stretch.result.cycles == result.entries["syscall"].cycles
     assert [one.stretch.test is not None for one in found] == [False, False, True, False]
@@ -76,10 +81,10 @@ def test_a_stretch_behind_a_test_goes_with_its_operation(tmp_path: Path) -> None
     )
     elf = decoder(DECODER.replace("    return 0;\n}\nint main", tail))
     run, result = analysed(elf)
-    first, second = longest_stretches(run, result, 2)
+    first, second = longest_stretches(PathStarts.of(run, result), 2)
     assert first.stretch.start.place is not None
-    assert with_facts(elf, tmp_path, [first]) == first.remaining
-    assert second.stretch.result.cycles == first.remaining
+    assert with_facts(elf, tmp_path, [first]) == cycles(first)
+    assert second.stretch.result.cycles == cycles(first)
     assert second.stretch.start.place is None
 
 
@@ -89,12 +94,12 @@ def test_no_bound_with_the_facts_is_above_the_next_stretch(seed: int, tmp_path: 
     """Random operations with tests for interrupts, which begin stretches in the middle."""
     elf = random_kernel(seed)
     run, result = analysed(elf)
-    found = longest_stretches(run, result, 3)
+    found = longest_stretches(PathStarts.of(run, result), 3)
     assert found[0].stretch.result.cycles == result.entries["syscall"].cycles
-    cycles = [one.stretch.result.cycles for one in found]
-    assert cycles == sorted(cycles, reverse=True)
+    lengths = [one.stretch.result.cycles for one in found]
+    assert lengths == sorted(lengths, reverse=True)
     for number, one in enumerate(found):
         if one.excluded is None:
             break  # this start is left out, and no fact says so
         bound = with_facts(elf, tmp_path, found[: number + 1])
-        assert bound is None or (one.remaining is not None and bound <= one.remaining)
+        assert bound is None or (one.remaining is not None and bound <= one.remaining.cycles)
