@@ -15,15 +15,17 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ilp.constraints.constraint import Constraint
+from pipeline.costs import Costs
 from quoll.errors import InfeasibleError
 from quoll.facts.count_facts import AtMostFact
 from quoll.facts.fact import FactSource
 from quoll.graph.closure import closure
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.run import AnalysisRun
+from wcet.latency.lowered_summaries import executes, lowered_costs, lowered_summaries, nodes_at
 
 __all__ = ["PathStarts", "StartPaths"]
 
@@ -35,12 +37,13 @@ Arrival = tuple[int, int]  # address of the first block, context
 class StartPaths:
     """The paths of an entry from one start; ``worst``: their bound, None if no path remains.
 
-    ``whole``: executions neither begin before nor continue behind them. ``leads``: the starts of
-    the entry that its paths reach; ``first``: some execution begins there, or is assumed to.
+    ``bound``: without excluded places. ``whole``: executions neither begin before nor continue
+    behind them. ``leads``: the starts of the entry that its paths reach; ``first``: some execution
+    begins there, or is assumed to.
     """
 
     paths: PreparedPaths
-    bound: EntryResult  # without excluded places
+    bound: EntryResult
     worst: EntryResult | None
     whole: bool
     first: bool
@@ -51,28 +54,31 @@ class StartPaths:
         """The place and context of the start."""
         return _arrival(self.paths.graph, self.paths.graph.entry)
 
-    def excluding(self, run: AnalysisRun, excluded: Set[int], latest: int) -> StartPaths:
-        """The same without the places ``excluded``, of which ``latest`` is new."""
-        if not any(_nodes_at(self.paths.graph, frozenset({latest}))):
-            return self
-        graph, nodes = self.paths.graph, frozenset(_nodes_at(self.paths.graph, excluded))
-        leads = self.leads & _reached(graph, nodes)
-        worst = self.worst
-        if worst is not None and any(
-            worst.solution.nodes[n] for n in nodes if worst.solution.nodes
-        ):
-            worst = self._solved_without(run, nodes)
-        return replace(self, worst=worst, leads=leads)
+    def excluding(
+        self, run: AnalysisRun, excluded: Set[int], summaries: tuple[SummarisedFunction, ...]
+    ) -> StartPaths:
+        """The same without the addresses ``excluded``; ``summaries``: those without them."""
+        graph, worst = self.paths.graph, self.worst
+        nodes = frozenset(nodes_at(graph, excluded))
+        leads = self.leads & _reached(graph, nodes) if nodes else self.leads
+        if worst is None:
+            return replace(self, leads=leads)
+        costs = lowered_costs(graph, self.paths.costs, self.bound.summaries, summaries)
+        if executes(worst.solution.nodes, nodes) or _lowers(worst, costs):
+            worst = _without(run, self.bound, replace(self.paths, costs=costs), nodes, self.whole)
+        return replace(self, worst=worst and replace(worst, summaries=summaries), leads=leads)
 
-    def _solved_without(self, run: AnalysisRun, nodes: frozenset[int]) -> EntryResult | None:
-        """The bound of the paths without ``nodes``; None if there are none."""
-        fact = AtMostFact(HERE, "excluded places", 0, None)
-        never = Constraint(fact, nodes, frozenset(), None, None)
-        name, address = self.bound.name, self.bound.address
-        try:
-            return paths_result(run, name, address, self.paths, whole=self.whole, more=(never,))
-        except InfeasibleError:
-            return None
+
+def _without(
+    run: AnalysisRun, of: EntryResult, paths: PreparedPaths, nodes: frozenset[int], whole: bool
+) -> EntryResult | None:
+    """The bound of the paths without ``nodes``; None if there are none."""
+    never = Constraint(AtMostFact(HERE, "excluded places", 0, None), nodes, frozenset(), None, None)
+    more = (never,) if nodes else ()
+    try:
+        return paths_result(run, of.name, of.address, paths, whole=whole, more=more)
+    except InfeasibleError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,24 @@ class PathStarts:
     def without(self, place: int) -> PathStarts:
         """The same without the place, too."""
         excluded = self.excluded | {place}
-        starts = tuple(start.excluding(self.run, excluded, place) for start in self.starts)
+        summaries = {name: self._lowered(bound, excluded) for name, bound in self._bounds().items()}
+        starts = tuple(
+            start.excluding(self.run, excluded, summaries[start.bound.name])
+            for start in self.starts
+        )
         return PathStarts(self.run, starts, excluded)
+
+    def _bounds(self) -> dict[str, EntryResult]:
+        """A bound of each entry: all have the same summaries."""
+        return {start.bound.name: start.bound for start in self.starts}
+
+    def _lowered(self, bound: EntryResult, excluded: Set[int]) -> tuple[SummarisedFunction, ...]:
+        """The summaries of an entry without the excluded places."""
+
+        def solve(paths: PreparedPaths, nodes: frozenset[int]) -> EntryResult | None:
+            return _without(self.run, bound, paths, nodes, whole=False)
+
+        return lowered_summaries(bound.summaries, excluded, solve)
 
     def without_start(self, left_out: StartPaths) -> PathStarts:
         """The same without the bound of one start."""
@@ -119,9 +141,10 @@ class PathStarts:
         return replace(self, starts=starts)
 
 
-def _executes(result: EntryResult, nodes: Set[int]) -> bool:
-    """Whether the worst path executes one of ``nodes``; False if no counts are known."""
-    return bool(result.solution.nodes) and any(result.solution.nodes[n] for n in nodes)
+def _lowers(worst: EntryResult, costs: Costs) -> bool:
+    """Whether an edge of the worst path costs less now; False if no counts are known."""
+    edges = zip(worst.solution.edges, worst.costs.edges, costs.edges, strict=False)
+    return any(count and before != now for count, before, now in edges)
 
 
 def _cycles(result: EntryResult | None) -> int:
@@ -141,7 +164,7 @@ def _of_regions(entry: EntryResult) -> list[StartPaths]:
 def _of_entry(entry: EntryResult) -> list[StartPaths]:
     """The starts of an entry; all that no path seems to lead to count as first ones."""
     whole = len(entry.paths) == 1 and entry.paths[0].start is None
-    bounds = {id(bound.graph): bound for bound in entry.by_start}
+    bounds = {id(b.graph): replace(b, summaries=entry.summaries) for b in entry.by_start}
     found = []
     for paths in entry.paths:
         bound, graph = bounds[id(paths.graph)], paths.graph
@@ -164,13 +187,6 @@ def _arrivals(starts: Sequence[StartPaths]) -> set[Arrival]:
 
 def _arrival(graph: Supergraph, node: int) -> Arrival:
     return graph.nodes[node].block.addr, graph.nodes[node].context
-
-
-def _nodes_at(graph: Supergraph, places: Set[int]) -> Iterator[int]:
-    """The nodes whose block contains one of the addresses."""
-    for number, node in enumerate(graph.nodes):
-        if any(node.block.addr <= place < node.block.end for place in places):
-            yield number
 
 
 def _reached(graph: Supergraph, without: frozenset[int]) -> frozenset[Arrival]:

@@ -2,6 +2,7 @@
 
 Its *core* is the smallest call or loop with at least half of its cycles. The last decision that
 leads to the core, a switch if there is one, selects the *operation* (``wcet.latency.decision``).
+All three may be inside a function with a summary, whose own worst path is followed there.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from ilp.parametric import ParametricBound
-from ilp.paths.outline import PathOutline, outline
 from loopbounds.proof.bound import LoopBound
-from quoll.inlining.supergraph import Supergraph
+from quoll.cfg.cfg import Block
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.latency.decision import Decision, decisions
+from wcet.latency.frames import Frame, Section, frames_of, heaviest
 
-__all__ = ["Stretch", "StretchLoop", "function_of", "stretch_of"]
+__all__ = ["Operation", "Stretch", "StretchLoop", "function_of", "stretch_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,48 @@ class StretchLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """A call or loop: the addresses of the active functions, the entry's first, and its cycles.
+
+    ``loop``: the address of the header; None for a call of the last function.
+    """
+
+    functions: tuple[int, ...]
+    loop: int | None
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A decision in a frame, with its blocks."""
+
+    frame: Frame
+    decision: Decision
+
+    @property
+    def branch(self) -> int:
+        """The address of the first branch."""
+        return self.frame.graph.nodes[self.decision.branch].block.last.addr
+
+    @property
+    def selected(self) -> Block:
+        """The block on every path to the operation behind the branch."""
+        return self.frame.graph.nodes[self.decision.selected].block
+
+
+@dataclass(frozen=True, slots=True)
 class Stretch:
     """The longest path of ``result``, which is the bound from one start.
 
     ``chain``: from the whole path inwards, the call or loop with the most cycles; () if no counts
-    are known. ``core``: its position in ``chain``. ``decision``: None if no branch avoids the core.
+    are known. ``core``: its position in ``chain``. ``decided``: None if no branch avoids the core.
     ``test``: the address of the last block on the path that tests for interrupts, behind the start.
     """
 
     result: EntryResult
-    chain: tuple[PathOutline, ...]
+    chain: tuple[Section, ...]
     core: int
-    decision: Decision | None
+    decided: Branch | None
     test: int | None
 
     @property
@@ -54,20 +85,28 @@ class Stretch:
         return self.result.starts[0]
 
     @property
+    def callers(self) -> tuple[int, ...]:
+        """The addresses of the functions that are active at the start, the entry's first."""
+        called = self.result.graph.call_string(self.start.context)
+        return tuple(context.function for context in called)
+
+    @property
     def function(self) -> ParametricBound | None:
         """The cycles as a function of parameters; None if they depend on none."""
         return function_of(self.result)
 
     @property
-    def operation(self) -> PathOutline | None:
+    def operation(self) -> Operation | None:
         """The call or loop that the decision leads to; without a decision the core."""
-        if self.decision is None:
-            return self.chain[self.core] if self.chain else None
-        graph, selected = self.result.graph, self.decision.selected
-        outer = max(
-            at for at, section in enumerate(self.chain) if _contains(graph, section, selected)
-        )
-        return self.chain[min(outer + 1, len(self.chain) - 1)]
+        if not self.chain:
+            return None
+        if self.decided is None:
+            return _operation(self.chain[self.core])
+        frame, node = self.decided.frame, self.decided.decision.selected
+        around = [
+            n for n, one in enumerate(self.chain) if one.frame is frame and one.contains(node)
+        ]
+        return _operation(self.chain[min(max(around) + 1, len(self.chain) - 1)])
 
     @property
     def last(self) -> int | None:
@@ -81,30 +120,19 @@ class Stretch:
 
         None without a decision, and if all instructions there are conditional.
         """
-        if self.decision is None:
+        if self.decided is None:
             return None
-        block = self.result.graph.nodes[self.decision.selected].block
+        block = self.decided.selected
         return next((insn.addr for insn in block.insns if block.always_runs(insn)), None)
 
     def loops(self) -> list[StretchLoop]:
         """The loops on the path, the costliest first."""
         found: dict[int, StretchLoop] = {}
-        for loop in self._loops() if self.chain else ():
-            known = found.get(loop.header)
-            found[loop.header] = loop if known is None else _joined(known, loop)
+        for frame in frames_of(self.result):
+            for loop in _loops(frame):
+                known = found.get(loop.header)
+                found[loop.header] = loop if known is None else _joined(known, loop)
         return sorted(found.values(), key=lambda loop: (-loop.cycles, loop.header))
-
-    def _loops(self) -> Iterator[StretchLoop]:
-        """Each loop in its context; one inside of another of its header has no cycles."""
-        graph = self.result.graph
-        for around, at in self.chain[0].walk():
-            if at.stretch.loop is None:
-                continue
-            header = _header(graph, at)
-            within = any(s.stretch.loop is not None and _header(graph, s) == header for s in around)
-            cycles = 0 if within else at.cycles
-            bound = self.result.bounds[at.stretch.loop]
-            yield StretchLoop(header, at.entries, at.iterations, cycles, (bound,))
 
 
 def function_of(result: EntryResult) -> ParametricBound | None:
@@ -114,16 +142,24 @@ def function_of(result: EntryResult) -> ParametricBound | None:
     return found if depends else None
 
 
-def _contains(graph: Supergraph, section: PathOutline, node: int) -> bool:
-    """Whether ``node`` belongs to the function or loop itself, not only to its calls."""
-    context, loop = section.stretch.context, section.stretch.loop
-    inside = loop is None or node in graph.loops[loop].nodes
-    return graph.nodes[node].context == context and inside
+def _operation(section: Section) -> Operation:
+    return Operation(section.functions, section.header, section.cycles)
 
 
-def _header(graph: Supergraph, at: PathOutline) -> int:
-    assert at.stretch.loop is not None
-    return graph.nodes[graph.loops[at.stretch.loop].header].block.addr
+def _loops(frame: Frame) -> Iterator[StretchLoop]:
+    """Each loop in its context; one inside of another of its header has no cycles."""
+    for around, section in frame.walk():
+        loop, header = section.outline.stretch.loop, section.header
+        if loop is None or header is None:
+            continue
+        within = any(outer.header == header for outer in around)
+        yield StretchLoop(
+            header,
+            frame.calls * section.outline.entries,
+            frame.calls * section.outline.iterations,
+            0 if within else section.cycles,
+            (frame.bounds[loop],),
+        )
 
 
 def _joined(one: StretchLoop, other: StretchLoop) -> StretchLoop:
@@ -143,43 +179,32 @@ def stretch_of(result: EntryResult, tests: Set[int]) -> Stretch:
     """The stretch that reaches the bound of ``result``; ``tests``: addresses of testing blocks."""
     if not result.solution.nodes:
         return Stretch(result, (), 0, None, None)
-    chain = _heaviest(outline(result.graph, result.costs, result.solution, result.path.steps))
+    chain = tuple(heaviest(result))
     core = sum(2 * section.cycles >= chain[0].cycles for section in chain[1:])
-    return Stretch(result, chain, core, _decision(result, chain, core), _last_test(result, tests))
+    return Stretch(result, chain, core, _decided(chain, core), _last_test(result, tests))
 
 
-def _heaviest(whole: PathOutline) -> tuple[PathOutline, ...]:
-    """From the whole path inwards, the section with the most cycles of each."""
-    chain = [whole]
-    while chain[-1].children:
-        chain.append(max(chain[-1].children, key=lambda section: section.cycles))
-    return tuple(chain)
-
-
-def _decision(result: EntryResult, chain: tuple[PathOutline, ...], core: int) -> Decision | None:
+def _decided(chain: tuple[Section, ...], core: int) -> Branch | None:
     """The decision that leads to the core; if there is none, to the nearest section inside it."""
     for inner in range(core, len(chain)):
-        found = _leading_to(result, chain[: inner + 1])
-        if found is not None:
-            return found
+        found = list(_leading_to(chain[: inner + 1]))
+        switches = [one for one in found if one.decision.is_switch]
+        if found:
+            return switches[0] if switches else found[0]
     return None
 
 
-def _leading_to(result: EntryResult, chain: tuple[PathOutline, ...]) -> Decision | None:
-    graph = result.graph
-    contexts = {section.stretch.context for section in chain}
-    found = decisions(graph, result.solution, _first_node(result, chain[-1]), contexts)
-    return found[0] if found else None
-
-
-def _first_node(result: EntryResult, section: PathOutline) -> int:
-    """The header of a loop, or of a call the first node of its context on the path."""
-    graph, context, loop = result.graph, section.stretch.context, section.stretch.loop
-    if loop is not None:
-        return graph.loops[loop].header
-    called = [step.node for step in result.path.steps if graph.nodes[step.node].context == context]
-    executed = (n for n in graph.nodes_in[context] if result.solution.nodes[n])
-    return called[0] if called else next(executed)
+def _leading_to(chain: tuple[Section, ...]) -> Iterator[Branch]:
+    """Of each frame the last decision that leads to the end of ``chain``, innermost frame first."""
+    frames = dict.fromkeys(section.frame for section in reversed(chain))
+    for frame in frames:
+        sections = [section for section in chain if section.frame is frame]
+        contexts = {section.outline.stretch.context for section in sections}
+        inner = [section.frame for section in chain if section.frame.caller is frame]
+        node = sections[-1].first_node() if not inner else inner[0].call
+        found = decisions(frame.graph, frame.solution, node, contexts)
+        if found:
+            yield Branch(frame, found[0])
 
 
 def _last_test(result: EntryResult, tests: Set[int]) -> int | None:

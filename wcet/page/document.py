@@ -18,6 +18,7 @@ from quoll.facts.fact import Fact
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.gate.compare import RecordChange
+from wcet.latency.summarised_calls import summarised_calls
 from wcet.page.analysed_code import AnalysedCode, SourceLines
 from wcet.page.caches import MemoryUse
 from wcet.page.comparison_document import comparison_document
@@ -25,7 +26,6 @@ from wcet.reports.loads import HEAT, CountedPath, counted_paths
 from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
 from wcet.reports.result_text import CAUSES, start_text
-from wcet.reports.summary_text import summarised_calls
 
 __all__ = ["page_document"]
 

@@ -11,7 +11,7 @@ from ilp.paths.solution import PathStep
 from pipeline.costs import CostCause
 from quoll.assumptions import table
 from wcet.analysis.result import AnalysisResult, EntryResult
-from wcet.reports.summary_text import summarised_calls
+from wcet.latency.summarised_calls import summarised_calls
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
 

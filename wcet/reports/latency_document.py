@@ -13,7 +13,6 @@ from wcet.latency.view import LatencyView
 from wcet.reports.latency_text import (
     beginning,
     bounded_by,
-    calls_of_context,
     fact_without,
     most_of,
 )
@@ -69,7 +68,7 @@ def _stretch(view: LatencyView, one: RankedStretch) -> dict[str, Any]:
         "begins": {
             "at": beginning(view, stretch).value,
             "place": None if stretch.start.place is None else place(stretch.start.place),
-            "calls": calls_of_context(result, stretch, stretch.start.context),
+            "calls": list(map(result.function, stretch.callers)),
         },
         "ends": {
             "test": None if stretch.test is None else place(stretch.test),
@@ -92,26 +91,24 @@ def _function(bound: EntryResult | None) -> str | None:
 
 
 def _operation(result: AnalysisResult, stretch: Stretch) -> dict[str, Any] | None:
-    operation, graph = stretch.operation, stretch.result.graph
+    operation = stretch.operation
     if operation is None:
         return None
-    context, loop = operation.stretch.context, operation.stretch.loop
-    header = None if loop is None else graph.nodes[graph.loops[loop].header].block.addr
     return {
-        "calls": calls_of_context(result, stretch, context),
-        "loop": None if header is None else result.image.place(header),
+        "calls": list(map(result.function, operation.functions)),
+        "loop": None if operation.loop is None else result.image.place(operation.loop),
         "cycles": operation.cycles,
     }
 
 
 def _decision(result: AnalysisResult, stretch: Stretch) -> dict[str, Any] | None:
-    decision, nodes = stretch.decision, stretch.result.graph.nodes
-    if decision is None:
+    decided = stretch.decided
+    if decided is None:
         return None
     return {
-        "place": result.image.place(nodes[decision.branch].block.last.addr),
-        "ways": decision.ways,
-        "selected": result.image.place(nodes[decision.selected].block.addr),
+        "place": result.image.place(decided.branch),
+        "ways": decided.decision.ways,
+        "selected": result.image.place(decided.selected.addr),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from textwrap import wrap
 
@@ -19,7 +19,6 @@ __all__ = [
     "Beginning",
     "beginning",
     "bounded_by",
-    "calls_of_context",
     "fact_without",
     "most_of",
     "to_lines",
@@ -97,14 +96,9 @@ def short_place(image: Image, addr: int) -> str:
     return name if line is None else f"{name} {line}"
 
 
-def calls_of_context(result: AnalysisResult, stretch: Stretch, context: int) -> list[str]:
-    """The functions that are active in a context, the entry's first."""
-    graph = stretch.result.graph
-    return [result.function(called.function) for called in graph.call_string(context)]
-
-
-def _calls(result: AnalysisResult, stretch: Stretch, context: int) -> str:
-    return " < ".join(reversed(calls_of_context(result, stretch, context)))
+def _calls(result: AnalysisResult, functions: Sequence[int]) -> str:
+    """Active functions, the entry's last."""
+    return " < ".join(map(result.function, reversed(functions)))
 
 
 def _begin(view: LatencyView, stretch: Stretch) -> str:
@@ -112,7 +106,7 @@ def _begin(view: LatencyView, stretch: Stretch) -> str:
     if start.place is None:
         return f"the entry, {short_place(result.image, stretch.result.address)}"
     how = "masked in the block" if stretch.result.name in view.masked else "behind the test"
-    called = _calls(result, stretch, start.context)
+    called = _calls(result, stretch.callers)
     return f"{how} at {short_place(result.image, start.place)}, in {called}"
 
 
@@ -132,25 +126,20 @@ def _operation(result: AnalysisResult, stretch: Stretch) -> str:
     operation = stretch.operation
     if operation is None:
         return "not known: no counts are known that reach the bound"
-    graph, (context, loop) = stretch.result.graph, (
-        operation.stretch.context, operation.stretch.loop,
-    )  # fmt: skip
-    text = f"{operation.cycles:,} of {stretch.result.cycles:,} cycles: "
-    if loop is not None:
-        header = graph.nodes[graph.loops[loop].header].block.addr
-        text += f"loop {short_place(result.image, header)} in "
-    return text + _calls(result, stretch, context)
+    loop = operation.loop
+    inside = "" if loop is None else f"loop {short_place(result.image, loop)} in "
+    cycles = f"{operation.cycles:,} of {stretch.result.cycles:,} cycles"
+    return f"{cycles}: {inside}{_calls(result, operation.functions)}"
 
 
 def _decided(image: Image, stretch: Stretch) -> str:
     """The branch that selects the operation."""
-    if stretch.decision is None:
+    decided = stretch.decided
+    if decided is None:
         return "nowhere: no branch avoids it"
-    graph, decision = stretch.result.graph, stretch.decision
-    branch = graph.nodes[decision.branch].block.last.addr
-    ways = f"one of {decision.ways} ways" if decision.is_switch else "a condition"
-    selected = graph.nodes[decision.selected].block.addr
-    return f"at {short_place(image, branch)}, {ways}, to {short_place(image, selected)}"
+    ways = f"one of {decided.decision.ways} ways" if decided.decision.is_switch else "a condition"
+    selected = short_place(image, decided.selected.addr)
+    return f"at {short_place(image, decided.branch)}, {ways}, to {selected}"
 
 
 def _loops(image: Image, stretch: Stretch) -> Iterator[str]:

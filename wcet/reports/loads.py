@@ -13,7 +13,7 @@ from pipeline.costs import Costs
 from quoll.cfg.cfg import EdgeKind
 from quoll.inlining.supergraph import SuperEdge, Supergraph
 from wcet.analysis.result import EntryResult
-from wcet.reports.summary_text import SummarisedCall, summarised_calls
+from wcet.latency.summarised_calls import SummarisedCall, summarised_calls
 
 __all__ = [
     "HEAT",

@@ -8,7 +8,7 @@ from tests.testing.quoll.building import build
 from tests.testing.values.preemptible import HIGH, LOW
 from tests.testing.wcet.interrupts import CODE, FRAME, REGISTERS
 
-__all__ = ["DECODER", "decoder"]
+__all__ = ["DECODER", "FINALISING", "decoder"]
 
 DECODER = f"""
 #define PENDING ((*(volatile unsigned *){LOW:#x}u | *(volatile unsigned *){HIGH:#x}u) != 0)
@@ -45,6 +45,29 @@ int main(unsigned a, unsigned b) {{
 }}
 __attribute__((noinline)) void handler(void) {{ unsigned line = VECTOR; ACKNOWLEDGE = line; }}
 """
+
+
+FINALISING = (
+    DECODER.replace(
+        "int main",
+        """
+__attribute__((noinline)) unsigned finalise(unsigned kind) {
+    switch (kind) {
+    case 1: delete_pool(); return 4;
+    case 2: copy(kind); return 3;
+    case 3: return lookup(memory[3]);
+    case 4: memory[2] = 1; return 2;
+    case 5: memory[3] = 5; return 1;
+    default: return 0;
+    }
+}
+int main""",
+    )
+    .replace("delete_pool(); break", "finalise(b); finalise(memory[7]); break")
+    .replace(
+        "copy(b); break", "for (unsigned i = 0; i < 3; i++) memory[i] += finalise(b + i); break"
+    )
+)
 
 
 def decoder(source: str = DECODER, optimise: str = "-O2", *flags: str) -> Path:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import WcetError
+from quoll.inlining.sharing import NEVER, SummarySettings
 from tests.testing.harness.cases import spread
-from tests.testing.wcet.decoders import DECODER, decoder
+from tests.testing.wcet.decoders import DECODER, FINALISING, decoder
 from tests.testing.wcet.interrupts import random_kernel
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -19,14 +20,19 @@ from wcet.analysis.stage_times import SilentStageLog
 from wcet.latency.longest import RankedStretch, longest_stretches
 from wcet.latency.starts import PathStarts
 
+SHARED = SummarySettings(contexts=0, least=2)
 BRANCHES = DECODER.replace(
     "case 4: memory[0] = b; break;\n    case 5: memory[1] += b; break;\n", ""
 )
 DECODERS = {"a jump table": (DECODER, "-O2"), "compares": (BRANCHES, "-Os", "-fno-jump-tables")}
 
 
-def analysed(elf: Path, facts: tuple[Path, ...] = ()) -> tuple[AnalysisRun, AnalysisResult]:
-    options = AnalysisOptions(("syscall",), "kzm", facts=facts, neighbouring_facts=False)
+def analysed(
+    elf: Path, facts: tuple[Path, ...] = (), sharing: SummarySettings = NEVER
+) -> tuple[AnalysisRun, AnalysisResult]:
+    options = AnalysisOptions(
+        ("syscall",), "kzm", facts=facts, neighbouring_facts=False, summary_settings=sharing
+    )
     result = analyse(elf, options, SilentStageLog())
     return AnalysisRun.begin(elf, options, SilentStageLog()), result
 
@@ -35,13 +41,15 @@ def cycles(one: RankedStretch) -> int | None:
     return one.remaining and one.remaining.cycles
 
 
-def with_facts(elf: Path, folder: Path, found: Sequence[RankedStretch]) -> int | None:
+def with_facts(
+    elf: Path, folder: Path, found: Sequence[RankedStretch], sharing: SummarySettings = NEVER
+) -> int | None:
     """The bound of the call if none of the excluded places executes; None if it has no path."""
     file = folder / "excluded.facts"
     places = {one.excluded for one in found} - {None}
     file.write_text("".join(f"{place:#x} never executes\n" for place in places))
     try:
-        _, result = analysed(elf, (file,))
+        _, result = analysed(elf, (file,), sharing)
     except WcetError:
         return None
     return result.entries["syscall"].cycles
@@ -56,14 +64,12 @@ def test_each_operation_of_a_decoder_has_its_stretch(name: str, tmp_path: Path) 
     found = longest_stretches(PathStarts.of(run, result), 4)
     functions = []
     for one in found:
-        stretch, graph = one.stretch, one.stretch.result.graph
+        stretch = one.stretch
         assert stretch.operation is not None
-        assert stretch.decision is not None
-        assert stretch.decision.is_switch
-        branch = graph.nodes[stretch.decision.branch]
-        assert result.function(graph.contexts[branch.context].function) == "main"
-        context = graph.contexts[stretch.operation.stretch.context]
-        functions.append(result.function(context.function))
+        assert stretch.decided is not None
+        assert stretch.decided.decision.is_switch
+        assert result.image.place(stretch.decided.branch).split()[1].startswith("<main+")
+        functions.append(result.function(stretch.operation.functions[-1]))
     assert with_facts(elf, tmp_path, found[:1]) == cycles(found[0])
     assert with_facts(elf, tmp_path, found) == cycles(found[-1])
     assert functions == ["delete_pool", "copy", "clear", "lookup"]
@@ -86,6 +92,28 @@ def test_a_stretch_behind_a_test_goes_with_its_operation(tmp_path: Path) -> None
     assert with_facts(elf, tmp_path, [first]) == cycles(first)
     assert second.stretch.result.cycles == cycles(first)
     assert second.stretch.start.place is None
+
+
+@pytest.mark.slow("several whole analyses")
+def test_an_operation_inside_of_a_function_summary(tmp_path: Path) -> None:
+    """The place is excluded in the summary, and its callers cost less."""
+    elf = decoder(FINALISING)
+    run, result = analysed(elf, sharing=SHARED)
+    assert result.entries["syscall"].summaries
+    first, second = longest_stretches(PathStarts.of(run, result), 2)
+    operation, decided = first.stretch.operation, first.stretch.decided
+    assert operation is not None
+    assert decided is not None
+    assert [*map(result.function, operation.functions)][-3:] == ["main", "finalise", "delete_pool"]
+    assert decided.decision.is_switch
+    assert "<finalise+" in result.image.place(decided.branch)
+    assert [loop.iterations for loop in first.stretch.loops()][:2] == [3, 3 * 400]
+    assert operation.cycles > 3 * 400 * 60
+    bound = with_facts(elf, tmp_path, [first], sharing=SHARED)
+    assert bound is not None
+    assert first.remaining is not None
+    assert bound <= first.remaining.cycles < 1.1 * bound
+    assert second.stretch.result.cycles == first.remaining.cycles
 
 
 @pytest.mark.slow("whole analyses of random kernels")

@@ -1,0 +1,173 @@
+"""The paths on a stretch: its own, and of each function with a summary that it calls.
+
+A caller has the cycles of a summary on the edge past the call. The function's own worst path is a
+*frame* below it, and so are the summaries that this path calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ilp.paths.outline import PathOutline, outline
+from ilp.paths.solution import IlpSolution, PathStep
+from loopbounds.proof.bound import LoopBound
+from pipeline.costs import Costs
+from quoll.inlining.supergraph import Supergraph
+from wcet.analysis.prepared import SummarisedFunction
+from wcet.analysis.result import EntryResult
+
+__all__ = ["Frame", "Section", "frames_of", "heaviest"]
+
+SHARE = 0.01  # of the cycles of a stretch: summaries below are not followed
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A worst path that a stretch executes ``calls`` times.
+
+    ``known``: the summaries that it may call. ``caller``, ``call``: the frame and the node that
+    call it most; None and -1 for the path of the stretch.
+    """
+
+    graph: Supergraph
+    costs: Costs
+    bounds: tuple[LoopBound, ...]
+    solution: IlpSolution
+    steps: tuple[PathStep, ...]
+    known: tuple[SummarisedFunction, ...]
+    calls: int = 1
+    caller: Frame | None = None
+    call: int = -1
+
+    @cached_property
+    def outline(self) -> PathOutline:
+        """The calls and loops of the path, without those of summaries."""
+        return outline(self.graph, self.costs, self.solution, self.steps)
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """The addresses of the functions that are active around the frame."""
+        if self.caller is None:
+            return ()
+        return self.caller.active_in(self.caller.graph.nodes[self.call].context)
+
+    def active_in(self, context: int) -> tuple[int, ...]:
+        """The addresses of the functions that are active in a context, the entry's first."""
+        called = self.graph.call_string(context)
+        return (*self.functions, *(one.function for one in called))
+
+    def walk(self) -> Iterator[tuple[tuple[Section, ...], Section]]:
+        """The calls and loops of the path, each with the ones around it."""
+        for around, at in self.outline.walk():
+            yield tuple(Section(self, outer) for outer in around), Section(self, at)
+
+    def inner(self, blocks: Sequence[tuple[int, int, int]]) -> Iterator[Frame]:
+        """The frames of the summaries that ``blocks`` of an outline call, one for each call."""
+        functions = {one.address: number for number, one in enumerate(self.known)}
+        for node, *_ in blocks:
+            for edge in self.graph.successors[node]:
+                count = self.solution.edges[edge]
+                passes = [functions[f] for f in self._passed(edge) if f in functions]
+                if count and passes:
+                    longest = max(passes, key=lambda n: self.known[n].solution.cycles)
+                    yield self._called(self.known[longest], longest, count, node)
+
+    def _passed(self, edge: int) -> tuple[int, ...]:
+        passed = self.graph.passed(edge)
+        return self.graph.nodes[self.graph.edges[edge].src].block.passes if passed else ()
+
+    def _called(self, one: SummarisedFunction, number: int, count: int, node: int) -> Frame:
+        paths = one.paths
+        return Frame(
+            paths.graph, paths.costs, paths.bounds, one.solution, (),
+            self.known[:number], self.calls * count, self, node,
+        )  # fmt: skip
+
+    @property
+    def cycles(self) -> int:
+        """The cycles of all executions of the path."""
+        return self.calls * self.solution.cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A call or loop of a frame."""
+
+    frame: Frame
+    outline: PathOutline
+
+    @property
+    def cycles(self) -> int:
+        """Its cycles on the stretch, children included."""
+        return self.frame.calls * self.outline.cycles
+
+    @property
+    def functions(self) -> tuple[int, ...]:
+        """The addresses of the active functions, the entry's first."""
+        return self.frame.active_in(self.outline.stretch.context)
+
+    @property
+    def header(self) -> int | None:
+        """The address of the header of a loop; None for a call."""
+        loop, graph = self.outline.stretch.loop, self.frame.graph
+        return None if loop is None else graph.nodes[graph.loops[loop].header].block.addr
+
+    def contains(self, node: int) -> bool:
+        """Whether ``node`` belongs to the function or loop itself, not only to its calls."""
+        graph, loop = self.frame.graph, self.outline.stretch.loop
+        inside = loop is None or node in graph.loops[loop].nodes
+        return graph.nodes[node].context == self.outline.stretch.context and inside
+
+    def first_node(self) -> int:
+        """The header of a loop, or of a call the first node of its context on the path."""
+        graph, loop = self.frame.graph, self.outline.stretch.loop
+        if loop is not None:
+            return graph.loops[loop].header
+        nodes = frozenset(graph.nodes_in[self.outline.stretch.context])
+        called = (step.node for step in self.frame.steps if step.node in nodes)
+        entry = graph.contexts[self.outline.stretch.context].function
+        executed = [n for n in sorted(nodes) if self.frame.solution.nodes[n]]
+        first = [n for n in executed if graph.nodes[n].block.addr == entry]
+        return next(called, (first or executed)[0])
+
+
+def frames_of(result: EntryResult) -> Iterator[Frame]:
+    """The frame of a path, and those of the costly summaries below it; none without counts."""
+    if not result.solution.nodes:
+        return
+    pending = [_whole(result)]
+    while pending:
+        frame = pending.pop()
+        yield frame
+        for _, section in frame.walk():
+            inner = frame.inner(section.outline.blocks)
+            pending += [
+                one for one in inner if one.solution.nodes and one.cycles >= SHARE * result.cycles
+            ]
+
+
+def heaviest(result: EntryResult) -> Iterator[Section]:
+    """From the whole path inwards, the call or loop with the most cycles; counts must be known."""
+    frame = _whole(result)
+    section: Section | None = Section(frame, frame.outline)
+    while section is not None:
+        yield section
+        section = _heaviest_inside(section)
+
+
+def _heaviest_inside(section: Section) -> Section | None:
+    frame = section.frame
+    inside = [Section(frame, child) for child in section.outline.children]
+    called = max(frame.inner(section.outline.blocks), key=lambda one: one.cycles, default=None)
+    if called is not None and called.solution.nodes:
+        inside.append(Section(called, called.outline))
+    return max(inside, key=lambda one: one.cycles, default=None)
+
+
+def _whole(result: EntryResult) -> Frame:
+    return Frame(
+        result.graph, result.costs, result.bounds, result.solution, result.path.steps,
+        result.summaries,
+    )  # fmt: skip
