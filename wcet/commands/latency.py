@@ -88,12 +88,12 @@ def run(options: argparse.Namespace) -> int:
 def _printed(options: argparse.Namespace) -> int:
     """The exit status."""
     project = given(options)
-    limit = options.at_most or (project and project.budgets.get(LATENCY))
+    budgets = {} if project is None else project.budgets
     wanted = requested(options, options.entry)
     stages = StageLog(verbose=not options.quiet)
     view = latency_view(options.kernel, wanted, stages, options.stretches)
     result = view.result
-    at_most = declared(limit, result.platform.clock_hz)
+    at_most = declared(options.at_most or budgets.get(LATENCY), result.platform.clock_hz)
     style = TextStyle(color=colored(options), paths="none", stats=False)
     publish_document(
         options,

@@ -47,24 +47,35 @@ def decisions(
 ) -> list[Decision]:
     """The decisions on the counted path that lead to ``node``, switches first, then the last first.
 
-    Only those that are made in ``contexts``, and select a node there.
+    Only those that are made in ``contexts``, and select a node there. Where none of them decides,
+    those behind which further branches may avoid the selected node.
     """
     backs = frozenset(e for loop in graph.loops for e in loop.backs)
     leading = closure(
         [node], lambda n: (graph.edges[e].src for e in graph.predecessors[n] if e not in backs)
     )
     position = {n: at for at, n in enumerate(topological_order(graph))}
-    passed = [n for n in _dominating(graph, node) if graph.nodes[n].context in contexts]
-    found = []
+    inside = [n for n in _dominating(graph, node) if graph.nodes[n].context in contexts]
+    strict, others = [], []
     for root in sorted(leading - {node}, key=lambda n: -position[n]):
         if graph.nodes[root].context not in contexts or not solution.nodes[root]:
             continue
         tree = _tree(graph, root)
         ways = {target for n in tree for target in _targets(graph, n)} - tree
-        behind = [n for n in passed if position[n] > position[root] and n not in tree]
-        if tree and not ways <= leading and behind:
-            found.append(Decision(root, len(ways), min(behind, key=lambda n: position[n])))
+        behind = [n for n in inside if position[n] > position[root] and n not in tree]
+        if tree and behind:
+            decision = Decision(root, len(ways), min(behind, key=lambda n: position[n]))
+            (others if ways <= leading else strict).append(decision)
+    found = strict or [one for one in others if _avoids(graph, one)]
     return sorted(found, key=lambda decision: not decision.is_switch)
+
+
+def _avoids(graph: Supergraph, decision: Decision) -> bool:
+    """Whether a path from the branch to an end avoids the selected node."""
+    reached = closure(
+        [decision.branch], lambda n: (t for t in _targets(graph, n) if t != decision.selected)
+    )
+    return not reached.isdisjoint(graph.exits)
 
 
 def _dominating(graph: Supergraph, node: int) -> Iterator[int]:

@@ -40,5 +40,6 @@ def longest_stretches(starts: PathStarts, most: int) -> tuple[RankedStretch, ...
         place = stretch.place
         starts = starts.without_start(longest) if place is None else starts.without(place)
         longest = starts.longest()
-        found.append(RankedStretch(stretch, place, longest and longest.worst))
+        remaining = None if longest is None else longest.worst
+        found.append(RankedStretch(stretch, place, remaining))
     return tuple(found)

@@ -79,14 +79,14 @@ def _stretch(view: LatencyView, one: RankedStretch) -> dict[str, Any]:
         "loops": [_loop(result, loop) for loop in stretch.loops()],
         "without": {
             "fact": fact_without(result.image, one),
-            "cycles": one.remaining and one.remaining.cycles,
+            "cycles": None if one.remaining is None else one.remaining.cycles,
             "function": _function(one.remaining),
         },
     }
 
 
 def _function(bound: EntryResult | None) -> str | None:
-    function = bound and function_of(bound)
+    function = None if bound is None else function_of(bound)
     return None if function is None else str(function)
 
 

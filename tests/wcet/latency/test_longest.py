@@ -38,7 +38,7 @@ def analysed(
 
 
 def cycles(one: RankedStretch) -> int | None:
-    return one.remaining and one.remaining.cycles
+    return None if one.remaining is None else one.remaining.cycles
 
 
 def with_facts(
