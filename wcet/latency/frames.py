@@ -18,13 +18,13 @@ from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.prepared import SummarisedFunction
 from wcet.analysis.result import EntryResult
 
-__all__ = ["Frame", "Section", "frames_of", "heaviest"]
+__all__ = ["FrameSection", "PathFrame", "frames_of", "heaviest"]
 
 SHARE = 0.01  # of the cycles of a stretch: summaries below are not followed
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class PathFrame:
     """A worst path that a stretch executes ``calls`` times.
 
     ``known``: the summaries that it may call. ``caller``, ``call``: the frame and the node that
@@ -38,7 +38,7 @@ class Frame:
     steps: tuple[PathStep, ...]
     known: tuple[SummarisedFunction, ...]
     calls: int = 1
-    caller: Frame | None = None
+    caller: PathFrame | None = None
     call: int = -1
 
     @cached_property
@@ -58,12 +58,12 @@ class Frame:
         called = self.graph.call_string(context)
         return (*self.functions, *(one.function for one in called))
 
-    def walk(self) -> Iterator[tuple[tuple[Section, ...], Section]]:
+    def walk(self) -> Iterator[tuple[tuple[FrameSection, ...], FrameSection]]:
         """The calls and loops of the path, each with the ones around it."""
         for around, at in self.outline.walk():
-            yield tuple(Section(self, outer) for outer in around), Section(self, at)
+            yield tuple(FrameSection(self, outer) for outer in around), FrameSection(self, at)
 
-    def inner(self, blocks: Sequence[tuple[int, int, int]]) -> Iterator[Frame]:
+    def inner(self, blocks: Sequence[tuple[int, int, int]]) -> Iterator[PathFrame]:
         """The frames of the summaries that ``blocks`` of an outline call, one for each call."""
         functions = {one.address: number for number, one in enumerate(self.known)}
         for node, *_ in blocks:
@@ -78,9 +78,9 @@ class Frame:
         passed = self.graph.passed(edge)
         return self.graph.nodes[self.graph.edges[edge].src].block.passes if passed else ()
 
-    def _called(self, one: SummarisedFunction, number: int, count: int, node: int) -> Frame:
+    def _called(self, one: SummarisedFunction, number: int, count: int, node: int) -> PathFrame:
         paths = one.paths
-        return Frame(
+        return PathFrame(
             paths.graph, paths.costs, paths.bounds, one.solution, (),
             self.known[:number], self.calls * count, self, node,
         )  # fmt: skip
@@ -92,10 +92,10 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class FrameSection:
     """A call or loop of a frame."""
 
-    frame: Frame
+    frame: PathFrame
     outline: PathOutline
 
     @property
@@ -133,7 +133,7 @@ class Section:
         return next(called, (first or executed)[0])
 
 
-def frames_of(result: EntryResult) -> Iterator[Frame]:
+def frames_of(result: EntryResult) -> Iterator[PathFrame]:
     """The frame of a path, and those of the costly summaries below it; none without counts."""
     if not result.solution.nodes:
         return
@@ -148,26 +148,26 @@ def frames_of(result: EntryResult) -> Iterator[Frame]:
             ]
 
 
-def heaviest(result: EntryResult) -> Iterator[Section]:
+def heaviest(result: EntryResult) -> Iterator[FrameSection]:
     """From the whole path inwards, the call or loop with the most cycles; counts must be known."""
     frame = _whole(result)
-    section: Section | None = Section(frame, frame.outline)
+    section: FrameSection | None = FrameSection(frame, frame.outline)
     while section is not None:
         yield section
         section = _heaviest_inside(section)
 
 
-def _heaviest_inside(section: Section) -> Section | None:
+def _heaviest_inside(section: FrameSection) -> FrameSection | None:
     frame = section.frame
-    inside = [Section(frame, child) for child in section.outline.children]
+    inside = [FrameSection(frame, child) for child in section.outline.children]
     called = max(frame.inner(section.outline.blocks), key=lambda one: one.cycles, default=None)
     if called is not None and called.solution.nodes:
-        inside.append(Section(called, called.outline))
+        inside.append(FrameSection(called, called.outline))
     return max(inside, key=lambda one: one.cycles, default=None)
 
 
-def _whole(result: EntryResult) -> Frame:
-    return Frame(
+def _whole(result: EntryResult) -> PathFrame:
+    return PathFrame(
         result.graph, result.costs, result.bounds, result.solution, result.path.steps,
         result.summaries,
     )  # fmt: skip

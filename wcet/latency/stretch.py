@@ -15,9 +15,9 @@ from loopbounds.proof.bound import LoopBound
 from quoll.cfg.cfg import Block
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.latency.decision import Decision, decisions
-from wcet.latency.frames import Frame, Section, frames_of, heaviest
+from wcet.latency.frames import FrameSection, PathFrame, frames_of, heaviest
 
-__all__ = ["Operation", "Stretch", "StretchLoop", "function_of", "stretch_of"]
+__all__ = ["Stretch", "StretchLoop", "StretchOperation", "function_of", "stretch_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StretchLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class StretchOperation:
     """A call or loop: the addresses of the active functions, the entry's first, and its cycles.
 
     ``loop``: the address of the header; None for a call of the last function.
@@ -47,10 +47,10 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class SelectingBranch:
     """A decision in a frame, with its blocks."""
 
-    frame: Frame
+    frame: PathFrame
     decision: Decision
 
     @property
@@ -74,9 +74,9 @@ class Stretch:
     """
 
     result: EntryResult
-    chain: tuple[Section, ...]
+    chain: tuple[FrameSection, ...]
     core: int
-    decided: Branch | None
+    decided: SelectingBranch | None
     test: int | None
 
     @property
@@ -96,7 +96,7 @@ class Stretch:
         return function_of(self.result)
 
     @property
-    def operation(self) -> Operation | None:
+    def operation(self) -> StretchOperation | None:
         """The call or loop that the decision leads to; without a decision the core."""
         if not self.chain:
             return None
@@ -142,11 +142,11 @@ def function_of(result: EntryResult) -> ParametricBound | None:
     return found if depends else None
 
 
-def _operation(section: Section) -> Operation:
-    return Operation(section.functions, section.header, section.cycles)
+def _operation(section: FrameSection) -> StretchOperation:
+    return StretchOperation(section.functions, section.header, section.cycles)
 
 
-def _loops(frame: Frame) -> Iterator[StretchLoop]:
+def _loops(frame: PathFrame) -> Iterator[StretchLoop]:
     """Each loop in its context; one inside of another of its header has no cycles."""
     for around, section in frame.walk():
         loop, header = section.outline.stretch.loop, section.header
@@ -184,7 +184,7 @@ def stretch_of(result: EntryResult, tests: Set[int]) -> Stretch:
     return Stretch(result, chain, core, _decided(chain, core), _last_test(result, tests))
 
 
-def _decided(chain: tuple[Section, ...], core: int) -> Branch | None:
+def _decided(chain: tuple[FrameSection, ...], core: int) -> SelectingBranch | None:
     """The decision that leads to the core; if there is none, to the nearest section inside it."""
     for inner in range(core, len(chain)):
         found = list(_leading_to(chain[: inner + 1]))
@@ -194,7 +194,7 @@ def _decided(chain: tuple[Section, ...], core: int) -> Branch | None:
     return None
 
 
-def _leading_to(chain: tuple[Section, ...]) -> Iterator[Branch]:
+def _leading_to(chain: tuple[FrameSection, ...]) -> Iterator[SelectingBranch]:
     """Of each frame the last decision that leads to the end of ``chain``, innermost frame first."""
     frames = dict.fromkeys(section.frame for section in reversed(chain))
     for frame in frames:
@@ -204,7 +204,7 @@ def _leading_to(chain: tuple[Section, ...]) -> Iterator[Branch]:
         node = sections[-1].first_node() if not inner else inner[0].call
         found = decisions(frame.graph, frame.solution, node, contexts)
         if found:
-            yield Branch(frame, found[0])
+            yield SelectingBranch(frame, found[0])
 
 
 def _last_test(result: EntryResult, tests: Set[int]) -> int | None:
