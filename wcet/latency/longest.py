@@ -37,7 +37,7 @@ def longest_stretches(starts: PathStarts, most: int) -> tuple[RankedStretch, ...
     while longest is not None and len(found) < most:
         assert longest.worst is not None
         stretch = stretch_of(longest.worst, tests)
-        place = stretch.place
+        place = None if stretch.place in starts.excluded else stretch.place
         starts = starts.without_start(longest) if place is None else starts.without(place)
         longest = starts.longest()
         remaining = None if longest is None else longest.worst

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from pipeline.costs import CostCause, Costs
+from quoll.errors import SolverError
 from quoll.facts.applied import FunctionReplacement
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
@@ -37,10 +38,24 @@ def lowered_summaries(
         if costs is one.paths.costs and not executes(one.solution.nodes, nodes):
             found.append(one)
             continue
-        bound = solve(paths, nodes)
-        solution = replace(one.solution, cycles=0) if bound is None else bound.solution
-        found.append(replace(one, paths=paths, solution=solution))
+        found.append(_solved(one, paths, nodes, solve))
     return tuple(found)
+
+
+def _solved(
+    one: SummarisedFunction, paths: PreparedPaths, nodes: frozenset[int], solve: Without
+) -> SummarisedFunction:
+    """A function without some nodes; as it was if the solver proves no lower bound."""
+    try:
+        bound = solve(paths, nodes)
+    except SolverError:
+        return one
+    solution = replace(one.solution, cycles=0) if bound is None else bound.solution
+    return (
+        one
+        if solution.cycles > one.solution.cycles
+        else replace(one, paths=paths, solution=solution)
+    )
 
 
 def nodes_at(graph: Supergraph, places: Set[int]) -> list[int]:

@@ -11,12 +11,14 @@ too high: with the fact, values, caches and bounds of loops may be more precise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ilp.constraints.constraint import Constraint
+from ilp.paths.solution import WorstPath
 from pipeline.costs import Costs
-from quoll.errors import InfeasibleError
+from quoll.errors import InfeasibleError, SolverError
 from quoll.facts.count_facts import AtMostFact
 from quoll.facts.fact import FactSource
 from quoll.graph.closure import closure
@@ -65,20 +67,32 @@ class StartPaths:
             return replace(self, leads=leads)
         costs = lowered_costs(graph, self.paths.costs, self.bound.summaries, summaries)
         if executes(worst.solution.nodes, nodes) or _lowers(worst, costs):
-            worst = _without(run, self.bound, replace(self.paths, costs=costs), nodes, self.whole)
+            paths = replace(self.paths, costs=costs)
+            worst = _not_above(worst, lambda: _without(run, self.bound, paths, nodes, self.whole))
         return replace(self, worst=worst and replace(worst, summaries=summaries), leads=leads)
 
 
 def _without(
     run: AnalysisRun, of: EntryResult, paths: PreparedPaths, nodes: frozenset[int], whole: bool
 ) -> EntryResult | None:
-    """The bound of the paths without ``nodes``; None if there are none."""
+    """The bound of the paths without ``nodes``; None if there are none. Raises SolverError."""
     never = Constraint(AtMostFact(HERE, "excluded places", 0, None), nodes, frozenset(), None, None)
     more = (never,) if nodes else ()
     try:
         return paths_result(run, of.name, of.address, paths, whole=whole, more=more)
     except InfeasibleError:
         return None
+
+
+def _not_above(known: EntryResult, solve: Callable[[], EntryResult | None]) -> EntryResult | None:
+    """The bound of fewer paths, or ``known`` without counts if the solver proves none below it."""
+    with suppress(SolverError):
+        found = solve()
+        if found is None or known.parametric or found.cycles <= known.cycles:
+            return found
+    solution = replace(known.solution, optimal=False, nodes=(), edges=())
+    path = WorstPath((), 0, "the solver proved no lower bound")
+    return replace(known, solution=solution, path=path)
 
 
 @dataclass(frozen=True, slots=True)

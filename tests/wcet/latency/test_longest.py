@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quoll.errors import WcetError
+from quoll.errors import SolverError, WcetError
 from quoll.inlining.sharing import NEVER, SummarySettings
 from tests.testing.harness.cases import spread
 from tests.testing.wcet.decoders import DECODER, FINALISING, decoder
@@ -131,3 +131,20 @@ def test_no_bound_with_the_facts_is_above_the_next_stretch(seed: int, tmp_path: 
             break  # this start is left out, and no fact says so
         bound = with_facts(elf, tmp_path, found[: number + 1])
         assert bound is None or (one.remaining is not None and bound <= one.remaining.cycles)
+
+
+@pytest.mark.slow("several whole analyses")
+def test_where_the_solver_fails_the_known_bound_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed program takes nothing away but the operation (rule 38)."""
+    run, result = analysed(decoder(DECODER))
+    starts = PathStarts.of(run, result)
+
+    def failing(*_: object, **__: object) -> None:
+        raise SolverError("it was killed")
+
+    monkeypatch.setattr("wcet.latency.starts.paths_result", failing)
+    first, second = longest_stretches(starts, 2)
+    assert first.excluded is not None
+    assert cycles(first) == second.stretch.result.cycles == first.stretch.result.cycles
+    assert second.stretch.operation is None
+    assert second.excluded is None
