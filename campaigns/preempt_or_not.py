@@ -1,0 +1,79 @@
+"""To preempt or not: longest stretch and delivery by preset: ``make campaign-preempt_or_not``.
+
+Blackham, Tang and Heiser, "To preempt or not to preempt, that is the question" (2012), table 1: the
+longest region with interrupts masked and the delivery that follows, for an improved seL4 that is
+pinned in the level-2 cache, and for parts of QNX. The table has the same sums of bounds for the
+presets of the shipped kernel. With ``ARGS=--write`` it is replaced in ``docs/results/bounds.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from campaigns.documented import markdown, replace
+from tests.testing.harness import build
+from wcet.analysis.stage_times import StageLog
+from wcet.latency.view import LatencyView, latency_view
+from wcet.request import add_analysis, requested
+
+KERNELS = build.ROOT / "build/bilby"
+# preset -> kernel, platform, options of make
+PRESETS = {
+    "`after`": ("kzm-after", "kzm-paper", "PRESET=after"),
+    "`mcs`": ("kzm-mcs", "kzm-paper", "PRESET=mcs"),
+    "`latency`": ("kzm-latency", "kzm-paper", "PRESET=latency"),
+}
+HEAD = ("kernel", "longest stretch", "its operation", "without it", "delivery", "latency", "µs")
+PUBLISHED = (
+    ("seL4, improved (published)", "~ 22,000", "", "", "~ 10,000", "~ 32,000", "60"),
+    ("QNX, fully preemptible (published)", "> 4,441", "", "", "> 17,413", "> 21,854", "> 41"),
+)
+
+
+def viewed(kernel: str, platform: str) -> LatencyView:
+    """The longest stretch of a kernel, level-2 cache off."""
+    parser = argparse.ArgumentParser()
+    add_analysis(parser)
+    options = requested(parser.parse_args([f"--platform={platform}", "--l2=off"]), [])
+    return latency_view(KERNELS / kernel / "kernel.elf", options, StageLog(verbose=False), 1)
+
+
+def row(name: str, view: LatencyView) -> tuple[str, ...]:
+    """The bounds of a preset in cycles; its latency in microseconds, too."""
+    result, (longest,) = view.result, view.stretches
+    latency, operation = result.latency, longest.stretch.operation
+    assert latency is not None, "every entry has a number"
+    assert operation is not None, "counts are known"
+    assert longest.remaining is not None, "there are other stretches"
+    return (
+        name,
+        f"{latency.longest_cycles:,}",
+        f"`{result.function(operation.functions[-1])}`, {operation.cycles:,}",
+        f"{longest.remaining.cycles:,}",
+        f"{latency.interrupt_cycles:,}",
+        f"{latency.cycles:,}",
+        f"{result.microseconds(latency.cycles):,.1f}",
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/results/bounds.md")
+    options = parser.parse_args()
+    rows = []
+    for name, (kernel, platform, preset) in PRESETS.items():
+        make = ["make", "-s", "-C", str(build.ROOT / "kernels/bilby"), preset]
+        subprocess.run(make, check=True)
+        rows.append(row(name, viewed(kernel, platform)))
+        print(*rows[-1], sep=" | ", flush=True)
+    table = markdown(HEAD, (*rows, *PUBLISHED))
+    print(table)
+    if options.write:
+        replace("results/bounds.md", "preempt or not", table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
