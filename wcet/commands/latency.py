@@ -33,8 +33,8 @@ DESCRIPTION = """\
 Print the longest stretches between two points where an interrupt can be taken, by operation, and
 the worst interrupt latency: the longest stretch and then the interrupt path.
 
-A stretch begins at an entry, or behind a test that sees no interrupt. It ends at the next test that
-sees one, when the path returns, or with the path. For each one:
+A stretch begins at an entry, or behind a test that sees no interrupt. It ends with the path, which
+the next test cuts short. For each one:
 
   operation  the call or loop with most of its cycles
   decided    the branch that selects the operation: the last one among several cases, as of a

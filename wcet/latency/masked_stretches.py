@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ilp.parametric import largest
 from quoll.assumptions import UNMASKED, Assumption
 from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
 from quoll.preemption.segments import PendingSegment, masked_region
@@ -50,6 +51,7 @@ def masked_stretches(run: AnalysisRun, name: str, address: int) -> EntryResult:
         assumptions=tuple(dict.fromkeys(assumptions)),
         starts=tuple(start for bound in bounds for start in bound.starts),
         paths=tuple(paths),
+        parametric=largest([(bound.parametric, bound.cycles) for bound in bounds]),
         by_start=tuple(bounds),
     )
 
