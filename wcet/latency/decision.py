@@ -56,7 +56,8 @@ def decisions(
     )
     position = {n: at for at, n in enumerate(topological_order(graph))}
     inside = [n for n in _dominating(graph, node) if graph.nodes[n].context in contexts]
-    strict, others = [], []
+    strict: list[Decision] = []
+    others: list[Decision] = []
     for root in sorted(leading - {node}, key=lambda n: -position[n]):
         if graph.nodes[root].context not in contexts or not solution.nodes[root]:
             continue
