@@ -43,7 +43,7 @@ class PathFrame:
 
     @cached_property
     def outline(self) -> PathOutline:
-        """The calls and loops of the path, without those of summaries."""
+        """The calls and loops of the path; summaries have frames of their own."""
         return outline(self.graph, self.costs, self.solution, self.steps)
 
     @property
@@ -134,7 +134,7 @@ class FrameSection:
 
 
 def frames_of(result: EntryResult) -> Iterator[PathFrame]:
-    """The frame of a path, and those of the costly summaries below it; none without counts."""
+    """The frame of a path, and a frame for each costly summary below it; none without counts."""
     if not result.solution.nodes:
         return
     pending = [_whole(result)]

@@ -111,5 +111,5 @@ def _less(
 
 
 def _is_summary(replaced: FunctionReplacement, known: SummarisedFunction | None) -> bool:
-    """Whether the cycles of a replaced function are those of this summary, and nothing else."""
+    """Whether a replaced function has exactly the cycles of this summary."""
     return known is not None and replaced.settled and replaced.cycles == known.solution.cycles
