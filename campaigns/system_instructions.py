@@ -94,7 +94,7 @@ STATUS_WORD = Treatment(
     "quoll.value_analysis.status_words:check_status_words",
 )
 SWITCHED = Treatment("r8 to r14 of the mode", "quoll.abstract_domain.banked_registers:switch_mode")
-FOLLOWED_MASKS = Treatment("masks are followed", "quoll.preemption.mask_states:mask_states")
+FOLLOWED_MASKS = Treatment("masks are followed", "quoll.preemption.mask_states:regions")
 
 
 def _by(*operations: Operation) -> Callable[[Insn], bool]:
@@ -341,7 +341,7 @@ ROWS: tuple[SystemInstruction, ...] = (
             Column.PIPELINE: TIMED,
             Column.MASKS: Treatment(
                 "ends a region; masked where it is followed",
-                "quoll.preemption.mask_states:mask_states",
+                "quoll.preemption.mask_states:regions",
             ),
         },
     ),

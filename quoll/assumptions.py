@@ -315,6 +315,14 @@ INITIAL = _fact(
     checked_by="wcet check-facts: stores there by executions that come before one of the entry in "
     "the same recording",
 )
+BEGINS_UNMASKED = _fact(
+    "begins unmasked",
+    "{function} begins unmasked",
+    proved_by="all its callers; of an entry, who calls it",
+    refuted_by="an execution that enters the function with interrupts masked",
+    checked_by="wcet masked, wcet analyse: masks that values know at its calls; no recording has "
+    "masks",
+)
 BRANCH = _fact(
     "branch",
     "branch at {place} is {way} taken{scope}",

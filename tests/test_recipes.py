@@ -60,6 +60,7 @@ LINES = {
     "ListAtMostFact": "list at a has at most 3 elements",
     "LoopFact": "loop a at most 3",
     "LoopParameter": "loop a at most n + 1",
+    "BeginsUnmaskedFact": "f begins unmasked",
     "NeverExecutesFact": "a never executes in f",
     "NeverReturnsFact": "f never returns",
     "SelfJumpsEndFact": "path must end at every jump to itself",

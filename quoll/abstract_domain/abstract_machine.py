@@ -12,7 +12,7 @@ from typing import Any
 
 from quoll.abstract_domain import condition as cond
 from quoll.abstract_domain.abstract_memory import AbstractMemory, MemoryUsage
-from quoll.abstract_domain.abstract_state import MODE, AbstractState, SymbolNames, live_facts
+from quoll.abstract_domain.abstract_state import SLOTS, AbstractState, SymbolNames, live_facts
 from quoll.abstract_domain.condition import Condition, TermComparison
 from quoll.abstract_domain.terms import (
     BIAS,
@@ -61,11 +61,17 @@ class AnalysisEnvironment:
         default_factory=set
     )  # symbols of stack words lost by a store or an invalidation
     retranslated: bool = False  # the program changes translations, and a platform fixes some
+    reads_status: bool = False  # a status word has been read: some of its bits may be known
 
     @property
     def used(self) -> set[Assumption]:
         """The named assumptions that the analysis has used so far."""
         return self.use.assumptions
+
+    @property
+    def knows_bits(self) -> bool:
+        """Whether there may be words of which only some bits are known."""
+        return self.reads_status or bool(self.given)
 
     def read(self, addr: int, size: int) -> int | None:
         """The constant at ``addr``, or None."""
@@ -131,7 +137,7 @@ class AbstractMachine:
     def resume(self, state: AbstractState) -> None:
         """Take ``state``, except for the temporaries."""
         environment = self.environment
-        self.v[: MODE + 1] = state.registers
+        self.v[:SLOTS] = state.registers
         self.facts, self.owned = state.facts, False
         self.banks = state.banks
         self.memory = AbstractMemory(
@@ -151,7 +157,7 @@ class AbstractMachine:
         memory.own = {}
         self.owned = False
         return AbstractState(
-            tuple(self.v[: MODE + 1]),
+            tuple(self.v[:SLOTS]),
             memory.frames,
             memory.globals,
             self.banks,
@@ -166,7 +172,7 @@ class AbstractMachine:
             memory.forget_below(sp, self.facts)
         if len(self.facts) > MANY_FACTS:
             self.facts = live_facts(
-                self.v[: MODE + 1], (memory.frames, memory.globals, self.banks), self.facts
+                self.v[:SLOTS], (memory.frames, memory.globals, self.banks), self.facts
             )
         return self.snapshot()
 

@@ -32,8 +32,11 @@ from quoll.intervals.strided_interval import ANY
 
 __all__ = [
     "BEFORE",
+    "ENTRY_MODE",
     "FLAG",
+    "MASKED",
     "MODE",
+    "SLOTS",
     "AbstractState",
     "Cells",
     "SymbolNames",
@@ -45,9 +48,12 @@ __all__ = [
     "merge",
 ]
 
-REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then the mode
+REGISTERS: Final = 15  # r0 to lr; then the flags N Z C V, then mode and interrupt mask
 FLAG: Final = 15  # index of N
 MODE: Final = 19
+MASKED: Final = 20
+SLOTS: Final = 21
+ENTRY_MODE: Final = 32  # in the place of a mode's number: the mode at entry, whatever it is
 ARGUMENTS: Final = (0, 1, 2, 3, 12)
 EXISTENTIAL: Final = RIGID << 32  # terms from here on have existential symbols
 BEFORE: Final = -1  # the position of symbols that exist at entry
@@ -56,8 +62,10 @@ Cells = Mapping[int, object]
 
 
 class AbstractState(NamedTuple):
-    """``registers`` are 15 terms, the conditions N Z C V, and the mode (None: unknown).
+    """``registers`` are 15 terms, the conditions N Z C V, the mode, and the interrupt mask.
 
+    The mode is its number, User for System, or ``ENTRY_MODE``; None if it is unknown. Interrupts
+    are masked (True), not masked (False), or one of both (None).
     ``frames`` and ``globals`` map addresses, as terms, to stored values: the term of an aligned
     word, or (size, term) for one or two bytes. ``frames`` are cells of stacks (a store of unknown
     address spares them under S1, rule 1), ``globals`` cells at constant addresses of ordinary
@@ -80,6 +88,22 @@ class AbstractState(NamedTuple):
         """N, Z, C and V."""
         return cast("tuple[Condition, ...]", self.registers[FLAG:MODE])
 
+    @property
+    def mode(self) -> int | None:
+        """The number of the processor mode, User for System; None if it is not known."""
+        mode = self.registers[MODE]
+        return mode if isinstance(mode, int) and mode != ENTRY_MODE else None
+
+    @property
+    def masked(self) -> bool | None:
+        """Whether interrupts are masked; None if they may be and may not be."""
+        return cast("bool | None", self.registers[MASKED])
+
+    def unmasked(self) -> AbstractState:
+        """The same state where interrupts are not masked."""
+        registers = (*self.registers[:MASKED], False, *self.registers[MASKED + 1 :])
+        return self._replace(registers=registers)
+
     def term(self, register: int) -> Term:
         """The term of ``register``, r0 to lr."""
         term = self.registers[register]
@@ -91,15 +115,18 @@ class AbstractState(NamedTuple):
         return describe(self.term(register), self.facts)
 
 
-def entry_state(names: SymbolNames, mode: int | None = None) -> AbstractState:
+def entry_state(
+    names: SymbolNames, mode: int | None = None, masked: bool | None = None
+) -> AbstractState:
     """The state at an entry: nothing is known of registers and memory.
 
     Callee-saved registers hold their entry symbol, the others (r0 to r3, r12) an existential one,
-    so that branches refine the facts of arguments.
+    so that branches refine the facts of arguments. ``mode`` and ``masked``: None if not known.
     """
     symbols = [names.of(BEFORE, r) if r in ARGUMENTS else entry_symbol(r) for r in range(REGISTERS)]
     terms = tuple(symbol << 32 for symbol in symbols)
-    return AbstractState((*terms, None, None, None, None, mode), {}, {}, {}, {})
+    registers = (*terms, None, None, None, None, ENTRY_MODE if mode is None else mode, masked)
+    return AbstractState(registers, {}, {}, {}, {})
 
 
 def entry_register(symbol: int, names: SymbolNames) -> int | None:
@@ -190,7 +217,8 @@ class _Merge:
         ]
         for p, q in zip(a.flags, b.flags, strict=True):
             registers.append(p if nothing_renamed and p == q else self._condition(p, q))
-        registers.append(a.registers[MODE] if a.registers[MODE] == b.registers[MODE] else None)
+        for ours, theirs in zip(a.registers[MODE:], b.registers[MODE:], strict=True):
+            registers.append(ours if ours == theirs else None)
         frames = self._cells(a.frames, b.frames)
         cells = self._cells(a.globals, b.globals)
         banks = self._cells(a.banks, b.banks)

@@ -1,9 +1,13 @@
-"""Banked registers: the effect of mode changes on r8 to r14.
+"""The current status: processor mode, interrupt mask, and the banks of r8 to r14.
 
 sp and lr have one bank per mode (User and System share one), r8 to r12 have two: FIQ and the rest
 (ARM ARM B1.3.2). A mode change stores the bank of the old mode, so that a return to the mode finds
 it again. It stores the saved status of each mode too, as a word whose lowest byte holds mode, masks
 and instruction set.
+
+The mode at entry has no number, and is the same mode wherever it is current again: a word that
+``mrs`` has read, with other bits set and cleared, restores it (``terms.StatusWord``). It may be the
+mode with a given number, so a change between both forgets the banks.
 """
 
 from __future__ import annotations
@@ -12,8 +16,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from quoll.abstract_domain.abstract_machine import AbstractMachine
-from quoll.abstract_domain.abstract_state import MODE
-from quoll.abstract_domain.terms import plus
+from quoll.abstract_domain.abstract_state import ENTRY_MODE, MASKED, MODE
+from quoll.abstract_domain.terms import Fact, StatusWord, describe, known_bits, plus
+from quoll.arm.status import INTERRUPT_MASK, MODE_BITS
+from quoll.intervals.masked_words import bit_and, hull, masked
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = [
     "RESTORED",
@@ -21,10 +28,13 @@ __all__ = [
     "note_restored",
     "read_bank",
     "read_saved_status",
+    "read_status",
     "save_status",
+    "set_mask",
     "switch_mode",
     "without_saved_status",
     "write_bank",
+    "write_mask",
     "write_user_bank",
 ]
 
@@ -37,20 +47,59 @@ SAVED: Final = 15  # key of the current mode's saved status; other modes use ``_
 RESTORED: Final = 14  # key of the status word that an exception return has just restored
 
 
+def _fact(m: AbstractMachine, slot: int) -> Fact:
+    value = m.v[slot]
+    return describe(value, m.facts) if type(value) is int else m.words(value)
+
+
+def _bits(fact: Fact, mask: int) -> int | None:
+    """The bits of ``mask`` in the words of ``fact``, if they are known."""
+    return hull(bit_and(known_bits(fact), ValueSet.of(mask))).exact
+
+
 def _mode(m: AbstractMachine, slot: int) -> int | None:
-    """The mode in the low five bits of a slot, if it is known."""
-    word = m.words(m.v[slot]).exact
-    if word is None:
-        return None
-    mode = word & 31
+    """The mode in the low five bits of a slot: its number, or ``ENTRY_MODE``; None if unknown."""
+    fact = _fact(m, slot)
+    if isinstance(fact, StatusWord):
+        return fact.mode
+    mode = _bits(fact, MODE_BITS)
     return USER if mode == SYSTEM else mode
+
+
+def _number(mode: int | None) -> int | None:
+    return None if mode == ENTRY_MODE else mode
+
+
+def read_status(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """Load the current status: mrs of the CPSR (B9.3.8)."""
+    m.environment.reads_status = True
+    mode, held = m.v[MODE], m.v[MASKED]
+    mask = INTERRUPT_MASK if held is not None else 0
+    bits = INTERRUPT_MASK if held else 0
+    numbered = mode not in (None, ENTRY_MODE, USER)  # User may be System
+    if numbered:
+        mask, bits = mask | MODE_BITS, bits | mode
+    rest = masked(mask, ValueSet.of(bits)) if mask else ANY
+    m.v[out] = m.fresh(site, rest if numbered or mode is None else StatusWord(mode, rest))
+
+
+def write_mask(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
+    """Mask interrupts or not, as the status word in slot ``a`` says."""
+    bit = _bits(_fact(m, a), INTERRUPT_MASK)
+    m.v[MASKED] = None if bit is None else bool(bit)
+
+
+def set_mask(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
+    """Mask interrupts if ``extra[1]``, else unmask them: cps (B9.3.2)."""
+    _, m.v[MASKED] = extra
 
 
 def switch_mode(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     """Set the mode from slot ``a``."""
-    current, target = m.v[MODE], _mode(m, a)
-    if target is not None and target == current:
+    entered = _mode(m, a)
+    if entered is not None and entered == m.v[MODE]:
         return
+    current, target = _number(m.v[MODE]), _number(entered)
     banks = dict(m.banks) if current is not None and target is not None else {}
     for register in BANKED:
         if register < 13 and current not in (None, FIQ) and target not in (None, FIQ):
@@ -64,7 +113,7 @@ def switch_mode(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None
     if current is not None and target is not None:
         _swap(banks, current << 4 | SAVED, target << 4 | SAVED)
     m.banks = banks
-    m.v[MODE] = target
+    m.v[MODE] = entered
 
 
 def _swap(banks: dict[int, object], left: int, entered: int) -> None:
@@ -113,7 +162,7 @@ def _key(mode: int, register: int) -> int:
 def read_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     """Load register ``extra[1]`` of the mode in slot ``a``."""
     site, register = extra
-    current, target = m.v[MODE], _mode(m, a)
+    current, target = _number(m.v[MODE]), _number(_mode(m, a))
     known: object = None
     if target is not None and current is not None:
         same = _key(current, register) == _key(target, register)
@@ -124,7 +173,7 @@ def read_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 def write_user_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     """Set the User register ``extra[1]`` to slot ``a``: ldm of user registers (B9.3.6)."""
     site, register = extra
-    current = m.v[MODE]
+    current = _number(m.v[MODE])
     if current is None:
         m.banks = {}
     elif _key(current, register) == _key(USER, register):
@@ -142,7 +191,7 @@ def forget_banks(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> Non
 def write_bank(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     """Set sp of the mode in slot ``b`` to its value in slot ``a``, plus ``extra[1]``."""
     site, change = extra
-    current, target = m.v[MODE], _mode(m, b)
+    current, target = _number(m.v[MODE]), _number(_mode(m, b))
     if current is None or target is None:
         m.v[SP] = m.fresh((site, SP))
         m.banks = {}

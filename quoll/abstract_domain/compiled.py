@@ -14,15 +14,18 @@ from typing import Any, NamedTuple
 
 from quoll.abstract_domain import evaluators as ev
 from quoll.abstract_domain import truth_evaluators as truths
-from quoll.abstract_domain.abstract_state import FLAG, MODE
+from quoll.abstract_domain.abstract_state import FLAG, SLOTS
 from quoll.abstract_domain.banked_registers import (
     forget_banks,
     note_restored,
     read_bank,
     read_saved_status,
+    read_status,
     save_status,
+    set_mask,
     switch_mode,
     write_bank,
+    write_mask,
     write_user_bank,
 )
 from quoll.abstract_domain.double_words import DoubleWordRole, aligns_target, find_roles, is_branch
@@ -45,7 +48,9 @@ from quoll.arm.operation import Operation
 from quoll.arm.status import (
     loaded_user_registers,
     names_banked_register,
+    reads_current_status,
     saves_control,
+    state_change,
     writes_masks,
     writes_saved_status,
 )
@@ -185,6 +190,9 @@ class _Compiler:
         switched = False
         user_registers = list(reversed(loaded_user_registers(insn)))
         stores_state = insn.operation is Operation.STORE_RETURN_STATE
+        reads_status = reads_current_status(insn) and SP not in insn.writes
+        if writes_masks(insn):
+            self._emit(ev.forget_globals, 0, 0)
         for number in range(start, len(ops) + 1):
             if number in labels:
                 self._flush()
@@ -201,6 +209,8 @@ class _Compiler:
                 if not switched:
                     self._switch(insn, self._slot(op.ins[1]))
                 switched = True
+            elif reads_status and op.code is OpCode.UNKNOWN and op.out is not None:
+                self._emit(read_status, self._slot(op.out), 0)
             elif stores_state and op.code is OpCode.UNKNOWN and op.out == general(SP):
                 self._store_return_state(insn, ops, self._slot(op.ins[1]))
             elif number in pairs:
@@ -223,7 +233,14 @@ class _Compiler:
         if writes_saved_status(insn):
             self._save_status(insn)
         if writes_masks(insn):  # an interrupt handler may run then, and change memory
+            self._set_mask(insn)
             self._emit(ev.forget_globals, 0, 0)
+
+    def _set_mask(self, insn: Insn) -> None:
+        """Set or clear the interrupt mask: cps (B9.3.2)."""
+        change = state_change(insn)
+        if change is not None and change.interrupts and change.enables is not None:
+            self._emit(set_mask, 0, 0, 0, not change.enables)
 
     def _switch(self, insn: Insn, status: int) -> None:
         """Set the mode from the status word that an exception return restores."""
@@ -231,6 +248,8 @@ class _Compiler:
         if returns and insn.operation is not Operation.RETURN_FROM_EXCEPTION:
             self._emit(read_saved_status, status, 0)
         self._emit(switch_mode, 0, status)
+        if insn.operation is not Operation.CHANGE_STATE:
+            self._emit(write_mask, 0, status)
         if returns:
             self._emit(note_restored, 0, status)
 
@@ -471,7 +490,7 @@ _templates: dict[LiveOps, CompiledTemplate | None] = {}
 
 
 BANKED_BY_USER = range(8, 15)
-LOCATIONS = MODE + 1  # slots of registers and flags; slots of constants and temporaries follow
+LOCATIONS = SLOTS  # slots of registers and flags; slots of constants and temporaries follow
 
 
 class _EvaluatorArgument(Enum):

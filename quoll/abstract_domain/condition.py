@@ -20,9 +20,11 @@ from quoll.abstract_domain.terms import (
     Fact,
     Facts,
     RotatedTerm,
+    StatusWord,
     Term,
     describe,
     join_facts,
+    known_bits,
     plain,
     rotated,
 )
@@ -204,8 +206,8 @@ def _differ(a: Fact, b: Fact) -> bool:
     for fact, other in ((a, b), (b, a)):
         if not isinstance(other, ValueSet) or other.exact is None:
             continue
-        if isinstance(fact, MaskedWords):
-            return other.exact not in fact
+        if isinstance(fact, MaskedWords | StatusWord):
+            return other.exact not in known_bits(fact)
         if isinstance(fact, RotatedTerm):
             return other.exact - fact.origin & MASK not in fact.members
     return False
@@ -313,9 +315,9 @@ def _restrict(term: Term, narrowed: ValueSet, facts: Facts, stacks: Stacks) -> F
         moved = plain(rotated(-offset - fact.origin & MASK, narrowed))
         remaining = meet(fact.members, moved)
         restricted = None if remaining is None else rotated(fact.origin, remaining)
-    elif isinstance(fact, MaskedWords):
+    elif isinstance(fact, MaskedWords | StatusWord):
         word = None if narrowed.exact is None else narrowed.exact - offset & MASK
-        if word is not None and word not in fact:
+        if word is not None and word not in known_bits(fact):
             return None
         restricted = fact if word is None else ValueSet(word, word, 0)
     else:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from quoll.abstract_domain.abstract_machine import AbstractMachine
+from quoll.abstract_domain.abstract_state import MASKED
 from quoll.abstract_domain.terms import (
     BIAS,
     MASK,
@@ -20,16 +21,19 @@ from quoll.abstract_domain.terms import (
     AnchoredTerm,
     Fact,
     RotatedTerm,
+    StatusWord,
     Term,
     add_facts,
     covers,
     describe,
     exact_term,
     is_stack,
+    known_bits,
     plain,
     scale_fact,
     subtract_facts,
 )
+from quoll.arm.status import MODE_BITS
 from quoll.arm.system_registers import LINE
 from quoll.intervals import interval_arithmetic, masked_words
 from quoll.intervals.masked_words import MaskedWords, Words
@@ -263,8 +267,12 @@ def retranslate(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None
 
 
 def forget_globals(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
-    """Forget ordinary memory outside live frames."""
-    m.memory.forget_globals()
+    """Forget ordinary memory outside live frames, unless interrupts are masked.
+
+    Where they are not, a handler may run, and store there.
+    """
+    if m.v[MASKED] is not True:
+        m.memory.forget_globals()
 
 
 def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
@@ -273,7 +281,7 @@ def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
         return term
     low = interval_arithmetic.subpiece(words, 0, 8 * size)
     fact = describe(term, m.facts)
-    if isinstance(fact, MaskedWords):
+    if isinstance(fact, MaskedWords | StatusWord):
         return m.fresh(site, _fields(OpCode.INT_AND, fact, ValueSet.of((1 << 8 * size) - 1), low))
     return m.fresh(site, low)
 
@@ -329,7 +337,7 @@ def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         m.v[out] = OPERATIONS[code].intervals(_wide(m, p), _wide(m, q), 64, 64)
         return
     result = _applied(code, m.words(p), m.words(q), bits)
-    if m.environment.given and bits == 32:
+    if bits == 32 and m.environment.knows_bits:
         m.v[out] = m.fresh(site, _by_fields(m, code, p, q, result))
         return
     m.v[out] = m.fresh(site, _marked(m, result, bits, p, q))
@@ -338,16 +346,29 @@ def binary(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 def _by_fields(m: AbstractMachine, code: OpCode, p: Any, q: Any, result: ValueSet) -> Fact:
     """``result``, marked if need be, or less of it where bits of an input are known."""
     facts = tuple(describe(x, m.facts) if type(x) is int else m.words(x) for x in (p, q))
-    known = code in FIELDS and any(isinstance(fact, MaskedWords) for fact in facts)
+    known = code in FIELDS and any(isinstance(fact, MaskedWords | StatusWord) for fact in facts)
     marked = _marked(m, result, 32, p, q)
     return _fields(code, *facts, result) if known and marked is result else marked
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _fields(code: OpCode, a: Fact, b: Fact, result: ValueSet) -> Fact:
-    words = (fact if isinstance(fact, MaskedWords) else plain(fact) for fact in (a, b))
-    found = FIELDS[code](*words)
-    return found if found is not None and covers(result, found) else result
+    found = FIELDS[code](known_bits(a), known_bits(b))
+    words = found if found is not None and covers(result, found) else result
+    mode = _mode_in(code, a, b) or _mode_in(code, b, a)
+    return words if mode is None else StatusWord(mode, words)
+
+
+def _mode_in(code: OpCode, status: Fact, other: Fact) -> int | None:
+    """The mode in the result of ``code``, if it is the mode in ``status``."""
+    if not isinstance(status, StatusWord):
+        return None
+    low = masked_words.hull(masked_words.bit_and(known_bits(other), ValueSet.of(MODE_BITS)))
+    return status.mode if low.exact is not None and low.exact == UNCHANGED_BY.get(code) else None
+
+
+# Operation -> the lowest bits of an operand that leave those of the other as they are.
+UNCHANGED_BY = {OpCode.INT_AND: MODE_BITS, OpCode.INT_OR: 0, OpCode.INT_XOR: 0}
 
 
 def _shifted(shift: Callable[[Words, int], Words]) -> Callable[[Words, Words], Words | None]:

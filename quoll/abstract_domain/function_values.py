@@ -8,7 +8,7 @@ procedure call standard is not trusted (rules 1 and 35).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
@@ -67,13 +67,16 @@ class BlockCode:
     """Compiled blocks, cached up to a limit.
 
     ``given`` and ``elsewhere`` as for ``compile_block``. Without them all instances share one
-    cache.
+    cache. ``unmasked``: the functions that begin with interrupts unmasked.
     """
 
     def __init__(
-        self, given: KnownRegisters | None = None, elsewhere: tuple[int, int] | None = None
+        self,
+        given: KnownRegisters | None = None,
+        elsewhere: tuple[int, int] | None = None,
+        unmasked: Collection[int] = (),
     ) -> None:
-        self._given, self._elsewhere = given, elsewhere
+        self._given, self._elsewhere, self.unmasked = given, elsewhere, unmasked
         self._known = {} if given or elsewhere else _without_facts
 
     def __call__(self, insns: tuple[Insn, ...]) -> CompiledBlock:
@@ -175,8 +178,8 @@ class LocalValues:
         for block in self.cfg.blocks:
             outcome = self.outcome(block.index)
             leave = None if outcome is None else outcome.leave
-            mode = None if leave is None else leave.state.registers[MODE]
-            if isinstance(mode, int):
+            mode = None if leave is None else leave.state.mode
+            if mode is not None:
                 yield mode
 
     def outcome(self, block: int) -> BlockOutcome | None:
@@ -287,7 +290,11 @@ class _Calls:
             elif on_stack(where):
                 self._used.add(F1.of())
         return AbstractState(
-            (*registers, *flags, before.registers[MODE]), frames, {}, before.banks, before.facts
+            (*registers, *flags, before.registers[MODE], None),
+            frames,
+            {},
+            before.banks,
+            before.facts,
         )
 
     def _overwrite(self, frames: dict[int, object], position: int, fact: Fact, size: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S1, live_frames
-from quoll.abstract_domain.abstract_state import FLAG, MODE, AbstractState
+from quoll.abstract_domain.abstract_state import FLAG, MASKED, MODE, AbstractState
 from quoll.abstract_domain.banked_registers import without_saved_status
 from quoll.abstract_domain.terms import (
     BIAS,
@@ -64,6 +64,8 @@ def after_call(
     registers[FLAG:MODE] = [None] * (MODE - FLAG)
     if not preserves_mode:
         registers[MODE] = None
+    if not (preserves_mode and (before.masked or not any(callee.settled for callee in callees))):
+        registers[MASKED] = None  # a function with a summary may mask, but not unmask
     banks = without_saved_status(before.banks) if preserves_mode else {}
     if preserves:
         return AbstractState(tuple(registers), before.frames, before.globals, banks, facts)

@@ -10,8 +10,9 @@ entry, and stacks (``STACKS`` on: a constant loaded into sp). All others are exi
 asserts that words exist for its symbols, within its facts.
 
 A fact is the set of words of a symbol: a ``ValueSet``; ``RotatedTerm`` for a set that wraps around
-zero, as -4 to 2 does; ``MaskedWords`` for a set of which only some bits are known; or
-``AnchoredTerm(base, set)`` for a rigid base plus a member of the set.
+zero, as -4 to 2 does; ``MaskedWords`` for a set of which only some bits are known; ``StatusWord``
+for one whose lowest bits are a processor mode; or ``AnchoredTerm(base, set)`` for a rigid base plus
+a member of the set.
 ``AnchoredTerm(TAINT, ANY)`` is any word, possibly computed from a stack address; only words without
 that mark are "unknown pointers" in the sense of S1 (rule 1).
 """
@@ -24,7 +25,7 @@ from functools import lru_cache
 from math import gcd
 
 from quoll.intervals import interval_arithmetic, masked_words
-from quoll.intervals.masked_words import MaskedWords
+from quoll.intervals.masked_words import MaskedWords, Words
 from quoll.intervals.strided_interval import (
     ANY,
     REMEMBERED,
@@ -47,6 +48,7 @@ __all__ = [
     "Fact",
     "Facts",
     "RotatedTerm",
+    "StatusWord",
     "Term",
     "add_facts",
     "covers",
@@ -56,6 +58,7 @@ __all__ = [
     "is_marked",
     "is_stack",
     "join_facts",
+    "known_bits",
     "on_stack",
     "plain",
     "plus",
@@ -98,7 +101,15 @@ class RotatedTerm:
     members: ValueSet
 
 
-Fact = ValueSet | AnchoredTerm | RotatedTerm | MaskedWords
+@dataclass(frozen=True, slots=True)
+class StatusWord:
+    """The words of ``rest`` whose five lowest bits are ``mode``, a mode without a known number."""
+
+    mode: int
+    rest: Words
+
+
+Fact = ValueSet | AnchoredTerm | RotatedTerm | MaskedWords | StatusWord
 Facts = Mapping[int, Fact]  # facts of existential symbols; a symbol without one may be any word
 TAINTED = AnchoredTerm(TAINT, ANY)
 
@@ -158,8 +169,8 @@ def plain(fact: Fact) -> ValueSet:
     """The words of ``fact`` as a ``ValueSet``; any word if they are relative to a base."""
     if isinstance(fact, ValueSet):
         return fact
-    if isinstance(fact, MaskedWords):
-        return masked_words.hull(fact)
+    if isinstance(fact, StatusWord | MaskedWords):
+        return masked_words.hull(known_bits(fact))
     if isinstance(fact, RotatedTerm):
         return interval_arithmetic.add(fact.members, ValueSet(fact.origin, fact.origin, 0))
     return ANY
@@ -216,14 +227,20 @@ def covers(a: Fact, b: Fact) -> bool:
         return isinstance(b, AnchoredTerm) and a.base == b.base and leq(b.offsets, a.offsets)
     if isinstance(b, AnchoredTerm):
         return a == ANY and not on_stack(b)
+    if isinstance(a, StatusWord):
+        same = isinstance(b, StatusWord) and b.mode == a.mode
+        return same and masked_words.covers(a.rest, known_bits(b))
     if isinstance(a, RotatedTerm):
         return leq(plain(shift_fact(b, -a.origin & MASK)), a.members)
     if isinstance(a, MaskedWords):
-        return masked_words.covers(a, _words(b))
+        return masked_words.covers(a, known_bits(b))
     return leq(plain(b), a)
 
 
-def _words(fact: ValueSet | RotatedTerm | MaskedWords) -> masked_words.Words:
+def known_bits(fact: Fact) -> Words:
+    """The words of ``fact`` by some of their bits; any word if they are relative to a base."""
+    if isinstance(fact, StatusWord):
+        return fact.rest
     return fact if isinstance(fact, MaskedWords) else plain(fact)
 
 
@@ -238,8 +255,10 @@ def _joined(a: Fact, b: Fact) -> Fact:
         if isinstance(a, AnchoredTerm) and isinstance(b, AnchoredTerm) and a.base == b.base:
             return AnchoredTerm(a.base, join(a.offsets, b.offsets))
         return TAINTED if on_stack(a) or on_stack(b) else ANY
-    if isinstance(a, MaskedWords) or isinstance(b, MaskedWords):
-        return masked_words.join_words(_words(a), _words(b))
+    if isinstance(a, StatusWord) and isinstance(b, StatusWord) and a.mode == b.mode:
+        return StatusWord(a.mode, masked_words.join_words(a.rest, b.rest))
+    if any(isinstance(fact, StatusWord | MaskedWords) for fact in (a, b)):
+        return masked_words.join_words(known_bits(a), known_bits(b))
     if isinstance(a, RotatedTerm):
         return rotated(a.origin, join(a.members, plain(shift_fact(b, -a.origin & MASK))))
     return union(b, a) if isinstance(b, RotatedTerm) else join(a, b)
@@ -258,8 +277,10 @@ def widen_facts(old: Fact, new: Fact, thresholds: Sequence[int]) -> Fact:
         moved = plain(shift_fact(new, -old.origin & MASK))
         return rotated(old.origin, widen(old.members, moved, ()))
     both = union(old, new)
+    if isinstance(both, StatusWord):
+        return both if both == old else StatusWord(both.mode, ANY)
     if not isinstance(both, AnchoredTerm) or not isinstance(old, AnchoredTerm):
-        if isinstance(both, MaskedWords) or isinstance(old, MaskedWords):
+        if isinstance(both, MaskedWords) or isinstance(old, MaskedWords | StatusWord):
             return both if both == old or isinstance(both, AnchoredTerm) else ANY
         return ANY if isinstance(both, RotatedTerm) else both
     return AnchoredTerm(both.base, widen(old.offsets, both.offsets, thresholds))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quoll.abstract_domain.abstract_machine import AbstractMachine, AnalysisEnvironment
-from quoll.abstract_domain.abstract_state import FLAG, MODE, AbstractState, merge
+from quoll.abstract_domain.abstract_state import FLAG, SLOTS, AbstractState, merge
 from quoll.abstract_domain.condition import Condition, assume, negation
 from quoll.abstract_domain.steps import (
     CompiledBlock,
@@ -175,8 +175,7 @@ def _forget_everything(machine: AbstractMachine) -> None:
     """Forget all state after a trap: its handler may have changed anything."""
     for register in range(FLAG):
         machine.v[register] = machine.fresh(("trap", register))
-    for flag in range(FLAG, MODE):
-        machine.v[flag] = None
-    machine.v[MODE] = None
+    for slot in range(FLAG, SLOTS):
+        machine.v[slot] = None
     machine.banks = {}
     machine.memory.forget_all()

@@ -72,7 +72,7 @@ def locate(facts: Facts, image: Image) -> LocatedFacts:
             if key not in places:
                 places[key] = _place(image, text, fact.source, rom)
     regions = MemoryRegions.of(
-        facts, image, lambda fact: places[fact.place, fact.source.statement].addresses
+        facts, image, lambda fact: places[fact.names()[0], fact.source.statement].addresses
     )
     return LocatedFacts(facts.facts, facts.remarks, places, regions)
 

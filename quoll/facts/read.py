@@ -23,7 +23,15 @@ from quoll.exchange.ait import read_ais
 from quoll.exchange.otawa_text import read_ff
 from quoll.exchange.otawa_xml import read_ffx
 from quoll.exchange.stated import ImportedFacts
-from quoll.facts import control_flow_facts, count_facts, guidance, invariants, linear, memory_facts
+from quoll.facts import (
+    control_flow_facts,
+    count_facts,
+    guidance,
+    interrupt_facts,
+    invariants,
+    linear,
+    memory_facts,
+)
 from quoll.facts.fact import Fact, FactForm, FactSource
 from quoll.facts.misspelt import forms_meant, meant
 from quoll.input_files import Unreadable, read_input
@@ -38,6 +46,7 @@ FORMS: tuple[FactForm, ...] = (
     *guidance.FORMS,
     *count_facts.FORMS,
     *control_flow_facts.FORMS,
+    *interrupt_facts.FORMS,
     *invariants.FORMS,
     *memory_facts.FORMS,
 )

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError
-from quoll.facts.fact import PlacedFact
+from quoll.facts.fact import Fact
+from quoll.facts.interrupt_facts import BeginsUnmaskedFact
 from quoll.facts.invariants import RegisterAtMostFact
 from quoll.facts.memory_facts import (
     InitialContentsFact,
@@ -41,19 +42,21 @@ class MemoryRegions:
     """The regions by name, the pointers by instruction address.
 
     ``unknown`` concerns every access of unknown address. ``initial``: facts about the contents of
-    regions, by the address of the entry.
+    regions, by the address of the entry. ``unmasked``: facts about interrupt masks, by the address
+    of the function that begins so.
     """
 
     regions: Mapping[str, RegionFact] = field(default_factory=dict)
     pointers: Mapping[int, tuple[PointerBounds, ...]] = field(default_factory=dict)
     unknown: UnknownPointsIntoFact | None = None
     initial: Mapping[int, tuple[InitialContentsFact, ...]] = field(default_factory=dict)
+    unmasked: Mapping[int, BeginsUnmaskedFact] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        facts: Facts, image: Image, addresses: Callable[[PlacedFact], tuple[int, ...]]
+        facts: Facts, image: Image, addresses: Callable[[Fact], tuple[int, ...]]
     ) -> MemoryRegions:
-        """The regions of ``facts``, whose places have ``addresses``.
+        """The regions of ``facts``, of which each is about ``addresses``.
 
         Raises FactsError for a region that no fact describes, or that cannot be as they say.
         """
@@ -84,7 +87,8 @@ class MemoryRegions:
             _refuse_without_contents(image, said, _described(said, regions))
             for address in addresses(said):
                 initial[address] = (*initial.get(address, ()), said)
-        return MemoryRegions(regions, pointers, unknown, initial)
+        unmasked = {at: one for one in facts.of(BeginsUnmaskedFact) for at in addresses(one)}
+        return MemoryRegions(regions, pointers, unknown, initial, unmasked)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -93,6 +97,7 @@ class MemoryRegions:
             *self.regions.values(),
             *(p.fact for at in self.pointers.values() for p in at),
             *(() if self.unknown is None else (self.unknown,)),
+            *self.unmasked.values(),
         )
         return tuple(dict.fromkeys(stated(fact) for fact in facts))
 

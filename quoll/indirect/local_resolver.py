@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
-from quoll.abstract_domain.abstract_state import FLAG, AbstractState
+from quoll.abstract_domain.abstract_state import FLAG, SLOTS, AbstractState
 from quoll.abstract_domain.function_values import BlockCode, environment_of
 from quoll.abstract_domain.transfer import run
 from quoll.arm.insn import LR, PC, Condition, ControlFlow, Insn
@@ -296,9 +296,7 @@ def _anything(environment: AnalysisEnvironment) -> AbstractState:
     it, which S1 excludes for no pointer (rule 1).
     """
     symbols = [environment.names.of(ANYTHING, register) for register in range(FLAG)]
-    return AbstractState(
-        (*(s << 32 for s in symbols), None, None, None, None, None), {}, {}, {}, {}
-    )
+    return AbstractState((*(s << 32 for s in symbols), *[None] * (SLOTS - FLAG)), {}, {}, {}, {})
 
 
 BRANCHES = (ControlFlow.JUMP, ControlFlow.CALL, ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from quoll.abstract_domain.abstract_state import MODE
 from quoll.abstract_domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
 from quoll.abstract_domain.resumption import restored, resumed_code
 from quoll.abstract_domain.terms import describe, entry_symbol, plain
@@ -283,7 +282,7 @@ def _mode_left(values: LocalValues, block: int) -> int | None:
     outcome = values.outcome(block)
     if values.mode is not None or outcome is None or outcome.leave is None:
         return None
-    left = outcome.leave.state.registers[MODE]
+    left = outcome.leave.state.mode
     found = {left} if left is not None else set(values.modes())
     return SUPERVISOR if found == {SUPERVISOR} else None
 

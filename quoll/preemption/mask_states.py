@@ -1,9 +1,8 @@
 """Whether interrupts are masked, at every node of a supergraph (rules 21 and 33).
 
-``cps``, ``msr`` to the control field of the CPSR, and the entry itself set bit I. The word of an
-msr is a constant; or a word that ``mrs`` has read, which holds the mask at the time of the read,
-wherever it was stored since; or such a word with the bit set or cleared just before. For any other
-word both values are possible. A state is the set of possible masks: MASKED, UNMASKED or both.
+Values follow bit I: ``cps``, ``msr`` to the control field of the CPSR, and the entry itself set it,
+and a word that ``mrs`` has read has the bit as it was then, wherever the word was stored since. A
+state is the set of possible masks: MASKED, UNMASKED or both.
 
     region: from an instruction that may mask where interrupts may be unmasked, or from an entry,
             to an instruction that surely unmasks, or to the end of the path
@@ -13,49 +12,20 @@ A longer region is safe, so a region ends only where interrupts are surely unmas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quoll.arm.immediates import immediate_operand
 from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.operation import Operation
-from quoll.arm.status import (
-    INTERRUPT_MASK,
-    StatusField,
-    reads_current_status,
-    state_change,
-    status_written,
-)
+from quoll.arm.status import INTERRUPT_MASK, StatusField, state_change, status_written
+from quoll.intervals.masked_words import hull
 from quoll.value_analysis.value_results import ValueResults
 
-__all__ = [
-    "EITHER",
-    "MASKED",
-    "UNMASKED",
-    "MaskState",
-    "RegionStart",
-    "left_at_exits",
-    "mask_states",
-    "regions",
-]
+__all__ = ["EITHER", "MASKED", "UNMASKED", "RegionStart", "left_at_exits", "mask_at", "regions"]
 
 MASKED, UNMASKED = 1, 2
 EITHER = MASKED | UNMASKED
-FEW = 64  # members of a set of words that are analysed one by one
-OFFSET = (1 << 32) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class MaskState:
-    """The possible masks, and the masks in saved status words, by symbol."""
-
-    may: int
-    saved: Mapping[int, int]
-
-    def join(self, other: MaskState) -> MaskState:
-        """The masks possible in either state; a word that only one knows may hold any mask."""
-        both = self.saved.keys() & other.saved.keys()
-        return MaskState(self.may | other.may, {s: self.saved[s] | other.saved[s] for s in both})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,65 +40,49 @@ class RegionStart:
     goes_on: bool
 
 
-def mask_states(values: ValueResults, at_entry: int) -> list[MaskState | None]:
-    """The state at the start of each node; None for an unreachable node."""
-    graph = values.graph
-    states: list[MaskState | None] = [None] * len(graph.nodes)
-    states[graph.entry] = MaskState(at_entry, {})
-    pending = [graph.entry]
-    while pending:
-        node = pending.pop()
-        state = states[node]
-        assert state is not None
-        (*_, (_, after)) = _through(values, node, state)
-        for edge in graph.successors[node]:
-            arriving = _along(values, edge, after)
-            target = graph.edges[edge].dst
-            known = states[target]
-            joined = arriving if known is None else known.join(arriving)
-            if joined != known:
-                states[target] = joined
-                pending.append(target)
-    return states
+def mask_at(values: ValueResults, node: int) -> int:
+    """The possible masks at the start of ``node``."""
+    return _of_bit(values.masked(node))
 
 
-def regions(
-    values: ValueResults, states: list[MaskState | None], at_entry: int
-) -> tuple[list[RegionStart], frozenset[int]]:
-    """The starts of regions, and the nodes in which a running region surely ends."""
+def regions(values: ValueResults, *, at_entry: bool) -> tuple[list[RegionStart], frozenset[int]]:
+    """The starts of regions, and the nodes in which a running region surely ends.
+
+    ``at_entry``: a region starts at the entry, too.
+    """
     graph = values.graph
     starts: list[RegionStart] = []
     exits: set[int] = set()
-    for node, state in enumerate(states):
-        if state is None:
-            continue
-        before, first = state.may, None
-        for insn, after in _through(values, node, state):
-            if insn is not None and after.may & MASKED and before & UNMASKED and first is None:
-                first = insn if _writes_masks(insn) else None
-            before = after.may
-        if first is not None:
-            starts.append(RegionStart(node, first, bool(before & MASKED)))
-        inside = MaskState(MASKED, state.saved)
-        if any(after.may == UNMASKED for insn, after in _through(values, node, inside) if insn):
+    for node in filter(values.reached, range(len(graph.nodes))):
+        start = _start_in(values, node)
+        if start is not None:
+            starts.append(start)
+        inside = _through(values, node, MASKED)
+        if any(after == UNMASKED for insn, after in inside if insn):
             exits.add(node)
-    if at_entry & MASKED:
-        state = states[graph.entry]
-        assert state is not None
+    if at_entry:
         goes_on = graph.entry not in exits
         starts = [start for start in starts if start.node != graph.entry or not goes_on]
         starts.insert(0, RegionStart(graph.entry, None, goes_on))
     return starts, frozenset(exits)
 
 
-def left_at_exits(values: ValueResults, states: list[MaskState | None]) -> int:
+def _start_in(values: ValueResults, node: int) -> RegionStart | None:
+    """The start of a region at the first instruction of ``node`` that may mask."""
+    before, first = mask_at(values, node), None
+    for insn, after in _through(values, node, before):
+        if insn is not None and after & MASKED and before & UNMASKED and first is None:
+            first = insn if _writes_masks(insn) else None
+        before = after
+    return None if first is None else RegionStart(node, first, bool(before & MASKED))
+
+
+def left_at_exits(values: ValueResults) -> int:
     """The possible masks where paths end."""
     found = 0
-    for node in values.graph.exits:
-        state = states[node]
-        if state is not None:
-            (*_, (_, after)) = _through(values, node, state)
-            found |= after.may
+    for node in filter(values.reached, values.graph.exits):
+        (*_, (_, after)) = _through(values, node, mask_at(values, node))
+        found |= after
     return found
 
 
@@ -137,43 +91,17 @@ def _writes_masks(insn: Insn) -> bool:
     return insn.operation in operations or insn.flow is ControlFlow.EXCEPTION_RETURN
 
 
-def _through(
-    values: ValueResults, node: int, state: MaskState
-) -> Iterator[tuple[Insn | None, MaskState]]:
-    """The initial state, then the state after each instruction that accesses the masks."""
-    yield None, state
-    saved = dict(state.saved)
-    may = state.may
-    made: dict[int, int] = {}  # registers with a status word whose bit I was set or cleared here
+def _through(values: ValueResults, node: int, may: int) -> Iterator[tuple[Insn | None, int]]:
+    """The initial masks, then the masks after each instruction that writes them."""
+    yield None, may
     for index, insn in enumerate(values.graph.nodes[node].block.insns):
-        if insn.operation is Operation.READ_STATUS and reads_current_status(insn):
-            (register,) = insn.writes
-            term = values.word(node, index + 1, register)
-            if term is not None and not insn.conditional and term >> 32 and not term & OFFSET:
-                saved[term >> 32] = may
-            made.pop(register, None)
-            yield insn, MaskState(may, saved)
-            continue
-        written = _written(values, node, index, insn, saved, made)
+        written = _written(values, node, index, insn)
         if written is not None:
             may = written | (may if insn.conditional else 0)
-            yield insn, MaskState(may, saved)
-            continue
-        for register in insn.writes:
-            made.pop(register, None)
-        bit = _made(insn)
-        if bit is not None and len(insn.writes) == 1:
-            made[next(iter(insn.writes))] = bit
+            yield insn, may
 
 
-def _written(
-    values: ValueResults,
-    node: int,
-    index: int,
-    insn: Insn,
-    saved: Mapping[int, int],
-    made: Mapping[int, int],
-) -> int | None:
+def _written(values: ValueResults, node: int, index: int, insn: Insn) -> int | None:
     """The possible masks after ``insn`` if its condition holds; None if it preserves the masks."""
     if insn.flow is ControlFlow.EXCEPTION_RETURN:  # a followed one restores bit I (rule 49)
         return None if values.graph.nodes[node].block.exits else MASKED
@@ -186,48 +114,10 @@ def _written(
         return None
     if not insn.sources:
         value = immediate_operand(insn)
-        return EITHER if value is None else _of_word(value)
-    register = insn.sources[0]
-    if register in made:
-        return made[register]
-    known = values.operand(node, index, register)
-    if known.size <= FEW:
-        return _union(_of_word(word) for word in known)
-    term = values.word(node, index, register)
-    if term is None or term & OFFSET:
-        return EITHER
-    return saved.get(term >> 32, EITHER)
+        return EITHER if value is None else _of_bit(bool(value & INTERRUPT_MASK))
+    bit = hull(values.field(node, index, insn.sources[0], INTERRUPT_MASK)).exact
+    return _of_bit(None if bit is None else bool(bit))
 
 
-def _made(insn: Insn) -> int | None:
-    """The mask in the word that ``insn`` writes for any input: bit I set, or cleared."""
-    value = immediate_operand(insn)
-    if value is None or insn.memory is not None or insn.conditional:
-        return None
-    if insn.operation is Operation.OR and value & INTERRUPT_MASK:
-        return MASKED
-    if insn.operation is Operation.BIT_CLEAR and value & INTERRUPT_MASK:
-        return UNMASKED
-    return None
-
-
-def _of_word(word: int) -> int:
-    return MASKED if word & INTERRUPT_MASK else UNMASKED
-
-
-def _union(bits: Iterator[int]) -> int:
-    found = 0
-    for bit in bits:
-        found |= bit
-    return found or EITHER
-
-
-def _along(values: ValueResults, edge: int, state: MaskState) -> MaskState:
-    """The state after ``edge``, along which symbols change."""
-    if not state.saved:
-        return state
-    found = {}
-    for symbol, term in values.aliases(edge).items():
-        if not term & OFFSET and term >> 32 in state.saved:
-            found[symbol] = state.saved[term >> 32]
-    return MaskState(state.may, found)
+def _of_bit(masked: bool | None) -> int:
+    return EITHER if masked is None else MASKED if masked else UNMASKED

@@ -34,10 +34,14 @@ INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
 
 @dataclass(frozen=True, slots=True)
 class EntryRegisters:
-    """The state at the entry: the processor mode (CPSR bits 4 to 0), registers."""
+    """The state at the entry: the processor mode (CPSR bits 4 to 0), registers, interrupt mask.
+
+    ``masked``: whether interrupts are masked; None if it is not known.
+    """
 
     mode: int | None = None
     registers: Mapping[int, ValueSet] = field(default_factory=dict)
+    masked: bool | None = None
 
 
 def flow_of(graph: Supergraph) -> FlowGraph:
@@ -78,7 +82,7 @@ def start_of(
     contents: Mapping[int, int] | None = None,
 ) -> AbstractState:
     """The state at the entry; ``contents``: words of memory that are known there."""
-    state = entry_state(environment.names, entry.mode)
+    state = entry_state(environment.names, entry.mode, entry.masked)
     registers, facts = list(state.registers), dict(state.facts)
     for register, known in entry.registers.items():
         symbol = environment.names.of(-1, ("given", register))
@@ -178,7 +182,11 @@ class ContextDomain(ValueDomain):
 
     def transfer(self, edge: int, state: AbstractState) -> AbstractState | None:
         """The state along ``edge``."""
-        return None if edge in self._closed else super().transfer(edge, state)
+        found = None if edge in self._closed else super().transfer(edge, state)
+        if found is None or not self.code.unmasked:
+            return found
+        begins = self._nodes[self.graph.targets[edge]].block.addr in self.code.unmasked
+        return found.unmasked() if begins and found.masked is None else found
 
     def before(self, node: int, state: AbstractState, insns: tuple[Insn, ...]) -> AbstractState:
         """The state after the first instructions of ``node``."""

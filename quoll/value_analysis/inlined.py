@@ -58,10 +58,12 @@ def inlined(
     accept: Callable[[Supergraph], None] = lambda graph: None,
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
     starts: bool = False,
+    masked: bool | None = None,
 ) -> InlinedValues:
     """The values of ``program`` from the entry at ``address``, guided by ``facts``.
 
-    ``starts``: paths start there, with memory as loaded.
+    ``starts``: paths start there, with memory as loaded. ``masked``: whether interrupts are masked
+    there; None if it is not known.
 
     ``accept`` raises an error for a graph that cannot be analysed; it gets the pruned one.
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
@@ -71,7 +73,9 @@ def inlined(
     with stage("expand"):
         plain = guided_in_contexts(expand(program, address, image, vivu), image, facts)
     with stage("values"):
-        entry = EntryRegisters(program.modes.get(address & ~1))
+        if masked is None and address & ~1 in regions.unmasked:
+            masked = False
+        entry = EntryRegisters(program.modes.get(address & ~1), masked=masked)
         first = analyse(plain, image, entry, regions, starts=starts)
         if (first.changed and image.as_loaded) or (
             first.retranslates and image.retranslated() is not image

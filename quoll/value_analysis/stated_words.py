@@ -1,4 +1,4 @@
-"""Facts about registers and pointers that values contradict (rule 49)."""
+"""Facts about registers, pointers and interrupt masks that values contradict (rule 49)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["refuse_contradicted"]
 
 
 def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegions) -> None:
-    """Raise FactsError for a fact about a word that has other values in some context."""
+    """Raise FactsError for a fact about a word or mask that is another one in some context."""
+    _refuse_masked(values, image, regions)
     for index, node in enumerate(values.graph.nodes if regions.pointers else ()):
         if not values.reached(index):
             continue
@@ -28,6 +29,20 @@ def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegio
                     where=str(pointer.fact.source),
                     hint="correct the fact or remove it",
                 )
+
+
+def _refuse_masked(values: ValueResults, image: Image, regions: MemoryRegions) -> None:
+    """Raise FactsError for a function that begins unmasked and is entered with a known mask."""
+    for index, node in enumerate(values.graph.nodes if regions.unmasked else ()):
+        fact = regions.unmasked.get(node.block.addr)
+        if fact is not None and values.reached(index) and values.masked(index) is not False:
+            raise FactsError(
+                f"'{fact}' is not so: interrupts are masked when control gets to "
+                f"{image.place(node.block.addr)}, in some context at least",
+                where=str(fact.source),
+                hint="an exception masks them; name a function that runs behind the instruction "
+                "that unmasks them, or remove the fact",
+            )
 
 
 def _excluded(

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S3
-from quoll.abstract_domain.abstract_state import BEFORE, MODE, AbstractState, aliases_between
+from quoll.abstract_domain.abstract_state import BEFORE, AbstractState, aliases_between
 from quoll.abstract_domain.condition import words
 from quoll.abstract_domain.evaluators import forget_globals, retranslate
 from quoll.abstract_domain.function_values import BlockCode
@@ -36,6 +36,7 @@ from quoll.abstract_domain.terms import (
     Term,
     describe,
     entry_symbol,
+    known_bits,
     plain,
 )
 from quoll.abstract_domain.transfer import BlockOutcome, KnownAddress
@@ -57,6 +58,7 @@ from quoll.image.image import Image
 from quoll.image.memory_map import Span, words_in_page
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.trim import surviving_nodes
+from quoll.intervals.masked_words import Words, bit_and
 from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.value_analysis.as_loaded import stored_as_loaded, words_at_start
 from quoll.value_analysis.certain_stores import read_only_stores, refuse_read_only
@@ -187,6 +189,7 @@ def _under(
     code = BlockCode(
         {at: tuple((p.register, p.known) for p in known) for at, known in regions.pointers.items()},
         regions.elsewhere,
+        regions.unmasked.keys(),
     )
     compiled = {id(node.block): node.block for node in graph.nodes}
     blocks = {key: code(block.insns) for key, block in compiled.items()}
@@ -517,8 +520,12 @@ class ValueResults:
     def mode(self, node: int) -> int | None:
         """The processor mode at the start of ``node``, User for System; None if not known."""
         state = self._fixpoint.states[node]
-        mode = None if state is None else state.registers[MODE]
-        return mode if isinstance(mode, int) else None
+        return None if state is None else state.mode
+
+    def masked(self, node: int) -> bool | None:
+        """Whether interrupts are masked at the start of ``node``; None if it is not known."""
+        state = self._fixpoint.states[node]
+        return None if state is None else state.masked
 
     def register(self, node: int, register: int) -> ValueSet:
         """The possible words of r0 to lr at the start of ``node``; any word if unreached."""
@@ -535,6 +542,14 @@ class ValueResults:
             return ANY
         before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
         return self._words(before.fact(register))
+
+    def field(self, node: int, insn: int, register: int, mask: int) -> Words:
+        """The possible bits of ``mask`` in r0 to lr just before an instruction of ``node``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return ANY
+        before = self._domain.before(node, state, self.graph.nodes[node].block.insns[:insn])
+        return bit_and(known_bits(before.fact(register)), ValueSet.of(mask))
 
     def arriving(self, node: int, register: int) -> Iterator[ValueSet]:
         """The possible words of r0 to lr on arrival at ``node``, per edge that is not dead."""

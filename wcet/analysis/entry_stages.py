@@ -94,12 +94,14 @@ class PathOrigin:
     """The way in which control gets to the analysed code, with the surrounding code.
 
     ``switching``: the functions that switch contexts and are being bounded, the outermost first.
-    ``stacks``: the stacks to which the surrounding code switches.
+    ``stacks``: the stacks to which the surrounding code switches. ``masked``: whether interrupts
+    are masked at the first instruction; None if the entry decides.
     """
 
     arrival: Arrival = Arrival.ENTRY
     switching: tuple[int, ...] = ()
     stacks: StackSpans = NO_STACKS
+    masked: bool | None = None
 
     @property
     def enters(self) -> bool:
@@ -204,10 +206,21 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
         ),
         stage=(lambda stage: nullcontext()) if silent else code.stage,
         starts=origin.starts,
+        masked=_masked_at_start(code),
     )
     if not found.changed:
         found.values.environment.used.update(check_status_words(found.values, run.image))
     return found
+
+
+def _masked_at_start(code: AnalysisTarget) -> bool | None:
+    """Whether interrupts are masked at the first instruction; None if it is not known.
+
+    Taking an exception masks them (B1.8.3).
+    """
+    origin = code.origin
+    taken = origin.arrival is Arrival.ENTRY and code.name in code.run.platform.entries
+    return True if taken else origin.masked
 
 
 def divided(valued: ValuedCode) -> list[PendingSegment]:

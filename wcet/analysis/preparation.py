@@ -84,6 +84,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
     summaries = (*shared, *switches)
     _refuse_too_short(code, (graph, *(p.graph for one in summaries for p in one.paths)))
     unmasking = {*may_unmask(values), *(a for one in summaries for a in one.unmasking)}
+    unmasking |= {code.address & ~1} & run.facts.regions.unmasked.keys()
     assumptions = (
         *run.platform.assumptions,
         *presupposed(

@@ -44,7 +44,7 @@ def presupposed(
     yield MACHINE.of(platform=platform.name)
     yield ABORTS.of(platform=platform.name)
     yield FAST_INTERRUPTS.of(platform=platform.name)
-    if name not in platform.entries:
+    if name not in platform.entries and graph.nodes[graph.entry].block.addr not in unmasking:
         yield NOT_MASKED.of(entry=name)
     if platform.timing.tlb is None:
         for addr, insn in instructions(graph).items():

@@ -167,7 +167,7 @@ def _candidates(code: AnalysisTarget, program: Program) -> SummaryCandidates:
 
 def _called(code: AnalysisTarget, function: int, stacks: StackSpans) -> AnalysisTarget:
     """``function`` as code that others call."""
-    origin = replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks)
+    origin = replace(code.origin, arrival=Arrival.SUMMARY, stacks=stacks, masked=None)
     return replace(code, address=function, origin=origin)
 
 

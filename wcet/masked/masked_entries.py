@@ -16,13 +16,12 @@ from pathlib import Path
 from quoll.assumptions import (
     OTHERS_FIRST,
     TAKEN_IMMEDIATELY,
-    UNMASKED,
     Assumption,
 )
 from quoll.errors import ControlFlowError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
-from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
+from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, regions
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
@@ -39,6 +38,7 @@ from wcet.masked.masked_region import (
     UnboundedRegion,
     bounded_regions,
     disturbing,
+    listed,
     place_of,
     without,
 )
@@ -168,10 +168,9 @@ def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
     """The regions of one entry. Raises WcetError if its graph or values are unknown."""
     entry = valued(AnalysisTarget(run, name, address))
     image = entry.code.run.image
-    at_entry = MASKED if name in run.platform.entries else EITHER
     with entry.code.stage("values"):
-        states = mask_states(entry.values, at_entry)
-        starts, ends = regions(entry.values, states, at_entry)
+        begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
+        starts, ends = regions(entry.values, at_entry=begins)
     cut_segments: list[tuple[RegionStart, PendingSegment]] = []
     missing: list[UnboundedRegion] = []
     for start in starts:
@@ -180,10 +179,5 @@ def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
         except ControlFlowError as error:
             missing.append(without(name, place_of(image, entry, start), error))
     worst, not_bounded, assumed = bounded_regions(entry, cut_segments)
-    places = map(image.place, entry.unmasking)
-    unmasked = {
-        UNMASKED.of(entry=name, place=place) for place in places
-    }  # the regions follow unmasking
-    listed = tuple(assumption for assumption in entry.assumptions if assumption not in unmasked)
     more = disturbing(entry, cut_segments, ends)
-    return worst, [*missing, *not_bounded], (*listed, *more, *assumed)
+    return worst, [*missing, *not_bounded], (*listed(entry), *more, *assumed)

@@ -18,6 +18,7 @@ function that is not analysed within the time limit.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from quoll.assumptions import OTHER_CALLS, Assumption
@@ -36,7 +37,6 @@ from quoll.preemption.mask_states import (
     UNMASKED,
     RegionStart,
     left_at_exits,
-    mask_states,
     regions,
 )
 from quoll.preemption.masking_code import MaskingCode, function_of, masking_code
@@ -51,6 +51,7 @@ from wcet.masked.masked_region import (
     UnboundedRegion,
     bounded_regions,
     disturbing,
+    listed,
     open_exits,
     place_of,
     without,
@@ -134,13 +135,8 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
         UnboundedRegion(name_of(image, f), image.place(f), HANDED_ON, ControlFlowError.exit_status)
         for f in sorted(locks & found.keys())
     )
-    worst: dict[str, MaskedRegion] = {}
-    for region in (region for found_region in found_regions for region in found_region.regions):
-        known = worst.get(region.place)
-        if known is None or region.cycles > known.cycles:
-            worst[region.place] = region
     return (
-        list(worst.values()),
+        worst_of(region for found_region in found_regions for region in found_region.regions),
         [*(one for found_region in found_regions for one in found_region.missing), *handed],
         tuple(dict.fromkeys(a for found_region in found_regions for a in found_region.assumptions)),
     )
@@ -169,6 +165,19 @@ class _Part:
     calls: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The regions of a function that is entered with certain masks.
+
+    ``missing``: the regions without an end; ``lock``: the function may change masks.
+    """
+
+    entry: ValuedEntry
+    regions: tuple[_Part, ...]
+    missing: tuple[UnboundedRegion, ...]
+    lock: bool
+
+
 class _Function:
     """One function as a start of paths; ``entry``: its name, if it is a platform's entry."""
 
@@ -186,33 +195,38 @@ class _Function:
         self.name = entry or name_of(run.image, function)
         self.thumb = run.image.thumb_at(function) is True
         self.never = frozenset(dict(run.facts.addressed(NeverReturnsFact)))
+        self.held = (MASKED,) if entry else (UNMASKED, MASKED)
+        if function in run.facts.regions.unmasked:
+            self.held = (UNMASKED,)
 
     def found(self) -> MaskedFunction:
         """The regions of the function, with or without a bound."""
         inlined = self.locks - {self.function}
-        known: tuple[ValuedEntry, list[_Part], list[UnboundedRegion], bool] | None = None
+        known: list[_Case] = []
         late: WcetError | None = None
         for _ in range(ITERATIONS):
             try:
-                entry = self._valued(inlined)
-                known = (entry, *self._regions(entry))
+                known = [self._regions(held, self._valued(inlined, held)) for held in self.held]
             except WcetError as error:
                 late = error
                 break
-            wanted = {c for region in known[1] for c in region.calls} - {ELSEWHERE}
-            if not wanted:
+            wanted = {c for case in known for region in case.regions for c in region.calls}
+            if wanted <= {ELSEWHERE}:
                 break
-            inlined |= wanted
-        if known is None:
+            inlined |= wanted - {ELSEWHERE}
+        if not known:
             assert late is not None
             return MaskedFunction(missing=(without(self.name, self._place(), late),))
-        return self._bounded(*known, late)
+        return _joined([self._bounded(case, late) for case in known])
 
     def _place(self) -> str:
         return self.run.image.place(self.function)
 
-    def _valued(self, inlined: frozenset[int]) -> ValuedEntry:
-        """The values with ``inlined`` callees. Raises WcetError, also beyond the budget."""
+    def _valued(self, inlined: frozenset[int], held: int) -> ValuedEntry:
+        """The values with ``inlined`` callees, entered with the masks ``held``.
+
+        Raises WcetError, also beyond the budget.
+        """
         followed = self._followed(inlined)
         if sum(self.code.sizes.get(f, 0) for f in followed - {self.function}) > self.budget:
             raise ControlFlowError(
@@ -236,7 +250,8 @@ class _Function:
         open_calls = frozenset(u.addr for u in asked)
         only = replace(only, sites=open_calls)
         run = replace(self.run, facts=facts.stating((*self.run.facts.facts, only)))
-        origin = PathOrigin(Arrival.START) if self.entry is None else ENTRY
+        called = PathOrigin(Arrival.START, masked=held == MASKED)
+        origin = called if self.entry is None else ENTRY
         return valued(AnalysisTarget(run, self.name, address, origin))
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:
@@ -250,49 +265,37 @@ class _Function:
                     pending.append(function)
         return visited
 
-    def _regions(self, entry: ValuedEntry) -> tuple[list[_Part], list[UnboundedRegion], bool]:
-        """The regions that end, the regions without an end, and whether masks are changed."""
+    def _regions(self, held: int, entry: ValuedEntry) -> _Case:
+        """The regions when the function is entered with the masks ``held``."""
         found: list[_Part] = []
         missing: dict[UnboundedRegion, None] = {}
-        lock = False
-        graph = entry.graph
-        for held in (MASKED,) if self.entry else (UNMASKED, MASKED):
-            states = mask_states(entry.values, held)
-            left = left_at_exits(entry.values, states)
-            lock = lock or bool(left & ~held)
-            at_entry = MASKED if self.entry else UNMASKED
-            starts, exits = regions(entry.values, states, at_entry)
-            for start in starts:
-                try:
-                    segment = masked_region(graph, start, exits, self.run.image)
-                except ControlFlowError as error:
-                    place = place_of(self.run.image, entry, start)
-                    missing[without(self.name, place, error)] = None
-                    continue
-                if self.entry is None and _returning(start, segment, exits):
-                    lock = True
-                else:
-                    found.append(_Part(start, segment, exits, _called(start, segment, exits)))
-        return found, list(missing), lock
+        lock = bool(left_at_exits(entry.values) & ~held)
+        starts, exits = regions(entry.values, at_entry=self.entry is not None)
+        for start in starts:
+            try:
+                segment = masked_region(entry.graph, start, exits, self.run.image)
+            except ControlFlowError as error:
+                place = place_of(self.run.image, entry, start)
+                missing[without(self.name, place, error)] = None
+                continue
+            if self.entry is None and _returning(start, segment, exits):
+                lock = True
+            else:
+                found.append(_Part(start, segment, exits, _called(start, segment, exits)))
+        return _Case(entry, tuple(found), tuple(missing), lock)
 
-    def _bounded(
-        self,
-        entry: ValuedEntry,
-        own_regions: list[_Part],
-        missing: list[UnboundedRegion],
-        lock: bool,
-        late: WcetError | None,
-    ) -> MaskedFunction:
-        image = self.run.image
-        whole = [region for region in own_regions if not region.calls]
-        for region in own_regions:
+    def _bounded(self, case: _Case, late: WcetError | None) -> MaskedFunction:
+        image, entry = self.run.image, case.entry
+        whole = [region for region in case.regions if not region.calls]
+        missing = list(case.missing)
+        for region in case.regions:
             if region.calls:
                 place = place_of(image, entry, region.start)
                 missing.append(self._not_whole(place, region, late))
         assumed: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
-            assumed = dict.fromkeys((*entry.assumptions, OTHER_CALLS.of()))
+            assumed = dict.fromkeys((*listed(entry), OTHER_CALLS.of()))
             for region in whole:
                 pair = [(region.start, region.segment)]
                 assumed |= dict.fromkeys(disturbing(entry, pair, region.exits))
@@ -301,12 +304,13 @@ class _Function:
                 worst, unbounded, assumptions = bounded_regions(entry, pairs)
             except WcetError as error:
                 place = self._place()
-                return MaskedFunction((), (*missing, without(self.name, place, error)), (), lock)
+                missing.append(without(self.name, place, error))
+                return MaskedFunction((), tuple(missing), (), case.lock)
             found = {region.place: region for region in worst}
             missing += unbounded
             assumed |= dict.fromkeys(assumptions)
         return MaskedFunction(
-            tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(assumed), lock
+            tuple(found.values()), tuple(dict.fromkeys(missing)), tuple(assumed), case.lock
         )
 
     def _not_whole(self, place: str, region: _Part, late: WcetError | None) -> UnboundedRegion:
@@ -326,6 +330,27 @@ class _Function:
 
 
 NAMED = 4  # calls of a region
+
+
+def _joined(cases: Sequence[MaskedFunction]) -> MaskedFunction:
+    """The regions of a function in all cases, the worst of each place."""
+    regions_ = [region for case in cases for region in case.regions]
+    return MaskedFunction(
+        tuple(worst_of(regions_)),
+        tuple(dict.fromkeys(one for case in cases for one in case.missing)),
+        tuple(dict.fromkeys(assumption for case in cases for assumption in case.assumptions)),
+        any(case.lock for case in cases),
+    )
+
+
+def worst_of(regions_: Iterable[MaskedRegion]) -> list[MaskedRegion]:
+    """The worst region of each place."""
+    worst: dict[str, MaskedRegion] = {}
+    for region in regions_:
+        known = worst.get(region.place)
+        if known is None or region.cycles > known.cycles:
+            worst[region.place] = region
+    return list(worst.values())
 
 
 def _returning(start: RegionStart, segment: PendingSegment, exits: frozenset[int]) -> list[int]:

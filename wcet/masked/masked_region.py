@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import ControlFlow
-from quoll.assumptions import STILL_MASKED, UNDISTURBED, Assumption
+from quoll.assumptions import NOT_MASKED, STILL_MASKED, UNDISTURBED, UNMASKED, Assumption
 from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
-from quoll.preemption.mask_states import RegionStart
+from quoll.preemption import mask_states
+from quoll.preemption.mask_states import RegionStart, mask_at
 from quoll.preemption.segments import PendingSegment
 from wcet.analysis.entry_stages import ValuedCode, bounded
 from wcet.analysis.integer_programs import paths_result
@@ -24,6 +25,7 @@ __all__ = [
     "UnboundedRegion",
     "bounded_regions",
     "disturbing",
+    "listed",
     "open_exits",
     "place_of",
     "without",
@@ -119,6 +121,14 @@ def _calls(image: Image, valued: ValuedCode, node: int) -> Iterator[str]:
         yield symbol[0].name if symbol else f"{function:#x}"
 
 
+def listed(entry: ValuedEntry) -> tuple[Assumption, ...]:
+    """The assumptions of an entry, except that none is taken where interrupts are unmasked."""
+    name, place = entry.code.name, entry.code.run.image.place
+    followed = {UNMASKED.of(entry=name, place=place(addr)) for addr in entry.unmasking}
+    followed.add(NOT_MASKED.of(entry=name))
+    return tuple(assumption for assumption in entry.assumptions if assumption not in followed)
+
+
 def disturbing(
     entry: ValuedEntry,
     cut_segments: Sequence[tuple[RegionStart, PendingSegment]],
@@ -126,7 +136,7 @@ def disturbing(
 ) -> Iterator[Assumption]:
     """The assumptions about the code between the regions of an entry, and after their ends."""
     name, place = entry.code.name, entry.code.run.image.place
-    if entry.unmasking:
+    if entry.unmasking or mask_at(entry.values, entry.graph.entry) & mask_states.UNMASKED:
         yield UNDISTURBED.of(entry=name)
     left = sorted(_left_masked(cut_segments, exits))
     if left:
