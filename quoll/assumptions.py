@@ -191,6 +191,13 @@ ENTRY_MODE = AssumptionKind(
     refuted_by="a call of it in another mode, which has another sp and lr",
     checked_by=f"nothing but {LEAVES}",
 )
+RESTORES_MODE = AssumptionKind(
+    "restores mode",
+    "mode: the status words that {function} writes have the mode in which it runs",
+    proved_by="values in calling contexts, where they know the words (the text is then not listed)",
+    refuted_by="an execution of it that writes a word of another mode, which has another sp and lr",
+    checked_by=f"nothing but {LEAVES}",
+)
 RETURN_BY_FORM = AssumptionKind(
     "return",
     "return by its form: {insn} at {place} returns to the caller and restores the callee-saved "

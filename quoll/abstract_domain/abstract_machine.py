@@ -61,6 +61,7 @@ class AnalysisEnvironment:
         default_factory=set
     )  # symbols of stack words lost by a store or an invalidation
     retranslated: bool = False  # the program changes translations, and a platform fixes some
+    same_mode: bool = False  # status words of unknown mode are assumed to have the current one
     reads_status: bool = False  # a status word has been read: some of its bits may be known
 
     @property

@@ -97,7 +97,7 @@ def set_mask(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
 def switch_mode(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
     """Set the mode from slot ``a``."""
     entered = _mode(m, a)
-    if entered is not None and entered == m.v[MODE]:
+    if entered == m.v[MODE] is not None or (entered is None and m.environment.same_mode):
         return
     current, target = _number(m.v[MODE]), _number(entered)
     banks = dict(m.banks) if current is not None and target is not None else {}

@@ -119,7 +119,8 @@ def procedure_call_standard(callees: tuple[int, ...]) -> CallContract:
 class LocalValues:
     """States at the start of the blocks of ``cfg``, which may still be incomplete.
 
-    ``mode`` is the processor mode at the entry, if it is known. With ``retain_tables``, a word of
+    ``mode`` is the processor mode at the entry, if it is known; with ``same_mode``, status words of
+    unknown mode are assumed to have the current one. With ``retain_tables``, a word of
     the frame that holds the address of a constant survives calls, and stores to arrays of unknown
     end: compilers spill the address of a jump table there. The caller must list this assumption.
     Raises ControlFlowError for an instruction without semantics.
@@ -133,13 +134,16 @@ class LocalValues:
         callees: Callees = procedure_call_standard,
         *,
         mode: int | None = None,
+        same_mode: bool = False,
         retain_tables: bool = False,
     ) -> None:
         self.cfg, self.image, self.callees, self.mode = cfg, image, callees, mode
         self.code = code or BlockCode()
         self._spilled = _Spilled(image, retain=retain_tables)
         self.stored: set[int] = set()  # symbols of frame words that calls may store
-        self.environment = replace(environment_of(image), spilled=self._spilled)
+        self.environment = replace(
+            environment_of(image), spilled=self._spilled, same_mode=same_mode
+        )
         edges = [e for e in cfg.edges if e.kind not in (EdgeKind.CALL, EdgeKind.RETURN)]
         successors: list[list[int]] = [[] for _ in cfg.blocks]
         for index, edge in enumerate(edges):

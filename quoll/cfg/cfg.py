@@ -129,6 +129,8 @@ class Program:
     modes: Mapping[int, int] = field(default_factory=dict)  # mode in which a function is called
     # frames of a function at its calls, by its entry and the address of the call
     frames: Mapping[int, Mapping[int, CallFrame]] = field(default_factory=dict)
+    # functions that are assumed to write status words of the mode in which they run
+    restoring: frozenset[int] = frozenset()
 
     def call_graph(self) -> nx.DiGraph:
         """Functions by entry address; an edge holds the numbers of ``calls`` and ``tail_calls``.

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import pairwise
 
 from quoll.arm.operation import Operation
-from quoll.assumptions import ENTRY_MODE, stated
+from quoll.assumptions import ENTRY_MODE, RESTORES_MODE, stated
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind, JumpTable, Program
 from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
 from quoll.cfg.transfers import is_call
@@ -186,6 +186,10 @@ def _program(
             for entry in sorted(fixpoint.entry_modes())
             if entry in functions
         ),
+        *(
+            RESTORES_MODE.of(function=image.place(entry))
+            for entry in sorted(fixpoint.restoring() & functions.keys())
+        ),
     ]
     left = {entry: fixpoint.left_by(entry) for entry in reached}
     contracts = partial(contract_of_any, left)
@@ -203,6 +207,7 @@ def _program(
         left,
         fixpoint.entry_modes(),
         {entry: call_frames(cfg, contracts) for entry, cfg in functions.items()},
+        frozenset(fixpoint.restoring() & functions.keys()),
     )
 
 

@@ -109,19 +109,27 @@ class CallGraphFixpoint(FunctionTable):
                 resumed = True
         return resumed
 
+    def restoring(self) -> frozenset[int]:
+        """The functions that are assumed to write status words of the mode in which they run."""
+        return frozenset(self._confirmer.restoring)
+
     def entry_modes(self) -> dict[int, int]:
         """The modes in which functions are assumed to be called."""
         return dict(self._confirmer.modes)
 
     def _assumes_mode(self, function: GrowingFunction, doubt: UnresolvedReason) -> bool:
-        """Whether values are queried again, from the mode in which a function returns.
+        """Whether values are queried again, under an assumption about the mode.
 
         A function that returns to its caller by an ordinary return is called in the mode of its
-        return; an exception handler is not.
+        return; an exception handler is not. A status word of unknown mode, such as an argument,
+        has the mode in which it is written.
         """
-        if doubt.mode is None:
+        if doubt.mode is not None:
+            self._confirmer.modes[function.entry] = doubt.mode
+        elif doubt.restores and function.entry not in self._confirmer.restoring:
+            self._confirmer.restoring.add(function.entry)
+        else:
             return False
-        self._confirmer.modes[function.entry] = doubt.mode
         self._progress[function.entry].claimed = True
         self._hidden.add(function.entry)
         return True

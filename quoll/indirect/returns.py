@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
+from quoll.abstract_domain.abstract_state import MODE
 from quoll.abstract_domain.function_values import CALLEE_SAVED, BlockCode, LocalValues
 from quoll.abstract_domain.resumption import restored, resumed_code
 from quoll.abstract_domain.terms import describe, entry_symbol, plain
 from quoll.arm.insn import LR, SP, ControlFlow, Insn
+from quoll.arm.status import StatusField, status_written
 from quoll.assumptions import SPILLED_TABLE, Assumption
 from quoll.cfg.cfg import Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import TransferEffect, callee_at, is_call
@@ -43,6 +45,7 @@ class UnresolvedReason:
     loaded: bool = False  # the target is unknown, and sp has its entry value
     switches: bool = False  # it leaves with another stack pointer than the caller's
     mode: int | None = None  # the known mode at the transfer, if the mode at entry is unknown
+    restores: bool = False  # the mode is unknown, as a status word of unknown mode was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class ReturnConfirmer:
         self._of_any: dict[tuple[int, ...], CallContract] = {}
         self._weakened: Counter[int] = Counter()  # function -> number of weakenings
         self.modes: dict[int, int] = {}  # function -> assumed mode at entry
+        # functions that are assumed to write status words of the mode in which they run
+        self.restoring: set[int] = set()
 
     def __call__(self, cfg: Cfg, undecided: Set[int]) -> FunctionConfirmation | str:
         """The values of ``cfg``, whose open transfers are ``undecided``; else the reason."""
@@ -135,6 +140,7 @@ class ReturnConfirmer:
             self._code,
             self.contract_of_any,
             mode=self.modes.get(cfg.entry),
+            same_mode=cfg.entry in self.restoring,
             retain_tables=keeps_tables,
         )
 
@@ -219,7 +225,10 @@ def _effect(values: LocalValues, block: int) -> tuple[TransferEffect, bool] | Un
         switches = not dead and _leaves_stack(values, block)
         stored = balanced and not found.stored
         mode = None if dead else _mode_left(values, block)
-        return UnresolvedReason(reason, dead, stored, found.bounded, loaded, switches, mode)
+        restores = not dead and _writes_mode(values, block)
+        return UnresolvedReason(
+            reason, dead, stored, found.bounded, loaded, switches, mode, restores
+        )
     targets = tuple(callee_at(target, thumb=thumb) for target in found.targets)
     return TransferEffect(targets, found.kind == "return", found.table), found.kind == "call"
 
@@ -285,6 +294,16 @@ def _mode_left(values: LocalValues, block: int) -> int | None:
     left = outcome.leave.state.mode
     found = {left} if left is not None else set(values.modes())
     return SUPERVISOR if found == {SUPERVISOR} else None
+
+
+def _writes_mode(values: LocalValues, block: int) -> bool:
+    """Whether the mode is unknown when ``block`` transfers control, as a status word is written."""
+    outcome = values.outcome(block)
+    left = None if outcome is None else outcome.leave
+    if left is None or left.state.registers[MODE] is not None:
+        return False
+    insns = (insn for block in values.cfg.blocks for insn in block.insns)
+    return any(StatusField.CONTROL in status_written(insn) for insn in insns)
 
 
 def _sets_stack(insn: Insn) -> bool:

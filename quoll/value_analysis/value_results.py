@@ -21,7 +21,13 @@ from typing import NamedTuple, TypeAlias
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S3
-from quoll.abstract_domain.abstract_state import BEFORE, AbstractState, aliases_between
+from quoll.abstract_domain.abstract_state import (
+    BEFORE,
+    ENTRY_MODE,
+    MODE,
+    AbstractState,
+    aliases_between,
+)
 from quoll.abstract_domain.condition import words
 from quoll.abstract_domain.evaluators import forget_globals, retranslate
 from quoll.abstract_domain.function_values import BlockCode
@@ -521,6 +527,20 @@ class ValueResults:
         """The processor mode at the start of ``node``, User for System; None if not known."""
         state = self._fixpoint.states[node]
         return None if state is None else state.mode
+
+    def mode_stays(self, node: int, insn: int) -> bool | None:
+        """Whether an instruction of ``node`` leaves the mode as it is; None if not known.
+
+        True also for a conditional one that may be skipped, and for one that is never executed.
+        """
+        state, insns = self._fixpoint.states[node], self.graph.nodes[node].block.insns
+        if state is None:
+            return True
+        before, after = (self._domain.before(node, state, insns[:n]) for n in (insn, insn + 1))
+        modes = before.registers[MODE], after.registers[MODE]
+        if None in modes:
+            return None
+        return True if modes[0] == modes[1] else None if ENTRY_MODE in modes else False
 
     def masked(self, node: int) -> bool | None:
         """Whether interrupts are masked at the start of ``node``; None if it is not known."""

@@ -15,13 +15,16 @@ from dataclasses import dataclass, replace
 
 from loopbounds.least_call import refuse_too_short
 from pipeline.core import issue_width
-from quoll.assumptions import Assumption, stated
+from quoll.assumptions import RESTORES_MODE, Assumption, stated
+from quoll.cfg.cfg import Program
 from quoll.facts.guidance import PathStartFact
+from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.listing.never_returns import never_returning
 from quoll.preemption.masks import may_unmask
 from quoll.preemption.segments import PendingSegment
 from quoll.value_analysis.exception_returns import refuse_returns_to_code
+from quoll.value_analysis.restored_modes import unproved_modes
 from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import (
     AnalysisTarget,
@@ -91,7 +94,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
             graph, run.image, run.platform, code.name, run.exits, tuple(sorted(unmasking))
         ),
         *needed_of_core(graph, run.image, run.platform),
-        *without_f1(program.assumptions, found.plain),
+        *without_f1(_unproved(program, values, run.image), found.plain),
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
         *run.facts.regions.assumptions,
@@ -108,6 +111,13 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         summaries,
         never_returning(reached, run.image),
     )
+
+
+def _unproved(program: Program, values: ValueResults, image: Image) -> list[Assumption]:
+    """The assumptions of ``program`` that the values of its graph do not prove."""
+    restoring = program.restoring - unproved_modes(values, program, image)
+    proved = {RESTORES_MODE.of(function=image.place(function)) for function in restoring}
+    return [assumption for assumption in program.assumptions if assumption not in proved]
 
 
 def _started(code: AnalysisTarget) -> tuple[AnalysisTarget, tuple[Assumption, ...]]:
