@@ -22,7 +22,16 @@ from quoll.arm.status import INTERRUPT_MASK, StatusField, state_change, status_w
 from quoll.intervals.masked_words import hull
 from quoll.value_analysis.value_results import ValueResults
 
-__all__ = ["EITHER", "MASKED", "UNMASKED", "RegionStart", "left_at_exits", "mask_at", "regions"]
+__all__ = [
+    "EITHER",
+    "MASKED",
+    "UNMASKED",
+    "RegionStart",
+    "left_at_exits",
+    "mask_at",
+    "possible_exits",
+    "regions",
+]
 
 MASKED, UNMASKED = 1, 2
 EITHER = MASKED | UNMASKED
@@ -77,10 +86,21 @@ def _start_in(values: ValueResults, node: int) -> RegionStart | None:
     return None if first is None else RegionStart(node, first, bool(before & MASKED))
 
 
+def possible_exits(values: ValueResults) -> tuple[int, ...]:
+    """The nodes after which a path may end, except for returns whose condition never holds."""
+    graph = values.graph
+
+    def possible(node: int) -> bool:
+        block = graph.nodes[node].block
+        return block.exits or bool(block.passes) or not block.returns or values.returns(node)
+
+    return tuple(filter(possible, graph.exits))
+
+
 def left_at_exits(values: ValueResults) -> int:
     """The possible masks where paths end."""
     found = 0
-    for node in filter(values.reached, values.graph.exits):
+    for node in filter(values.reached, possible_exits(values)):
         (*_, (_, after)) = _through(values, node, mask_at(values, node))
         found |= after
     return found

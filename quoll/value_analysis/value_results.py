@@ -519,6 +519,11 @@ class ValueResults:
         target, status = restored(leave)
         return self._words(target), status
 
+    def returns(self, node: int) -> bool:
+        """Whether some execution may return at the end of ``node``, by its values."""
+        state = self._fixpoint.states[node]
+        return state is not None and self._domain.outcome(node, state).leave is not None
+
     def reached(self, node: int) -> bool:
         """Whether some execution may reach ``node``, by its values."""
         return self._fixpoint.states[node] is not None

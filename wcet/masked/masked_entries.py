@@ -21,7 +21,7 @@ from quoll.assumptions import (
 from quoll.errors import ControlFlowError, UsageError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.sharing import NEVER
-from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, regions
+from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, possible_exits, regions
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
@@ -171,11 +171,12 @@ def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
     with entry.code.stage("values"):
         begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
         starts, ends = regions(entry.values, at_entry=begins)
+        graph = replace(entry.graph, exits=possible_exits(entry.values))
     cut_segments: list[tuple[RegionStart, PendingSegment]] = []
     missing: list[UnboundedRegion] = []
     for start in starts:
         try:
-            cut_segments.append((start, masked_region(entry.graph, start, ends, image)))
+            cut_segments.append((start, masked_region(graph, start, ends, image)))
         except ControlFlowError as error:
             missing.append(without(name, place_of(image, entry, start), error))
     worst, not_bounded, assumed = bounded_regions(entry, cut_segments)

@@ -37,6 +37,7 @@ from quoll.preemption.mask_states import (
     UNMASKED,
     RegionStart,
     left_at_exits,
+    possible_exits,
     regions,
 )
 from quoll.preemption.masking_code import MaskingCode, function_of, masking_code
@@ -169,11 +170,13 @@ class _Part:
 class _Case:
     """The regions of a function that is entered with certain masks.
 
-    ``missing``: the regions without an end; ``lock``: the function may change masks.
+    ``missing``: the regions without an end; ``lock``: the function may change masks. ``calls``: the
+    replaced functions that are called in its regions, also in those that end in a caller.
     """
 
     entry: ValuedEntry
     regions: tuple[_Part, ...]
+    calls: frozenset[int]
     missing: tuple[UnboundedRegion, ...]
     lock: bool
 
@@ -210,7 +213,7 @@ class _Function:
             except WcetError as error:
                 late = error
                 break
-            wanted = {c for case in known for region in case.regions for c in region.calls}
+            wanted = frozenset().union(*(case.calls for case in known))
             if wanted <= {ELSEWHERE}:
                 break
             inlined |= wanted - {ELSEWHERE}
@@ -268,21 +271,25 @@ class _Function:
     def _regions(self, held: int, entry: ValuedEntry) -> _Case:
         """The regions when the function is entered with the masks ``held``."""
         found: list[_Part] = []
+        calls: set[int] = set()
         missing: dict[UnboundedRegion, None] = {}
         lock = bool(left_at_exits(entry.values) & ~held)
         starts, exits = regions(entry.values, at_entry=self.entry is not None)
+        graph = replace(entry.graph, exits=possible_exits(entry.values))
         for start in starts:
             try:
-                segment = masked_region(entry.graph, start, exits, self.run.image)
+                segment = masked_region(graph, start, exits, self.run.image)
             except ControlFlowError as error:
                 place = place_of(self.run.image, entry, start)
                 missing[without(self.name, place, error)] = None
                 continue
+            called = _called(start, segment, exits)
+            calls |= called
             if self.entry is None and _returning(start, segment, exits):
                 lock = True
             else:
-                found.append(_Part(start, segment, exits, _called(start, segment, exits)))
-        return _Case(entry, tuple(found), tuple(missing), lock)
+                found.append(_Part(start, segment, exits, called))
+        return _Case(entry, tuple(found), frozenset(calls), tuple(missing), lock)
 
     def _bounded(self, case: _Case, late: WcetError | None) -> MaskedFunction:
         image, entry = self.run.image, case.entry
