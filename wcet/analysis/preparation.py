@@ -42,7 +42,15 @@ from wcet.analysis.refusals import refuse_unaligned, refuse_untimed
 from wcet.analysis.schedule import costing, identified
 from wcet.analysis.summaries import FunctionSummary, context_switches, shared_functions
 
-__all__ = ["ValuedEntry", "assumed_by", "infeasible_edges", "prepare", "prepared", "valued"]
+__all__ = [
+    "ValuedEntry",
+    "assumed_by",
+    "assumed_by_segments",
+    "infeasible_edges",
+    "prepare",
+    "prepared",
+    "valued",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +186,22 @@ def assumed_by(
     entry: ValuedEntry, parts: Sequence[PendingSegment], loops: BoundedLoops
 ) -> tuple[Assumption, ...]:
     """The assumptions of an entry's values, segments and loop bounds."""
-    run, moved = entry.code.run, parts[0].start is not None  # set by a fact
     return (
         *entry.assumptions,
+        *assumed_by_segments(entry, parts),
+        *(assumption for bound in loops.bounds for assumption in bound.assumed),
+    )
+
+
+def assumed_by_segments(
+    entry: ValuedEntry, parts: Sequence[PendingSegment]
+) -> tuple[Assumption, ...]:
+    """The assumptions about tests for interrupts, and the starts of paths that facts state."""
+    run, moved = entry.code.run, parts[0].start is not None  # set by a fact
+    return (
         *(run.platform.pending_assumption() if len(parts) > 1 and not moved else ()),
         *(stated(fact) for fact in run.facts.of(PathStartFact) if moved),
         *(assumption for part in parts for one in part.counters for assumption in one.assumed),
-        *(assumption for bound in loops.bounds for assumption in bound.assumed),
     )
 
 

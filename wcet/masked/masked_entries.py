@@ -10,6 +10,7 @@ path, or to a handler.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,9 +26,9 @@ from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, possible_
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
-from wcet.analysis.entry_stages import AnalysisTarget
+from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import constraints_of, entry_result
-from wcet.analysis.preparation import prepare, valued
+from wcet.analysis.preparation import ValuedEntry, assumed_by_segments, prepare, valued
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.masked.masked_functions import SearchExtent, everywhere
@@ -167,18 +168,32 @@ def _of_entries(run: AnalysisRun) -> Found:
 def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
     """The regions of one entry. Raises WcetError if its graph or values are unknown."""
     entry = valued(AnalysisTarget(run, name, address))
-    image = entry.code.run.image
     with entry.code.stage("values"):
         begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
         starts, ends = regions(entry.values, at_entry=begins)
-        graph = replace(entry.graph, exits=possible_exits(entry.values))
+        waits = divided(entry) if begins and not ends else []
+    if len(waits) > 1:
+        return _masked_throughout(entry, waits)
+    graph = replace(entry.graph, exits=possible_exits(entry.values))
     cut_segments: list[tuple[RegionStart, PendingSegment]] = []
     missing: list[UnboundedRegion] = []
     for start in starts:
         try:
-            cut_segments.append((start, masked_region(graph, start, ends, image)))
+            cut_segments.append((start, masked_region(graph, start, ends, run.image)))
         except ControlFlowError as error:
-            missing.append(without(name, place_of(image, entry, start), error))
+            missing.append(without(name, place_of(run.image, entry, start), error))
     worst, not_bounded, assumed = bounded_regions(entry, cut_segments)
     more = disturbing(entry, cut_segments, ends)
     return worst, [*missing, *not_bounded], (*listed(entry), *more, *assumed)
+
+
+def _masked_throughout(entry: ValuedEntry, parts: Sequence[PendingSegment]) -> Found:
+    """The regions of an entry that tests for interrupts and never unmasks: its segments.
+
+    A region starts also behind each test that saw no interrupt. The time from the entry to the end
+    of its paths may have no bound, and no interrupt waits for it (rule 21).
+    """
+    pairs = [(RegionStart(part.nodes[part.graph.entry], None, True), part) for part in parts]
+    worst, missing, assumed = bounded_regions(entry, pairs)
+    more = (*assumed_by_segments(entry, parts), *disturbing(entry, pairs, frozenset()))
+    return worst, missing, (*listed(entry), *more, *assumed)

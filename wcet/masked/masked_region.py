@@ -16,7 +16,7 @@ from wcet.analysis.entry_stages import ValuedCode, bounded
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.preparation import ValuedEntry
 from wcet.analysis.result import EntryResult
-from wcet.analysis.schedule import costing
+from wcet.analysis.schedule import costing, identified
 
 __all__ = [
     "PARAMETER",
@@ -76,9 +76,9 @@ def bounded_regions(
     """The worst region of each place."""
     code, segments = valued.code, [segment for _, segment in cut_segments]
     run, name = code.run, code.name
-    with costing(valued, segments) as costs:
+    with identified(valued) as identity, costing(valued, segments) as costs:
         with code.stage("loop bounds"):
-            loops = bounded(valued, segments)
+            loops = bounded(valued, segments, identity.result)
         made = costs(loops)
     worst: dict[str, MaskedRegion] = {}
     missing: dict[UnboundedRegion, None] = {}
@@ -87,7 +87,8 @@ def bounded_regions(
         place = place_of(run.image, valued, start)
         assumed |= dict.fromkeys(paths.costs.assumptions)
         try:
-            result = paths_result(run, name, code.address, paths, whole=start.insn is None)
+            whole = start.insn is None and _is_whole(valued, segment)
+            result = paths_result(run, name, code.address, paths, whole=whole)
             if result.parametric is not None:
                 raise UsageError("its bound depends on a parameter", hint=PARAMETER)
         except WcetError as error:
@@ -101,6 +102,12 @@ def bounded_regions(
             known = MaskedRegion(name, place, calls, result.cycles, contexts, result)
         worst[place] = replace(known, contexts=contexts)
     return list(worst.values()), list(missing), tuple(assumed)
+
+
+def _is_whole(valued: ValuedCode, segment: PendingSegment) -> bool:
+    """Whether no execution continues before or after the paths of a segment."""
+    exits = (segment.nodes[n] for n in segment.graph.exits)
+    return segment.start is None and valued.graph.exit_nodes.issuperset(exits)
 
 
 def place_of(image: Image, valued: ValuedCode, start: RegionStart) -> str:
