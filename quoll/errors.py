@@ -98,10 +98,15 @@ class WcetError(Exception):
     @property
     def coded(self) -> tuple[str, ...]:
         """The text with the error code, a line per fault, as the command line prints it."""
+        return tuple(f"error {self.code}: {text}" for text in self.faults)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The text, a line per fault."""
         *others, last = self.paragraphs or (str(self),)
         if self.paragraphs and self.hint:
             last += f" ({self.hint})"
-        return tuple(f"error {self.code}: {text}" for text in (*others, last))
+        return (*others, last)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message

@@ -8,13 +8,14 @@ from itertools import groupby
 from typing import Any
 
 from quoll.assumptions import table
+from quoll.errors import UnboundedLoop
 from wcet import numbers
 from wcet.analysis.entries import ALL
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.masked.masked_entries import MaskedRegions, masked
 from wcet.masked.masked_functions import SearchExtent
-from wcet.masked.masked_region import MaskedRegion
+from wcet.masked.masked_region import MaskedRegion, UnboundedRegion
 from wcet.reports.result_text import TextStyle
 from wcet.request import (
     add_analysis,
@@ -119,9 +120,7 @@ def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace)
         if number < options.paths:
             yield from _path(found, region)
     late = [one.entry for one in found.missing if one.late]
-    for missing in found.missing:
-        if not missing.late:
-            yield f"not bounded: {missing.entry}: {missing.place}: {missing.reason}"
+    yield from _not_bounded(found)
     if late:
         more = f" and {len(late) - NAMED} more" if len(late) > NAMED else ""
         yield f"not analysed within {options.within:g} s: {', '.join(late[:NAMED])}{more}"
@@ -137,6 +136,18 @@ def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace)
         yield f"this result is partial: {named}; regions without a bound may take longer"
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
+
+
+def _not_bounded(found: MaskedRegions) -> Iterator[str]:
+    """A line per region and reason; a loop without a bound once, with the first of its regions."""
+    regions: dict[tuple[str, UnboundedRegion | None], list[UnboundedRegion]] = {}
+    for one in found.missing:
+        of_loop = one.status == UnboundedLoop.exit_status
+        for reason in () if one.late else one.reasons:
+            regions.setdefault((reason, None if of_loop else one), []).append(one)
+    for (reason, _), (first, *others) in regions.items():
+        more = f" and {len(others)} more" if others else ""
+        yield f"not bounded: {first.entry}: {first.place}{more}: {reason}"
 
 
 def _path(found: MaskedRegions, region: MaskedRegion) -> Iterator[str]:
@@ -170,7 +181,8 @@ def to_json(found: MaskedRegions) -> dict[str, Any]:
             for region in found.regions
         ],
         "not_bounded": [
-            {"entry": one.entry, "start": one.place, "reason": one.reason} for one in found.missing
+            {"entry": one.entry, "start": one.place, "reason": "; ".join(one.reasons)}
+            for one in found.missing
         ],
         "assumptions": list(map(str, found.assumptions)),
         "assumption_kinds": table(found.assumptions),

@@ -129,11 +129,13 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
     for function in waiting:  # also functions that were examined before a callee became a lock
         name = entries.get(function) or name_of(image, function)
         status = ControlFlowError.exit_status
-        late = UnboundedRegion(name, image.place(function), extent.late(), status, late=True)
+        late = UnboundedRegion(name, image.place(function), (extent.late(),), status, late=True)
         found[function] = MaskedFunction(missing=(late,))
     found_regions = [found[function] for function in sorted(found)]
     handed = (
-        UnboundedRegion(name_of(image, f), image.place(f), HANDED_ON, ControlFlowError.exit_status)
+        UnboundedRegion(
+            name_of(image, f), image.place(f), (HANDED_ON,), ControlFlowError.exit_status
+        )
         for f in sorted(locks & found.keys())
     )
     return (

@@ -51,20 +51,20 @@ class MaskedRegion:
 
 @dataclass(frozen=True, slots=True)
 class UnboundedRegion:
-    """An entry or region without a bound, with the reason and its exit status.
+    """An entry or region without a bound, with the reasons and its exit status.
 
     ``late``: it was not analysed within the time limit.
     """
 
     entry: str
     place: str
-    reason: str
+    reasons: tuple[str, ...]
     status: int
     late: bool = False
 
 
 def without(entry: str, place: str, error: WcetError) -> UnboundedRegion:
-    return UnboundedRegion(entry, place, str(error), error.exit_status)
+    return UnboundedRegion(entry, place, error.faults, error.exit_status)
 
 
 Found = tuple[list[MaskedRegion], list[UnboundedRegion], tuple[Assumption, ...]]
