@@ -170,7 +170,8 @@ ROWS: tuple[SystemInstruction, ...] = (
         0xE10F0000,
         {
             Column.VALUES: Treatment(
-                "an unknown word, one symbol", "quoll.semantics.system:system_ops"
+                "the mode and bit I, as they are followed; other bits unknown",
+                "quoll.abstract_domain.banked_registers:read_status",
             ),
             Column.PIPELINE: TIMED,
             Column.MASKS: FOLLOWED_MASKS,

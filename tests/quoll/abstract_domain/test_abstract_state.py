@@ -7,18 +7,19 @@ from collections import Counter
 
 import pytest
 
-from quoll.abstract_domain.abstract_state import AbstractState, covered_by, merge
+from quoll.abstract_domain.abstract_state import ENTRY_MODE, AbstractState, covered_by, merge
 from quoll.abstract_domain.terms import (
     MASK,
     RIGID,
     TAINTED,
+    StatusWord,
     covers,
     shift_fact,
     union,
     widen_facts,
 )
 from quoll.intervals.masked_words import MaskedWords
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 from tests.testing.harness.cases import cases
 from tests.testing.values.concretes import (
     differences,
@@ -102,7 +103,7 @@ def test_words_that_are_known_are_equal_whatever_they_are_called() -> None:
     around = environment()
     compared, loaded, merged = (around.names.of(3, slot) for slot in ("a", "b", "c"))
     empty = random_pair(random.Random(1), around)[0]
-    others = (0,) * 13 + (None,) * 5
+    others = (0,) * 13 + (None,) * 6
     facts = {compared: ValueSet.of(0), loaded: ValueSet.of(0)}
     a = AbstractState((compared << 32, loaded << 32, *others), {}, {}, {}, facts)
     b = AbstractState((merged << 32, merged << 32, *others), {}, {}, {}, {})
@@ -119,7 +120,8 @@ def test_facts_of_all_kinds_are_covered_by_their_union(thresholds: list[int] | N
     masked = 0
     for _ in range(4000):
         field, other = random_field(rng)[0], shift_fact(random_fact(rng), rng.choice([0, 4, MASK]))
-        a, b = rng.sample([field, other, random_field(rng)[0]], 2)
+        status = StatusWord(rng.choice([ENTRY_MODE, 0x10]), rng.choice([ANY, random_field(rng)[0]]))
+        a, b = rng.sample([field, other, random_field(rng)[0], status, status], 2)
         both = union(a, b) if thresholds is None else widen_facts(a, b, thresholds)
         assert covers(both, a), (a, b, both)
         assert covers(both, b), (a, b, both)

@@ -23,8 +23,10 @@ from quoll.abstract_domain.terms import (
     AnchoredTerm,
     Fact,
     RotatedTerm,
+    StatusWord,
     Term,
     entry_symbol,
+    known_bits,
     rotated,
 )
 from quoll.intervals.interval_comparison import ComparisonOperator
@@ -39,6 +41,8 @@ KNOWN_STACK = 0x30000  # top
 ENTRY_STACK = 0x50000  # sp at entry; its frames are around it
 STACKS = (range(0x2F000, 0x30400), range(0x4F000, 0x50400))
 ADDRESSES = (0x1000, 0x70000)
+USER, SYSTEM = 0x10, 0x1F
+MODE_AT_ENTRY = -1  # among the words of rigid symbols: the mode in which the machine starts
 
 
 def byte_at(addr: int) -> int:
@@ -116,6 +120,9 @@ def member(word: int, fact: Fact, rigid: Mapping[int, int]) -> bool:
         return word in fact
     if isinstance(fact, RotatedTerm):
         return (word - fact.origin) & MASK in fact.members
+    if isinstance(fact, StatusWord):
+        modes = (USER, SYSTEM) if fact.mode == USER else (rigid[MODE_AT_ENTRY],)
+        return word in known_bits(fact) and word & 31 in modes
     if fact.base == TAINT:
         return True
     return (word - rigid[fact.base] + BIAS) & MASK in fact.offsets
@@ -253,7 +260,7 @@ def random_pair(
         truth = RELATIONS[relation](word(a), word(b))
         flags.append(rng.choice([None, truth, TermComparison(relation, a, b)]))
         machine.registers[16 + flag] = truth
-    state = AbstractState((*registers, *flags, None), frames, globals_, {}, facts)
+    state = AbstractState((*registers, *flags, None, None), frames, globals_, {}, facts)
     return state, machine, rigid
 
 

@@ -74,6 +74,13 @@ CONTRADICTED = {
         REFUSED,
         "the status word 0xd3",
     ),
+    # The function that writes back its argument is called with a word of IRQ mode.
+    "restores mode": Case(
+        "push {r4, lr}\ncps #0x13\nmov r0, #0xd2\nbl k\npop {r4, pc}\n",
+        REFUSED,
+        "changes the mode here",
+        ".type k, %function\nk: msr cpsr_c, r0\nbx lr\n",
+    ),
     "return": Case(
         "push {r4, lr}\nstr r0, [sp, #4]\npop {r4, pc}\n", REFUSED, "is not proved to return"
     ),
@@ -100,6 +107,13 @@ CONTRADICTED = {
         "to no end of a path",
         FUNCTIONS,
         "g never returns\n",
+    ),
+    "fact: begins unmasked": Case(
+        "push {r4, lr}\ncpsid i\nbl g\npop {r4, pc}\n",
+        FACTS,
+        "interrupts are masked when control gets to",
+        FUNCTIONS,
+        "g begins unmasked\n",
     ),
     "fact: loop": Case(
         f"mov r3, #5\n{COUNTS}bx lr\n", FACTS, "5 times", facts="loop 0xf0010004 at most 3\n"
