@@ -53,7 +53,7 @@ FLAG: Final = 15  # index of N
 MODE: Final = 19
 MASKED: Final = 20
 SLOTS: Final = 21
-ENTRY_MODE: Final = 32  # in the place of a mode's number: the mode at entry, whatever it is
+ENTRY_MODE: Final = 32  # in the place of a mode's number: the mode at entry
 ARGUMENTS: Final = (0, 1, 2, 3, 12)
 EXISTENTIAL: Final = RIGID << 32  # terms from here on have existential symbols
 BEFORE: Final = -1  # the position of symbols that exist at entry
@@ -89,13 +89,13 @@ class AbstractState(NamedTuple):
         return cast("tuple[Condition, ...]", self.registers[FLAG:MODE])
 
     @property
-    def mode(self) -> int | None:
+    def known_mode(self) -> int | None:
         """The number of the processor mode, User for System; None if it is not known."""
         mode = self.registers[MODE]
         return mode if isinstance(mode, int) and mode != ENTRY_MODE else None
 
     @property
-    def masked(self) -> bool | None:
+    def known_mask(self) -> bool | None:
         """Whether interrupts are masked; None if they may be and may not be."""
         return cast("bool | None", self.registers[MASKED])
 

@@ -182,7 +182,7 @@ class LocalValues:
         for block in self.cfg.blocks:
             outcome = self.outcome(block.index)
             leave = None if outcome is None else outcome.leave
-            mode = None if leave is None else leave.state.mode
+            mode = None if leave is None else leave.state.known_mode
             if mode is not None:
                 yield mode
 

@@ -64,8 +64,9 @@ def after_call(
     registers[FLAG:MODE] = [None] * (MODE - FLAG)
     if not preserves_mode:
         registers[MODE] = None
-    if not (preserves_mode and (before.masked or not any(callee.settled for callee in callees))):
-        registers[MASKED] = None  # a function with a summary may mask, but not unmask
+    may_mask = any(callee.settled for callee in callees)  # a summary may mask, but not unmask
+    if not preserves_mode or (may_mask and not before.known_mask):
+        registers[MASKED] = None
     banks = without_saved_status(before.banks) if preserves_mode else {}
     if preserves:
         return AbstractState(tuple(registers), before.frames, before.globals, banks, facts)

@@ -169,8 +169,10 @@ def plain(fact: Fact) -> ValueSet:
     """The words of ``fact`` as a ``ValueSet``; any word if they are relative to a base."""
     if isinstance(fact, ValueSet):
         return fact
-    if isinstance(fact, StatusWord | MaskedWords):
-        return masked_words.hull(known_bits(fact))
+    if isinstance(fact, StatusWord):
+        return masked_words.hull(fact.rest)
+    if isinstance(fact, MaskedWords):
+        return masked_words.hull(fact)
     if isinstance(fact, RotatedTerm):
         return interval_arithmetic.add(fact.members, ValueSet(fact.origin, fact.origin, 0))
     return ANY
@@ -257,7 +259,7 @@ def _joined(a: Fact, b: Fact) -> Fact:
         return TAINTED if on_stack(a) or on_stack(b) else ANY
     if isinstance(a, StatusWord) and isinstance(b, StatusWord) and a.mode == b.mode:
         return StatusWord(a.mode, masked_words.join_words(a.rest, b.rest))
-    if any(isinstance(fact, StatusWord | MaskedWords) for fact in (a, b)):
+    if isinstance(a, StatusWord | MaskedWords) or isinstance(b, StatusWord | MaskedWords):
         return masked_words.join_words(known_bits(a), known_bits(b))
     if isinstance(a, RotatedTerm):
         return rotated(a.origin, join(a.members, plain(shift_fact(b, -a.origin & MASK))))

@@ -291,7 +291,7 @@ def _mode_left(values: LocalValues, block: int) -> int | None:
     outcome = values.outcome(block)
     if values.mode is not None or outcome is None or outcome.leave is None:
         return None
-    left = outcome.leave.state.mode
+    left = outcome.leave.state.known_mode
     found = {left} if left is not None else set(values.modes())
     return SUPERVISOR if found == {SUPERVISOR} else None
 

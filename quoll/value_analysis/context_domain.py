@@ -186,7 +186,7 @@ class ContextDomain(ValueDomain):
         if found is None or not self.code.unmasked:
             return found
         begins = self._nodes[self.graph.targets[edge]].block.addr in self.code.unmasked
-        return found.unmasked() if begins and found.masked is None else found
+        return found.unmasked() if begins and found.known_mask is None else found
 
     def before(self, node: int, state: AbstractState, insns: tuple[Insn, ...]) -> AbstractState:
         """The state after the first instructions of ``node``."""

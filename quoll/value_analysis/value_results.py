@@ -531,7 +531,7 @@ class ValueResults:
     def mode(self, node: int) -> int | None:
         """The processor mode at the start of ``node``, User for System; None if not known."""
         state = self._fixpoint.states[node]
-        return None if state is None else state.mode
+        return None if state is None else state.known_mode
 
     def mode_stays(self, node: int, insn: int) -> bool | None:
         """Whether an instruction of ``node`` leaves the mode as it is; None if not known.
@@ -550,7 +550,7 @@ class ValueResults:
     def masked(self, node: int) -> bool | None:
         """Whether interrupts are masked at the start of ``node``; None if it is not known."""
         state = self._fixpoint.states[node]
-        return None if state is None else state.masked
+        return None if state is None else state.known_mask
 
     def register(self, node: int, register: int) -> ValueSet:
         """The possible words of r0 to lr at the start of ``node``; any word if unreached."""

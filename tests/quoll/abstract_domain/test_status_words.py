@@ -46,11 +46,11 @@ def test_covers_execution() -> None:
             if state.registers[MODE] == ENTRY_MODE:
                 assert done.mode == mode, seed
                 counts["mode at entry"] += 1
-            elif state.mode is not None:
-                assert state.mode == left, seed
+            elif state.known_mode is not None:
+                assert state.known_mode == left, seed
                 counts["known mode"] += 1
-            if state.masked is not None:
-                assert state.masked == done.masked, seed
+            if state.known_mask is not None:
+                assert state.known_mask == done.masked, seed
                 counts["known mask"] += 1
             changed = any(insn.mnemonic == "msr" for insn in insns)
             counts["sp stays"] += changed and state.term(13) == entry_symbol(13) << 32
