@@ -91,11 +91,11 @@ def test_all_bound_the_loops_of_a_program_alike(name: str, tmp_path: Path) -> No
     (target,) = question.targets()
     expected = of_analyse(target)
     assert of_loops(target) == expected
-    # a loop that only tests for interrupts end has no bound there; shared functions are inlined
+    # shared functions are inlined
     plain = of_masked(question).get("main", {})
     assert plain.items() <= {**plain, **expected}.items()
     if question.options.summary_settings == NEVER:
-        assert plain.keys() == (set() if name == "tests for interrupts" else expected.keys())
+        assert plain.keys() == expected.keys()
     assert any(summary for summary, _, _ in expected) == (
         question.options.summary_settings != NEVER
     )
