@@ -1,8 +1,9 @@
-"""Random preemptible kernels in three styles, for the concrete machine and for QEMU's boards.
+"""Random preemptible kernels in four styles, for the concrete machine and for QEMU's boards.
 
 - locks: C; interrupts are masked inline and out of line, one lock inside of another, in loops;
 - drivers: C++; a virtual method of one of several drivers runs with interrupts masked;
-- switches: C; threads are switched with interrupts masked.
+- switches: C; threads are switched with interrupts masked;
+- masks: as locks, where the mask is saved and restored in another way.
 
 Each has ``main(n)``, a system call that runs unmasked except under a lock, and ``handler``.
 """
@@ -21,7 +22,7 @@ from quoll.image.image import Image
 
 __all__ = ["BUILDS", "STYLES", "Kernel", "random_kernel"]
 
-STYLES = ("locks", "drivers", "switches")
+STYLES = ("locks", "drivers", "switches", "masks")
 GCC = ("-ffreestanding", "-nostdlib", "-fno-exceptions", "-fno-rtti", "-g")
 BUILDS = {  # compiler, instruction set: the command, and the platform
     "gcc arm": (("arm-none-eabi-g++", "-mcpu=arm1136jf-s", "-marm"), "kzm"),
@@ -128,14 +129,44 @@ extern volatile unsigned cells[64], ticks;
 volatile unsigned cells[64], ticks;
 unsigned place[16];
 void change(unsigned *from, unsigned *to);
+static inline unsigned state(void) {
+    unsigned word;
+    __asm__ volatile("mrs %0, cpsr" : "=r"(word) : : "memory");
+    return word;
+}
+static inline void set(unsigned word) {
+    __asm__ volatile("msr cpsr_c, %0" : : "r"(word) : "memory");
+}
+static inline void off(void) { __asm__ volatile("cpsid i" : : : "memory"); }
+static inline void on(void) { __asm__ volatile("cpsie i" : : : "memory"); }
+"""
+PLAIN = """
 static inline unsigned save(void) {
     unsigned flags;
     __asm__ volatile("mrs %0, cpsr\\n cpsid i" : "=r"(flags) : : "memory");
     return flags;
 }
-static inline void restore(unsigned flags) {
-    __asm__ volatile("msr cpsr_c, %0" : : "r"(flags) : "memory");
-}
+static inline void restore(unsigned flags) { set(flags); }
+"""
+SAVED = (
+    """
+static inline unsigned save(void) { unsigned flags = state(); off(); return flags; }
+static inline void restore(unsigned flags) { if (!(flags & 0x80)) on(); }
+""",
+    """
+static inline unsigned save(void) { unsigned flags = state() & 0x80; off(); return flags; }
+static inline void restore(unsigned flags) { set((state() & ~0x80u) | flags); }
+""",
+    """
+static inline unsigned save(void) { unsigned flags = state(); set(flags | 0x80); return flags; }
+static inline void restore(unsigned flags) { set(flags); }
+""",
+    """
+static inline unsigned save(void) { unsigned open = !(state() >> 7 & 1); off(); return open; }
+static inline void restore(unsigned open) { if (open) on(); }
+""",
+)
+OUT_OF_LINE = """
 NOINLINE unsigned take(void) { return save(); }
 NOINLINE void give(unsigned flags) { restore(flags); }
 """
@@ -255,7 +286,8 @@ class _Writer:
 
     def program(self, arrivals: int) -> str:
         numbers = f"#define SEED {self.seed}u\n#define ARRIVALS {arrivals}u\n"
-        parts = [numbers, LOCKS, TIMER if arrivals else NO_TIMER]
+        save = self.draw.choice(SAVED) if self.style == "masks" else PLAIN
+        parts = [numbers, LOCKS, save, OUT_OF_LINE, TIMER if arrivals else NO_TIMER]
         parts.append("void handler(void) { arrived(); ticks++;" + self.loop("ticks") + "}\n")
         if self.style == "drivers":
             parts.append(self.drivers())

@@ -13,7 +13,9 @@ from tests.testing.wcet.masked_arrivals import in_qemu, on_the_machine
 
 
 @pytest.mark.slow("executes a random kernel for each arrival")
-@pytest.mark.parametrize(("style", "build"), [("drivers", "gcc thumb"), ("switches", "clang arm")])
+@pytest.mark.parametrize(
+    ("style", "build"), [("drivers", "gcc thumb"), ("switches", "clang arm"), ("masks", "gcc arm")]
+)
 def test_no_masked_interval_is_longer_than_its_bound(
     style: str, build: str, tmp_path: Path
 ) -> None:
