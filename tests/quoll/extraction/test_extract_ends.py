@@ -223,9 +223,20 @@ RESTORING = """
 """
 
 
-def test_a_return_that_is_stated() -> None:
-    """The mode, and with it lr, is not known when an argument is the status word."""
+def test_a_status_word_that_is_an_argument_has_the_mode_of_its_function() -> None:
     image = assemble(RESTORING)
+    program = extracted(image)
+    assert program.unresolved == ()
+    assert program.restoring == {address(image, "restore")}
+    (assumed,) = (text for text in map(str, program.assumptions) if text.startswith("mode:"))
+    assert "<restore>" in assumed
+    moved = assemble(RESTORING.replace("msr cpsr_c, r0", "cps #0x12\n msr cpsr_c, r0"))
+    assert address(moved, "back") in {u.addr for u in extracted(moved).unresolved}
+
+
+def test_a_return_that_is_stated() -> None:
+    """The return address is not known after another mode, whose lr is another register."""
+    image = assemble(RESTORING.replace("msr cpsr_c, r0", "cps #0x12\n msr cpsr_c, r0"))
     program = extracted(image)
     assert address(image, "back") in {u.addr for u in program.unresolved}
     assert all("PLACE returns to its caller" in u.hint for u in program.unresolved)

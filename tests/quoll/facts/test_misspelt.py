@@ -40,6 +40,7 @@ calls at a+8, b go through any vtable, c or to d
 panic never returns
 a returns to its caller
 panic switches context
+panic begins unmasked
 register r3 at a is at most 7
 list at a has at most 3 elements
 region heap from 0x1000 to 0x1fff is cached
