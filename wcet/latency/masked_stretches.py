@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ilp.parametric import largest
-from quoll.assumptions import UNMASKED, Assumption
-from quoll.preemption.mask_states import EITHER, MASKED, RegionStart, mask_states, regions
+from quoll.assumptions import Assumption
+from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, possible_exits, regions
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.entry_stages import AnalysisTarget, BoundedLoops, bounded
 from wcet.analysis.integer_programs import paths_result
@@ -21,7 +21,7 @@ from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.schedule import costing
-from wcet.masked.masked_region import disturbing
+from wcet.masked.masked_region import disturbing, listed
 
 __all__ = ["masked_stretches"]
 
@@ -35,12 +35,12 @@ def masked_stretches(run: AnalysisRun, name: str, address: int) -> EntryResult:
     a region that never ends, UnboundedLoop for one without a bound.
     """
     entry = valued(AnalysisTarget(run, name, address))
-    at_entry = MASKED if name in run.platform.entries else EITHER
     with entry.code.stage("values"):
-        states = mask_states(entry.values, at_entry)
-        starts, ends = regions(entry.values, states, at_entry)
+        begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
+        starts, ends = regions(entry.values, at_entry=begins)
+    graph = replace(entry.graph, exits=possible_exits(entry.values))
     image = entry.code.run.image
-    found = [(start, masked_region(entry.graph, start, ends, image)) for start in starts]
+    found = [(start, masked_region(graph, start, ends, image)) for start in starts]
     loops, paths = _costed(entry, [segment for _, segment in found])
     bounds = [paths_result(run, name, address, one, whole=False) for one in paths]
     bounds.sort(key=lambda bound: -bound.cycles)
@@ -77,7 +77,7 @@ def _assumed(
 
     Not that interrupts stay masked: the regions follow their masks.
     """
-    yield from (one for one in entry.assumptions if one.kind is not UNMASKED)
+    yield from listed(entry)
     yield from disturbing(entry, found, ends)
     yield from (one for bound in loops.bounds for one in bound.assumed)
     yield from (one for path in paths for one in path.costs.assumptions)
