@@ -45,7 +45,13 @@ def classify(
             if loop.header == graph.entry:
                 start += lines
     return CacheClassification(
-        references, fetches.edges, tuple(first), _assumptions(hierarchy), fetches.leaving, start
+        references,
+        fetches.edges,
+        tuple(first),
+        _assumptions(hierarchy),
+        fetches.leaving,
+        start,
+        data.ranges,
     )
 
 

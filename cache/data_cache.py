@@ -22,7 +22,16 @@ from cache.may import presence
 from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.policy import ReplacementPolicy
-from cache.reference import AT_HOME, UNCACHED, AccessStream, HitClass, Reference, ReferenceKind
+from cache.ranges import RangeCollector, range_scope
+from cache.reference import (
+    AT_HOME,
+    UNCACHED,
+    AccessStream,
+    HitClass,
+    PersistentRange,
+    Reference,
+    ReferenceKind,
+)
 from cache.streams import LoadEvents, find_streams
 from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import AccessKind
@@ -63,10 +72,11 @@ class DataAddresses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DataClasses:
-    """References per node, and first misses per loop."""
+    """References per node, first misses per loop, and ranges of persistent lines."""
 
     nodes: tuple[tuple[Reference, ...], ...]
     loops: dict[int, tuple[Reference, ...]]
+    ranges: tuple[PersistentRange, ...]
 
 
 class _AccessStep(NamedTuple):
@@ -79,6 +89,7 @@ class _AccessStep(NamedTuple):
     operation: CacheOperation | None = None
     held: bool = False  # locked: it hits, and changes nothing
     stream: AccessStream | None = None
+    ranged: int | None = None  # the loop in which each of its lines misses at most once
 
 
 def _events(steps: Sequence[Sequence[_AccessStep]]) -> list[list[CacheEvent]]:
@@ -104,6 +115,7 @@ class DataClassifier:
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[object, Reference]] = {}
+        self.ranges = RangeCollector(graph, scopes, hierarchy)
 
     def run(self) -> DataClasses:
         accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
@@ -139,7 +151,7 @@ class DataClassifier:
             for n, (of, here) in enumerate(zip(steps, events.nodes, strict=True))
         )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
-        return DataClasses(nodes, loops_out)
+        return DataClasses(nodes, loops_out, self.ranges.build(self.missing))
 
     def _residency(
         self, steps: Sequence[Sequence[_AccessStep]], along: Sequence[tuple[CacheEvent, ...]]
@@ -264,8 +276,9 @@ class DataClassifier:
             return _AccessStep(insn, None, None, event, effect)
         if effect.vector and effect.memory not in UNCACHED:
             return _AccessStep(insn, effect, None, BY_VECTOR_UNIT)
+        ranged = self._ranged(effect, loops, persistent)
         if effect.memory in UNCACHED or effect.repeated:
-            return _AccessStep(insn, effect, None, None)
+            return _AccessStep(insn, effect, None, None, ranged=ranged)
         if self._holds(effect):
             return _AccessStep(insn, effect, None, None, held=True)
         scope = None
@@ -280,10 +293,25 @@ class DataClassifier:
             effect.target,
             certain=effect.certain or (store and effect.executed),
             pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.exclusive,
-            first=scope is not None and not store,
+            first=(scope is not None or ranged is not None) and not store,
             store=store,
         )
-        return _AccessStep(insn, effect, scope, event)
+        return _AccessStep(insn, effect, scope, event, ranged=ranged)
+
+    def _ranged(
+        self, access: DataAccess, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
+    ) -> int | None:
+        """The loop at whose entry all lines of a range can be charged; None if there is none."""
+        lines, size = access.candidates, self.hierarchy.l1d.line_bytes
+        kinds = (AccessKind.LOAD, AccessKind.PRELOAD)
+        fills = access.access in kinds or self.hierarchy.l1d.write_allocate
+        if lines is None or len(lines) < 2 or access.exclusive or not fills:
+            return None
+        if access.memory is not Cacheability.ALWAYS or access.access is AccessKind.SWAP:
+            return None
+        loop = range_scope(lines, loops, persistent)
+        fixed = loop is not None and all(self.hierarchy.memory.fixed(n * size) for n in lines)
+        return loop if fixed else None
 
     def _classify(
         self,
@@ -308,6 +336,7 @@ class DataClassifier:
                     verdict = BEFORE_ANYTHING
                 missed = absent and not step.access.repeated
                 references = self._references(step, step.access, verdict, absent=missed)
+                references[0] = self._in_range(node, step, references[0])
                 found.extend(references)
                 self._charge_once(node, step.access, references[0])
             elif step.operation is not None and step.operation.lines != 0:
@@ -383,6 +412,14 @@ class DataClassifier:
                 symbolic=access.symbol is not None,
             )
         return reference
+
+    def _in_range(self, node: int, step: _AccessStep, reference: Reference) -> Reference:
+        """The reference, which may be charged with the lines of its range."""
+        lines = None if step.access is None else step.access.candidates
+        charged = reference.l1 in (HitClass.NC, HitClass.PL) and not reference.credited
+        if lines is None or step.ranged is None or not charged:
+            return reference
+        return self.ranges.use(node, step.ranged, lines, reference)
 
     def _charge_once(self, node: int, access: DataAccess, reference: Reference) -> None:
         """Record the charges at a loop entry: one per line, and one per stream."""

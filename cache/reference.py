@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from fractions import Fraction
 from math import prod
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ __all__ = [
     "AccessStream",
     "CacheClassification",
     "HitClass",
+    "PersistentRange",
+    "RangeUse",
     "Reference",
     "ReferenceKind",
 ]
@@ -77,8 +80,7 @@ class AccessStream:
 
     def counted(self, iterations: Mapping[int, int]) -> AccessStream:
         """The stream with ``iterations`` from the most executions of each loop header per entry."""
-        known = [iterations.get(loop) for loop in self.around]
-        return replace(self, iterations=prod(n for n in known if n) if all(known) else None)
+        return replace(self, iterations=_product(self.around, iterations))
 
     def share(self, cycles: int) -> int:
         """Cycles per execution, from the ``cycles`` of a miss."""
@@ -110,6 +112,7 @@ class Reference(NamedTuple):
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
     scope: int | None = None  # index of the loop of a first miss (``LoopScopes``)
     stream: AccessStream | None = None  # of a reference that misses once per line
+    range: int | None = None  # the ``PersistentRange`` that it accesses, by its index
     credited: bool = False  # an earlier charged miss pays for this one
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
 
@@ -126,6 +129,59 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class RangeUse:
+    """One access to a range. ``around``: the loops around it that lie in the loop of the range.
+
+    ``stream``: it misses once per line that it passes, unless the range is charged at the entry.
+    """
+
+    around: tuple[int, ...]
+    stream: AccessStream | None = None
+
+    def misses(self, iterations: Mapping[int, int]) -> Fraction | None:
+        """Misses charged per entry of the loop if the range is not; None if nothing limits them.
+
+        The most executions of the loop headers per entry are ``iterations``.
+        """
+        runs = _product(self.around, iterations)
+        if runs is None or self.stream is None:
+            return None if runs is None else Fraction(runs)
+        apart = tuple(loop for loop in self.around if loop not in self.stream.around)
+        entries = _product(apart, iterations)
+        assert entries is not None
+        line = self.stream.line_bytes
+        passed = runs * self.stream.share(line) + entries * self.stream.first(line)
+        return min(Fraction(runs), Fraction(passed, line))
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentRange:
+    """Lines of which each misses at most once until a loop is left, and their accesses.
+
+    ``charges``: a first miss for each line that no other charge at the loop's entry covers.
+    ``entries``: the edges into the loop; ``starts``: whether the path starts at its header.
+    """
+
+    loop: int
+    entries: tuple[int, ...]
+    starts: bool
+    charges: tuple[Reference, ...]
+    uses: tuple[RangeUse, ...]
+
+    def gains(self, iterations: Mapping[int, int]) -> bool:
+        """Whether its accesses are charged more misses than it has lines."""
+        of_uses = [use.misses(iterations) for use in self.uses]
+        return sum((n for n in of_uses if n is not None), Fraction()) > len(self.charges) or any(
+            n is None for n in of_uses
+        )
+
+
+def _product(loops: tuple[int, ...], iterations: Mapping[int, int]) -> int | None:
+    known = [iterations.get(loop) for loop in loops]
+    return prod(n for n in known if n is not None) if None not in known else None
+
+
+@dataclass(frozen=True, slots=True)
 class CacheClassification:
     """References of a supergraph.
 
@@ -133,7 +189,9 @@ class CacheClassification:
     the charges when the edge enters loops: for each loop, the lines of its FM references that miss
     at most once until the loop is left, and its streams. ``start_misses``: the same charges for
     loops whose header starts the path. ``leaving``: per exit node, the lines that may be fetched
-    past it before control has left; they delay the last accesses of the path.
+    past it before control has left; they delay the last accesses of the path. ``ranges``: more
+    lines that can be charged where a loop is entered; until ``counted`` decides, each access to
+    them is charged.
     """
 
     references: tuple[tuple[Reference, ...], ...]
@@ -142,24 +200,57 @@ class CacheClassification:
     assumptions: tuple[Assumption, ...] = ()
     leaving: Mapping[int, tuple[Reference, ...]] = field(default_factory=dict)
     start_misses: tuple[Reference, ...] = ()
+    ranges: tuple[PersistentRange, ...] = ()
 
     def counted(self, iterations: Mapping[int, int]) -> CacheClassification:
         """The classification with loop counts: most executions of each loop header per entry.
 
-        The counts decide which loads gain by being charged once per line (``AccessStream``).
+        The counts decide which loads gain by being charged once per line (``AccessStream``), and
+        which ranges by being charged when their loop is entered (``PersistentRange``).
         """
+        gaining = {
+            at: lines.loop for at, lines in enumerate(self.ranges) if lines.gains(iterations)
+        }
 
         def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-            if all(r.stream is None for r in references):
+            if all(r.stream is None and r.range is None for r in references):
                 return references
             return tuple(
-                r if r.stream is None else r._replace(stream=r.stream.counted(iterations))
+                r._replace(l1=HitClass.FM, scope=gaining[r.range], stream=None, range=None)
+                if r.range in gaining
+                else r._replace(stream=r.stream and r.stream.counted(iterations), range=None)
                 for r in references
             )
 
+        def once(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
+            """Charges at the entry of loops, without the streams in ranges charged there."""
+            return of(tuple(r for r in references if r.range not in gaining))
+
+        first = [once(references) for references in self.first_misses]
+        start = once(self.start_misses)
+        for edge, charges in _by_edge([self.ranges[at] for at in gaining]).items():
+            if edge is None:
+                start += charges
+            else:
+                first[edge] += charges
         return replace(
             self,
             references=tuple(map(of, self.references)),
-            first_misses=tuple(map(of, self.first_misses)),
-            start_misses=of(self.start_misses),
+            first_misses=tuple(first),
+            start_misses=start,
+            ranges=(),
         )
+
+
+def _by_edge(ranges: Sequence[PersistentRange]) -> dict[int | None, tuple[Reference, ...]]:
+    """The charges of ``ranges``, one per line and loop, on each edge; None: where the path starts.
+
+    Ranges of one loop may share lines.
+    """
+    found: dict[int | None, dict[tuple[int | None, int | None], Reference]] = {}
+    for lines in ranges:
+        for edge in (*lines.entries, *((None,) if lines.starts else ())):
+            of_edge = found.setdefault(edge, {})
+            for charge in lines.charges:
+                of_edge.setdefault((charge.scope, charge.low), charge)
+    return {edge: tuple(of_edge.values()) for edge, of_edge in found.items()}

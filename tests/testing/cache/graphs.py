@@ -129,11 +129,13 @@ def random_program(
     text: str = PLAIN,
     operations: str = MAINTENANCE,
     steady: bool = False,
+    tables: bool = False,
 ) -> Program:
     """Blocks at a few close and a few conflicting places, joined by random edges.
 
     ``text``: instructions to draw from; ``operations``: cache operations to draw from. ``steady``:
-    most addresses are of one symbol, which edges advance or preserve.
+    most addresses are of one symbol, which edges advance or preserve. ``tables``: most are in known
+    ranges of a few lines.
     """
     plain, special = pool(text), pool(operations)
     ends = pool(ENDS)
@@ -158,7 +160,7 @@ def random_program(
         made.append(Block(index, tuple(insns)))
         followed.append(insns[-1].conditional or end is None)
     edges = _edges(random, made, followed)
-    return _program(random, made, edges, steady=steady)
+    return _program(random, made, edges, steady=steady, tables=tables)
 
 
 def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) -> list[SuperEdge]:
@@ -177,7 +179,12 @@ def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) ->
 
 
 def _program(
-    random: Random, blocks: Sequence[Block], edges: list[SuperEdge], *, steady: bool
+    random: Random,
+    blocks: Sequence[Block],
+    edges: list[SuperEdge],
+    *,
+    steady: bool,
+    tables: bool,
 ) -> Program:
     successors: list[list[int]] = [[] for _ in blocks]
     for e in edges:
@@ -203,12 +210,12 @@ def _program(
     )
     values: dict[tuple[int, int], ValueSet | None] = {}
     origins: dict[tuple[int, int], SymbolicAddress] = {}
-    unknown = 1.0 if steady else random.choice([0.0, 0.3, 0.9])
+    unknown = 1.0 if steady else random.choice([0.0] if tables else [0.0, 0.3, 0.9])
     for n, node in enumerate(nodes):
         for i, insn in enumerate(node.block.insns):
             if insn.memory is None:
                 continue
-            values[n, i] = _values(random)
+            values[n, i] = _in_tables(random) if tables else _values(random)
             if random.random() < unknown:
                 origin = origins[n, i] = _origin(random, steady=steady)
                 values[n, i] = _within(origin) if origin.symbol in ALIGNED else None
@@ -299,6 +306,19 @@ def _values(random: Random) -> ValueSet | None:
         step = random.choice([64, 512])
         return ValueSet(base, base + (step << 10), step)
     return None
+
+
+def _in_tables(random: Random) -> ValueSet:
+    """A word, or one of a table; some of them compete for sets."""
+    base = DATA + 4096 * random.choice([0, 0, 0, 0, 1]) + 32 * random.randrange(6)
+    return random.choice(
+        [
+            ValueSet.of(base + 4 * random.randrange(8)),
+            ValueSet(base + 28, base + 36, 4),
+            ValueSet(base, base + 4 * random.randint(8, 39), 4),
+            ValueSet(base, base + 128, 64),
+        ]
+    )
 
 
 def concrete_address(random: Random, insn: Insn, values: ValueSet | None) -> int:

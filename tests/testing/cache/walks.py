@@ -32,6 +32,7 @@ from tests.testing.cache.graphs import (
 
 STEPS = 24  # of a walk, one node each
 STREAMING = 0.2  # of the programs are mostly loads through one pointer
+TABLES = 0.2  # of the others are mostly loads from tables
 LOCKING = 0.25  # of the cases have lines that are locked
 MISS = 96  # cycles of one in memory that is cached
 LATENCIES = MemoryLatencies(
@@ -68,6 +69,7 @@ class Tally:
     symbolic: int = 0  # hits at unknown addresses
     missing: int = 0  # claimed to miss and confirmed
     streams: int = 0  # executions of loads that miss once per line
+    ranges: int = 0  # executions of accesses to one of several lines, each charged once
 
 
 class HoldingCache(SimulatedCache):
@@ -224,6 +226,8 @@ class Walk:
         self.tally.first += reference.l1 is HitClass.FM
         self.tally.paid += reference.credited
         self.tally.streams += reference.l1 is HitClass.PL
+        is_range = reference.low != reference.high and reference.high is not None
+        self.tally.ranges += reference.l1 is HitClass.FM and is_range
         if reference.kind is ReferenceKind.STORE:
             self.tally.charged[self.stores] += due_cycles(reference, self.memory)
         elif reference.kind is ReferenceKind.LOAD:
@@ -368,6 +372,8 @@ def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
     ahead = random.choice([0, 8, 48])
     if random.random() < STREAMING:
         program = random_program(random, maintenance=False, blocks=4, text=LOADS, steady=True)
+    elif random.random() < TABLES:
+        program = random_program(random, maintenance=False, blocks=4, text=LOADS, tables=True)
     else:
         program = random_program(random, maintenance=random.random() < 0.5)
     policy = policy or random.choice(list(ReplacementPolicy))
@@ -384,7 +390,10 @@ def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
         geometry, write_allocate=random.random() < 0.25, write_through=random.random() < 0.15
     )
     caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
+    rounds = {loop.index: random.choice([1, 3, 50]) for loop in program.graph.loops}
     classes = classify(program.graph, program, caches)
+    if random.random() < 0.8:
+        classes = classes.counted(rounds if random.random() < 0.8 else {})
     if policy is ReplacementPolicy.ONE_WAY:
         policy = random.choice(list(ReplacementPolicy))
         one_way = replace(geometry, size=geometry.size // geometry.ways, ways=1, locked_ways=0)
