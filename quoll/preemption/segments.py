@@ -23,7 +23,7 @@ from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.supergraph import SuperEdge, Supergraph, SuperLoop
 from quoll.inlining.trim import nodes_to_cycles
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.preemption.counters import TestCounter, counted_in
 from quoll.preemption.decision import PendingDecision, refuse_cycle, refuse_unread
 from quoll.preemption.mask_states import RegionStart
@@ -77,6 +77,20 @@ class SegmentValues:
 
     def aliases(self, edge: int) -> Mapping[int, int]:
         """The renaming of symbols along an edge; empty where the whole graph has two edges."""
+        same = self._whole(edge)
+        return {} if same is None else self.values.aliases(same)
+
+    def arriving_word(self, edge: int, symbol: int) -> ValueSet:
+        """The possible words along ``edge`` of a symbol of its target."""
+        same = self._whole(edge)
+        return ANY if same is None else self.values.arriving_word(same, symbol)
+
+    def accesses_with(self, node: int, words: Mapping[int, ValueSet]) -> Mapping[int, ValueSet]:
+        """Addresses in ``node`` when symbols at its start are among ``words``."""
+        return self.values.accesses_with(self.segment.nodes[node], words)
+
+    def _whole(self, edge: int) -> int | None:
+        """The edge in the whole graph; None if there are several."""
         taken, whole = self.segment.graph.edges[edge], self.values.graph
         source, target = self.segment.nodes[taken.src], self.segment.nodes[taken.dst]
         same = [
@@ -84,7 +98,7 @@ class SegmentValues:
             for e in whole.successors[source]
             if whole.edges[e].dst == target and whole.edges[e].kind is taken.kind
         ]
-        return self.values.aliases(same[0]) if len(same) == 1 else {}
+        return same[0] if len(same) == 1 else None
 
 
 def undivided(graph: Supergraph) -> PendingSegment:

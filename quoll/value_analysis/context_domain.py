@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
+from quoll.abstract_domain.abstract_memory import MemoryUsage
 from quoll.abstract_domain.abstract_state import AbstractState, entry_state
 from quoll.abstract_domain.condition import words
 from quoll.abstract_domain.function_values import BlockCode, environment_of
@@ -139,6 +140,21 @@ class ContextDomain(ValueDomain):
         domain._like = self
         domain._outcomes, domain._climbs = {}, {}
         domain.noting = False
+        return domain
+
+    def apart(self) -> ContextDomain:
+        """The same domain, which notes accesses, but does not change the record of used memory."""
+        domain = self.assuming(self.environment.given, self._closed)
+        domain.environment = replace(
+            domain.environment,
+            use=MemoryUsage(),
+            limits={},
+            loaded={},
+            unknown=set(),
+            lost=set(self.environment.lost),
+        )
+        domain.special = domain._special()
+        domain._like, domain.noting = None, True
         return domain
 
     def outcome(self, node: int, state: AbstractState) -> BlockOutcome:

@@ -334,6 +334,7 @@ class ValueResults:
         self._aliases: dict[int, Mapping[int, Term]] = {}
         self._in_edges: Sequence[int] | None = None
         self._stepping: ContextDomain | None = None
+        self._narrowing: ContextDomain | None = None
         self._layers: tuple[LayeredGraph, ResumedFlow] | None = None  # of the last request
         self._dead = frozenset(fixpoint.dead)
 
@@ -647,6 +648,22 @@ class ValueResults:
             return {}
         out = self._domain.transfer(edge, before)
         return {} if out is None else aliases_between(out, after)
+
+    def arriving_word(self, edge: int, symbol: int) -> ValueSet:
+        """The possible words along ``edge`` of a symbol of its target."""
+        term, out = self.aliases(edge).get(symbol), self.along(edge)
+        return ANY if term is None or out is None else self._words(describe(term, out.facts))
+
+    def accesses_with(self, node: int, words: Mapping[int, ValueSet]) -> Mapping[int, ValueSet]:
+        """``access`` by instruction, when symbols at the start of ``node`` are among ``words``."""
+        state = self._fixpoint.states[node]
+        if state is None:
+            return {}
+        if self._narrowing is None:
+            self._narrowing = self._domain.apart()
+        narrower = state._replace(facts={**state.facts, **words})
+        found = self._narrowing.outcome(node, narrower).accesses()
+        return {insn: self._words(known.fact) for insn, known in found.items()}
 
     def stack(self, node: int) -> Iterator[tuple[int, ValueSet]]:
         """Words on stacks of known place at the start of ``node``: address, possible words."""

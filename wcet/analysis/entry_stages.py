@@ -44,6 +44,7 @@ from quoll.inlining.sharing import expansion
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import PendingSegment, SegmentValues, from_place, segments, undivided
+from quoll.value_analysis.bounded_addresses import BoundedAddresses
 from quoll.value_analysis.inlined import InlinedValues, inlined
 from quoll.value_analysis.status_words import check_status_words
 from quoll.value_analysis.value_results import ValueResults
@@ -72,6 +73,7 @@ __all__ = [
     "programmed",
     "timed",
     "whole_graph",
+    "with_bounds",
     "with_values",
 ]
 
@@ -309,6 +311,22 @@ def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
     return classify(part.graph, values, hierarchy_of(valued.code, part))
 
 
+def with_bounds(
+    valued: ValuedCode,
+    part: PendingSegment,
+    classes: CacheClassification,
+    rounds: Mapping[int, int],
+) -> CacheClassification:
+    """The classes when loops are bounded; ``rounds``: most executions of the headers of loops.
+
+    They are computed again if the bounds limit addresses.
+    """
+    narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
+    if narrower.gain:
+        classes = classify(part.graph, narrower, hierarchy_of(valued.code, part))
+    return classes.counted(rounds)
+
+
 def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedSegment:
     """The classes of references, and the times of blocks without references' cycles."""
     timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued.code, part)
@@ -328,7 +346,7 @@ def charged(
     arrival, entries = code.origin.arrival, code.run.platform.entries
     return charge(
         part.graph,
-        known.classes.counted(rounds),
+        with_bounds(valued, part, known.classes, rounds),
         SegmentValues(valued.values, part),
         hierarchy_of(code, part),
         code.run.platform.timing,

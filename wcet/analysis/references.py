@@ -21,6 +21,7 @@ from wcet.analysis.entry_stages import (
     divided,
     hierarchy_of,
     iterations,
+    with_bounds,
 )
 from wcet.analysis.preparation import valued
 from wcet.analysis.result import EntryResult
@@ -64,9 +65,8 @@ def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> Classifie
     with entry.code.stage("cache"):
         found = _classified(entry, segment)
     counts = result.solution.nodes or found.counts
-    return replace(
-        found, classes=found.classes.counted(iterations(result.bounds)), counts=tuple(counts)
-    )
+    classes = with_bounds(entry, segment, found.classes, iterations(result.bounds))
+    return replace(found, classes=classes, counts=tuple(counts))
 
 
 def _classified(valued: ValuedCode, part: PendingSegment) -> ClassifiedEntry:
