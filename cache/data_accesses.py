@@ -44,6 +44,7 @@ class DataAccess(NamedTuple):
     spans: tuple[tuple[int, int], ...] = ()  # offsets in bytes, each span in one line
     end: int | None = None  # the highest byte that may be accessed
     repeated: bool = False  # not the first of several indistinguishable lines
+    alone: bool = False  # the only line of its instruction
     sets: int = ANY_SET  # sets that may hold its line, bit n for set n
 
     @property
@@ -165,6 +166,7 @@ class DataAccessModel:
                     symbol=None if origin is None else origin.symbol,
                     spans=(blocks[n],) if exactly else blocks,
                     repeated=n > 0 and not exactly and origin is not None,
+                    alone=count == 1,
                     sets=self._sets(addresses, candidates, n if multiple == line else None),
                 )
             )  # fmt: skip

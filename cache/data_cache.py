@@ -140,10 +140,7 @@ class DataClassifier:
         if streams:
             for (node, position), stream in streams.items():
                 steps[node][position] = _as_stream(steps[node][position], stream)
-            if (
-                self.policy is ReplacementPolicy.FIFO
-            ):  # in FIFO a charge counts as a fill; the charge moved, so recompute
-                residency = self._residency(steps, along)
+            residency = self._residency(steps, along)  # fills and groups count charges, which move
         events = CacheEvents(_events(steps), along)
         missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
         nodes = tuple(
@@ -295,8 +292,19 @@ class DataClassifier:
             pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.exclusive,
             first=(scope is not None or ranged is not None) and not store,
             store=store,
+            group=self._group(effect),
         )
         return _AccessStep(insn, effect, scope, event, ranged=ranged)
+
+    def _group(self, access: DataAccess) -> int | None:
+        """``CacheEvent.group`` of a load: charges of lines that L2 surely holds are less."""
+        if access.access is not AccessKind.LOAD or access.symbol is None or not access.certain:
+            return None
+        if self.hierarchy.beyond_l1(access.low, access.end) is HitClass.AH:
+            return None
+        if access.memory is Cacheability.ALWAYS:
+            return 0
+        return access.words if access.alone else None
 
     def _ranged(
         self, access: DataAccess, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
@@ -336,6 +344,8 @@ class DataClassifier:
                     verdict = BEFORE_ANYTHING
                 missed = absent and not step.access.repeated
                 references = self._references(step, step.access, verdict, absent=missed)
+                if verdict.misses:
+                    verdict = verdict._replace(misses=verdict.misses - 1)
                 references[0] = self._in_range(node, step, references[0])
                 found.extend(references)
                 self._charge_once(node, step.access, references[0])
@@ -357,7 +367,7 @@ class DataClassifier:
                 l1 = HitClass.AH
             elif step.scope is not None:
                 l1 = HitClass.FM
-            elif verdict.credited and access.memory is Cacheability.ALWAYS:
+            elif verdict.misses == 0 or (verdict.credited and access.memory is Cacheability.ALWAYS):
                 credited = True
             elif step.stream is not None:
                 l1, stream = HitClass.PL, step.stream

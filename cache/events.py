@@ -24,6 +24,7 @@ class CacheEvent(NamedTuple):
     ``certain``: the access executes, and its line is in the cache afterwards. ``pays``: if the
     access is charged, the charge covers a miss of just this line. ``first``: the charge is made
     where a loop is entered. ``store``: the access changes at most, with LRU, the order of lines.
+    ``group``: a load that may share charges with others through its symbol (``AccessGroup.words``).
 
     Operations: ``forget`` leaves nothing known; if it also ``empties`` the cache, no line is
     present. ``drop`` removes at most one line, any line, and is charged for it. ``rename``: unknown
@@ -35,6 +36,7 @@ class CacheEvent(NamedTuple):
     pays: bool = False
     first: bool = False
     store: bool = False
+    group: int | None = None
     forget: bool = False
     empties: bool = False
     drop: bool = False

@@ -11,6 +11,9 @@ Two kinds of knowledge are carried in parallel, each by the rules of the policy:
     charged: if it misses, the potential of the line pays, and the line is resident afterwards.
     Joins, evictions by known accesses, and loss of information only lower the potential.
 
+Loads through one unknown word share the charges of their lines (``cache.groups``). They surely
+execute, so that their lines are in the cache, and the credited lines have no potential of theirs.
+
 A credited line need not be resident, so its use may age all other lines, however young it is
 itself. First misses are charged where their loop is entered; that charge counts as the credit.
 """
@@ -18,24 +21,27 @@ itself. First misses are charged where their loop is entered; that charge counts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import NamedTuple
 
 from cache.events import CacheEvent, CacheEvents, EventFlow, FlowOrder
 from cache.geometry import CacheGeometry
+from cache.groups import NO_GROUPS, AccessGroup, Groups, common_groups, most_lines, renamed
 from cache.lines import NO_LINES, AccessedLines, CacheLines, CacheLinesBuilder
 from cache.policy import AgingRule, ReplacementPolicy, credited_rules, strict_rules
 
 __all__ = ["MustAnalysis", "MustState", "MustTransfer", "MustVerdict"]
 
 
-@dataclass(frozen=True, slots=True)
-class MustVerdict:
-    """The verdict on an access: resident, or else credited by an earlier charge."""
+class MustVerdict(NamedTuple):
+    """The verdict on an access: resident, or else credited by an earlier charge.
+
+    ``misses``: the most misses of a load that its group leaves to charge; None: one for each line.
+    """
 
     resident: bool
     credited: bool
+    misses: int | None = None
 
 
 RESIDENT, CREDITED, ABSENT = (
@@ -46,23 +52,30 @@ RESIDENT, CREDITED, ABSENT = (
 
 
 class MustState(NamedTuple):
-    """The known lines at one point: one ``CacheLines`` per rule, strict or credited."""
+    """The known lines at one point: one ``CacheLines`` per rule, strict or credited; groups."""
 
     strict: tuple[CacheLines, ...]
     credited: tuple[CacheLines, ...]
+    groups: Groups = NO_GROUPS
 
     def join(self, other: MustState) -> MustState:
         """The weaker of both states."""
         if self is other:
             return self
-        return MustState(_joined(self.strict, other.strict), _joined(self.credited, other.credited))
+        return MustState(
+            _joined(self.strict, other.strict),
+            _joined(self.credited, other.credited),
+            common_groups(self.groups, other.groups),
+        )
 
     def covered_by(self, other: MustState) -> bool:
         """Whether this state is at least as precise as ``other``."""
         if self is other:
             return True
         ours, theirs = (*self.strict, *self.credited), (*other.strict, *other.credited)
-        return all(x.covered_by(y) for x, y in zip(ours, theirs, strict=True))
+        return common_groups(self.groups, other.groups) == other.groups and all(
+            x.covered_by(y) for x, y in zip(ours, theirs, strict=True)
+        )
 
     def renamed(self, edge: int, aliases: Callable[[int], Mapping[int, int]]) -> MustState:
         """The state after ``edge``, along which symbols change."""
@@ -72,6 +85,7 @@ class MustState(NamedTuple):
         return MustState(
             tuple(lines.renamed(image) for lines in self.strict),
             tuple(lines.renamed(image) for lines in self.credited),
+            renamed(self.groups, image) if self.groups else self.groups,
         )
 
 
@@ -90,7 +104,7 @@ class MustTransfer:
         geometry: CacheGeometry,
     ) -> None:
         size, count = geometry.line_bytes, geometry.index_sets
-        self._known = known
+        self._known, self._groups, self._line_bytes = known, known.groups, size
         self._strict = [
             (rule, CacheLinesBuilder(lines, size, count, rule.capacity))
             for rule, lines in zip(strict, known.strict, strict=True)
@@ -106,16 +120,46 @@ class MustTransfer:
         credited = tuple(lines.build() for _, lines in self._credited)
         known = self._known
         unchanged = all(map(is_, (*strict, *credited), (*known.strict, *known.credited)))
-        return known if unchanged else MustState(strict, credited)
+        unchanged = unchanged and self._groups == known.groups
+        return known if unchanged else MustState(strict, credited, self._groups)
 
     def apply(self, event: CacheEvent) -> MustVerdict:
         """Apply ``event``; returns the verdict on the state before it."""
+        verdict = self._apply(event)
+        if self._groups:
+            present = {s: group for s, group in self._groups.items() if self._holds(s, group)}
+            if len(present) < len(self._groups):
+                self._groups = present or NO_GROUPS
+        return verdict
+
+    def _holds(self, symbol: int, group: AccessGroup) -> bool:
+        """Whether every block of a group is in the cache."""
+        target = AccessedLines(None, symbol, group.blocks)
+        return any(lines.age(target) is not None for _, lines in self._strict)
+
+    def _grouped(self, event: CacheEvent, verdict: MustVerdict) -> MustVerdict:
+        """The verdict with the misses that the group leaves to charge; adds the load to it."""
+        target = event.target
+        if event.group is None or event.first or target is None or target.symbol is None:
+            return verdict
+        if verdict.resident or verdict.credited:
+            return verdict
+        known = self._groups.get(target.symbol)
+        if known is None or known.words != event.group:
+            known = AccessGroup(words=event.group)
+        group = known.with_blocks(target.spans, self._line_bytes)
+        if group is None:
+            return verdict
+        self._groups = {**self._groups, target.symbol: group}
+        return verdict._replace(misses=group.charged - known.charged)
+
+    def _apply(self, event: CacheEvent) -> MustVerdict:
         target = event.target
         if target is None:
             self._operate(event)
             return ABSENT
         ages = [lines.age(target) for _, lines in self._strict]
-        verdict = self._verdict(target, ages)
+        verdict = self._grouped(event, self._verdict(target, ages))
         for (rule, lines), age in zip(self._strict, ages, strict=True):
             if event.store:
                 self._store(rule, lines, event, age)
@@ -124,6 +168,8 @@ class MustTransfer:
             if event.certain and target.identified:
                 lines.add(target)
         charged = not (verdict.resident or verdict.credited or event.first)
+        if charged and verdict.misses is not None:
+            charged = verdict.misses == most_lines(target.spans, self._line_bytes)
         for rule, lines in self._credited:
             if event.store:
                 self._store(rule, lines, event, _age_by(rule, self._strict, ages))

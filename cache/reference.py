@@ -123,9 +123,9 @@ class Reference(NamedTuple):
         A hit that may be uncached is due as an uncached access; a stream is charged a share of a
         miss.
         """
-        if self.l1 is HitClass.AH:
+        if self.l1 is HitClass.AH or self.credited:
             return self.uncached
-        return self.l1 is not HitClass.FM and not self.credited
+        return self.l1 is not HitClass.FM
 
 
 @dataclass(frozen=True, slots=True)

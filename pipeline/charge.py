@@ -108,8 +108,8 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     past = reference.words * memory.uncached_word
     if not reference.cacheable:
         return past
-    if reference.l1 is HitClass.AH:
-        return past  # only an uncached access does not hit
+    if reference.l1 is HitClass.AH or reference.credited:
+        return past  # only an uncached access is charged here
     return max(cached, past) if reference.uncached else cached
 
 

@@ -35,13 +35,15 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
         total.paid += tally.paid
         total.symbolic += tally.symbolic
         total.streams += tally.streams
+        total.ranges += tally.ranges
+        total.shared += tally.shared
         total.missing += tally.missing
         for kind in total.charged:
             total.charged[kind] += tally.charged[kind]
             total.happened[kind] += tally.happened[kind]
     # The generator must reach all claims: hits, first misses, charges in advance, and charges that
     # real misses use up.
-    assert min(total.hits, total.first) > CASES
+    assert min(total.hits, total.first, total.ranges, total.shared) > CASES
     assert total.paid > CASES // 10
     assert total.symbolic > CASES // 100
     assert min(total.streams, total.missing) > CASES // 20

@@ -23,9 +23,13 @@ CODE = 0xF0010000
 DATA = 0xF0020000
 DEVICE = 0xF8000000
 FOREIGN = 0x00100000  # in no region: may be cached or not
-SYMBOLS = range(RIGID, RIGID + 6)
+SYMBOLS = range(RIGID, RIGID + 8)
 # Words in RAM, each with a known divisor; other words may be any.
-ALIGNED = {**dict.fromkeys(SYMBOLS[2:4], 32), **dict.fromkeys(SYMBOLS[4:], 512)}
+ALIGNED = {
+    **dict.fromkeys(SYMBOLS[2:4], 32),
+    **dict.fromkeys(SYMBOLS[4:6], 512),
+    **dict.fromkeys(SYMBOLS[6:], 4),
+}
 
 PLAIN = """
     add r0, r1, r2
@@ -50,6 +54,14 @@ PLAIN = """
     vstr d0, [r4]
     vldm r4, {d0-d5}
     vstm r4, {d0-d5}
+"""
+BLOCKS = """
+    ldr r3, [r4]
+    ldrb r3, [r4]
+    ldrd r2, r3, [r4]
+    ldm r4, {r0-r3}
+    ldm r4, {r0-r3, r5-r9}
+    str r3, [r4]
 """
 LOADS = """
     add r0, r1, r2
@@ -130,12 +142,13 @@ def random_program(
     operations: str = MAINTENANCE,
     steady: bool = False,
     tables: bool = False,
+    objects: bool = False,
 ) -> Program:
     """Blocks at a few close and a few conflicting places, joined by random edges.
 
     ``text``: instructions to draw from; ``operations``: cache operations to draw from. ``steady``:
     most addresses are of one symbol, which edges advance or preserve. ``tables``: most are in known
-    ranges of a few lines.
+    ranges of a few lines. ``objects``: all are words at distances from few symbols.
     """
     plain, special = pool(text), pool(operations)
     ends = pool(ENDS)
@@ -160,7 +173,7 @@ def random_program(
         made.append(Block(index, tuple(insns)))
         followed.append(insns[-1].conditional or end is None)
     edges = _edges(random, made, followed)
-    return _program(random, made, edges, steady=steady, tables=tables)
+    return _program(random, made, edges, steady=steady, tables=tables, objects=objects)
 
 
 def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) -> list[SuperEdge]:
@@ -185,6 +198,7 @@ def _program(
     *,
     steady: bool,
     tables: bool,
+    objects: bool,
 ) -> Program:
     successors: list[list[int]] = [[] for _ in blocks]
     for e in edges:
@@ -210,23 +224,25 @@ def _program(
     )
     values: dict[tuple[int, int], ValueSet | None] = {}
     origins: dict[tuple[int, int], SymbolicAddress] = {}
-    unknown = 1.0 if steady else random.choice([0.0] if tables else [0.0, 0.3, 0.9])
+    unknown = 1.0 if steady or objects else random.choice([0.0] if tables else [0.0, 0.3, 0.9])
     for n, node in enumerate(nodes):
         for i, insn in enumerate(node.block.insns):
             if insn.memory is None:
                 continue
             values[n, i] = _in_tables(random) if tables else _values(random)
             if random.random() < unknown:
-                origin = origins[n, i] = _origin(random, steady=steady)
+                origin = origins[n, i] = _origin(random, steady=steady, objects=objects)
                 values[n, i] = _within(origin) if origin.symbol in ALIGNED else None
     images = _advances if steady else _images
     renamed = {e: images(random) for e in range(len(edges)) if random.random() < 0.4}
     return Program(graph, values, origins, renamed)
 
 
-def _origin(random: Random, *, steady: bool) -> SymbolicAddress:
+def _origin(random: Random, *, steady: bool, objects: bool) -> SymbolicAddress:
     if steady and random.random() < 0.9:
         return SymbolicAddress(SYMBOLS[0], 4 * random.choice([0, 0, 1]))
+    if objects or random.random() < 0.2:
+        return SymbolicAddress(random.choice([SYMBOLS[0], *SYMBOLS[6:]]), 4 * random.randrange(16))
     return SymbolicAddress(
         random.choice(SYMBOLS), 4 * random.choice([-9, 0, 1, 2, 3, 5, 7, 8, 11, 1030])
     )
@@ -250,7 +266,7 @@ def _images(random: Random) -> dict[int, int]:
     images: dict[int, int] = {}
     for symbol in SYMBOLS:
         step = ALIGNED.get(symbol, 4)
-        kind = [other for other in SYMBOLS if ALIGNED.get(other, 4) == step]
+        kind = [other for other in SYMBOLS if ALIGNED.get(other) == ALIGNED.get(symbol)]
         choice = random.random()
         if choice < 0.5:
             images[symbol] = symbol << 32
@@ -264,7 +280,7 @@ def concrete_word(random: Random, symbol: int) -> int:
     """A word that ``symbol`` may stand for."""
     if symbol in ALIGNED:
         step = ALIGNED[symbol]
-        return DATA + 4096 * random.randrange(3) + step * random.randrange(4)
+        return DATA + 4096 * random.randrange(3) + step * random.randrange(16 if step < 32 else 4)
     place = random.choice([DATA, DATA, DATA + 4096, DATA + 2 * 4096, DEVICE + 64, FOREIGN + 64])
     return place + 4 * random.randrange(24)
 

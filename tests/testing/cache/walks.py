@@ -20,6 +20,7 @@ from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.cache.graphs import (
+    BLOCKS,
     CODE,
     DATA,
     DEVICE,
@@ -33,6 +34,7 @@ from tests.testing.cache.graphs import (
 STEPS = 24  # of a walk, one node each
 STREAMING = 0.2  # of the programs are mostly loads through one pointer
 TABLES = 0.2  # of the others are mostly loads from tables
+OBJECTS = 0.2  # of the others still are loads through few pointers
 LOCKING = 0.25  # of the cases have lines that are locked
 MISS = 96  # cycles of one in memory that is cached
 LATENCIES = MemoryLatencies(
@@ -69,6 +71,7 @@ class Tally:
     symbolic: int = 0  # hits at unknown addresses
     missing: int = 0  # claimed to miss and confirmed
     streams: int = 0  # executions of loads that miss once per line
+    shared: int = 0  # loads through a symbol for which another one is charged
     ranges: int = 0  # executions of accesses to one of several lines, each charged once
 
 
@@ -225,6 +228,7 @@ class Walk:
     def _charge(self, reference: Reference) -> None:
         self.tally.first += reference.l1 is HitClass.FM
         self.tally.paid += reference.credited
+        self.tally.shared += reference.credited and reference.symbolic
         self.tally.streams += reference.l1 is HitClass.PL
         is_range = reference.low != reference.high and reference.high is not None
         self.tally.ranges += reference.l1 is HitClass.FM and is_range
@@ -374,6 +378,8 @@ def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
         program = random_program(random, maintenance=False, blocks=4, text=LOADS, steady=True)
     elif random.random() < TABLES:
         program = random_program(random, maintenance=False, blocks=4, text=LOADS, tables=True)
+    elif random.random() < OBJECTS:
+        program = random_program(random, maintenance=False, blocks=4, text=BLOCKS, objects=True)
     else:
         program = random_program(random, maintenance=random.random() < 0.5)
     policy = policy or random.choice(list(ReplacementPolicy))
