@@ -140,7 +140,8 @@ class DataClassifier:
         if streams:
             for (node, position), stream in streams.items():
                 steps[node][position] = _as_stream(steps[node][position], stream)
-            residency = self._residency(steps, along)  # fills and groups count charges, which move
+            if residency.shared or self.policy is ReplacementPolicy.FIFO:
+                residency = self._residency(steps, along)  # groups and fills count charges
         events = CacheEvents(_events(steps), along)
         missing = presence(self.flow, self.hierarchy, geometry, self.hierarchy.initial_d, events)
         nodes = tuple(

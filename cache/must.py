@@ -105,6 +105,7 @@ class MustTransfer:
     ) -> None:
         size, count = geometry.line_bytes, geometry.index_sets
         self._known, self._groups, self._line_bytes = known, known.groups, size
+        self.shared = False  # whether loads of a group left others fewer misses to charge
         self._strict = [
             (rule, CacheLinesBuilder(lines, size, count, rule.capacity))
             for rule, lines in zip(strict, known.strict, strict=True)
@@ -151,7 +152,9 @@ class MustTransfer:
         if group is None:
             return verdict
         self._groups = {**self._groups, target.symbol: group}
-        return verdict._replace(misses=group.charged - known.charged)
+        misses = group.charged - known.charged
+        self.shared = self.shared or misses < most_lines(target.spans, self._line_bytes)
+        return verdict._replace(misses=misses)
 
     def _apply(self, event: CacheEvent) -> MustVerdict:
         target = event.target
@@ -254,6 +257,7 @@ class MustAnalysis(EventFlow[MustState, MustVerdict]):
         held: Iterable[int] = (),
     ) -> None:
         self._geometry, self._aliases = geometry, aliases
+        self.shared = False  # whether charges of a group are shared anywhere
         self._strict = strict_rules(policy, geometry.free_ways)
         self._credited = credited_rules(policy, geometry.free_ways)
         held = tuple(held)
@@ -280,6 +284,7 @@ class MustAnalysis(EventFlow[MustState, MustVerdict]):
             return state, ()
         step = MustTransfer(state, self._strict, self._credited, self._geometry)
         verdicts = tuple(map(step.apply, events))
+        self.shared = self.shared or step.shared
         return step.build(), verdicts
 
     def along(self, edge: int, state: MustState) -> MustState:
