@@ -44,7 +44,7 @@ Print how the caches are used on the worst path of each ENTRY: references by cla
 that compete in a set, knowledge of data addresses, and the costliest references.
 
 With FUNCTION, print its instructions with the class of each reference in every calling context:
-  AH  always hits                   FM  misses at most once per entry of a loop
+  AH  always hits                   FM  each line misses at most once per entry of a loop
   AM  always goes past the caches   NC  not classified: charged as a miss
   PL  misses once per line that a loop's pointer passes
     paid  credited miss: charged before as a possible miss that did not happen
