@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ilp.constraints.constraint import Constraint
+from ilp.constraints.exclusion import EdgeExclusion
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import (
     LoopBoundParameter,
@@ -51,6 +52,7 @@ def bound_entry(
     parameters: Mapping[int, LoopBoundParameter],
     values: Mapping[str, int],
     execution: ExecutionCounts | None = None,
+    exclusions: Sequence[EdgeExclusion] = (),
     *,
     solver: Solver,
     seconds: float | None = None,
@@ -59,8 +61,9 @@ def bound_entry(
 ) -> EntryBound:
     """The bound of the longest path; ``values``: the parameters with a number.
 
-    ``execution``: the concrete execution, if known. ``known``: a cached solution of the same
-    program, with or without its constraints.
+    ``execution``: the concrete execution, if known. ``exclusions``: edges that no execution takes
+    together; a parametric bound does not use them. ``known``: a cached solution of the same
+    program without exclusions, with or without its constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -72,7 +75,7 @@ def bound_entry(
         worst = known
         if worst is None or (constraints and wrong(worst, graph, stated, constraints)):
             worst = worst_case(
-                graph, costs, stated, constraints, limits, execution,
+                graph, costs, stated, constraints, limits, execution, exclusions,
                 solver=solver, seconds=seconds, place=place,
             )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
+from ilp.constraints.exclusion import EdgeExclusion
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import VisitLimit
 from ilp.cutting_planes import cost_cuts, cycles_per_iteration, repeated_contexts
@@ -50,6 +51,7 @@ def worst_case(
     constraints: Sequence[Constraint] = (),
     limits: Sequence[VisitLimit] = (),
     execution: ExecutionCounts | None = None,
+    exclusions: Sequence[EdgeExclusion] = (),
     *,
     solver: Solver,
     seconds: float | None = None,
@@ -58,10 +60,10 @@ def worst_case(
     """The longest path through ``graph``.
 
     ``limits`` apply to the whole path. ``execution``: the concrete execution, if known: no path
-    takes an edge more often. ``seconds`` limits each run of the solver; ``place`` prints addresses
-    in errors. Raises UnboundedLoop naming the loops without a bound, InfeasibleError naming the
-    facts that exclude every path, SolverError if no bound is proved, ControlFlowError if the loops
-    do not cover the cycles of the graph.
+    takes an edge more often. ``exclusions``: edges that no execution takes together. ``seconds``
+    limits each run of the solver; ``place`` prints addresses in errors. Raises UnboundedLoop naming
+    the loops without a bound, InfeasibleError naming the facts that exclude every path, SolverError
+    if no bound is proved, ControlFlowError if the loops do not cover the cycles of the graph.
     """
 
     def cost_of_one(loop: int) -> int | None:
@@ -70,7 +72,7 @@ def worst_case(
 
     numbers = checked_bounds(graph, bounds, place, cost_of_one)
     inside = totals(graph, bounds)
-    ipet = build_ipet(graph, costs, numbers, constraints, inside, limits, execution)
+    ipet = build_ipet(graph, costs, numbers, constraints, inside, limits, execution, exclusions)
     cuts: list[LinearRow] = []
     for _ in range(CUT_ITERATIONS):
         model = ipet.model.with_rows(cuts)

@@ -51,11 +51,12 @@ from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting"]
+__all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting", "deep_recursion"]
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Iterator[None]:
+    """Room for calls that nest as deep as terms and graphs do."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, table.FRAMES))
     try:
@@ -116,7 +117,7 @@ def bound_loops(
         identity or partial(graph_identity, graph, image, values),
         replay or GraphReplay(graph, image, values),
     )
-    with _deep_recursion():
+    with deep_recursion():
         bounds = loops.counted(tightest)
         chosen = options.checker != EITHER or loops.checker.name == SMT
         if chosen or all(bound.final for bound in bounds):

@@ -29,7 +29,8 @@ ORDER = (
     "loopbounds.slicing", "loopbounds.execution", "loopbounds.sampling", "loopbounds.strategies",
     "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
-    "wcet.platforms", "wcet.analysis", "wcet.masked", "wcet.latency", "wcet.executions",
+    "wcet.platforms", "wcet.analysis", "wcet.refinement", "wcet.masked", "wcet.latency",
+    "wcet.executions",
     "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet", "wcet.commands",
 )  # fmt: skip
 MOST = 23  # modules in a folder

@@ -49,6 +49,7 @@ COMMANDS = {
     "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
     "platform": "wcet.commands.platform",
+    "refine": "wcet.commands.refine",
     "replay": "wcet.commands.replay",
     "setup": "wcet.commands.setup",
     "timing": "wcet.commands.timing",

@@ -32,7 +32,7 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block
 from quoll.intervals.strided_interval import ANY, ValueSet
 
-__all__ = ["RegisterDecidedLoop", "Slice", "WordDescription", "slice_loops"]
+__all__ = ["RegisterDecidedLoop", "Slice", "WordDescription", "described", "slice_loops"]
 
 ARGUMENTS = range(13)  # registers that may hold any word when an entry begins
 
@@ -364,7 +364,7 @@ class _Slicer:
         )
         scopes = (self._scope, self._whole)
         origins = {
-            names[s].name: _described(next(x for x in scopes if x.symbols.knows(s)), s)
+            names[s].name: described(next(x for x in scopes if x.symbols.knows(s)), s)
             for s in (*leaves, *inputs, *parameters)
         }
         self._cells = {names[leaf]: self._scope.symbols.leaves[leaf] for leaf in leaves}
@@ -484,7 +484,7 @@ def _rename(prefix: str, symbols: list[Term]) -> dict[Term, Term]:
     return {s: sym(f"{prefix}{i}", s.width) for i, s in enumerate(symbols)}
 
 
-def _described(scope: SsaScope, symbol: Term) -> WordDescription:
+def described(scope: SsaScope, symbol: Term) -> WordDescription:
     """The description of a symbol of ``scope``."""
     node, cell = scope.symbols.source(symbol)
     block = scope.code.graph.nodes[node].block

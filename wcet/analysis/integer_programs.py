@@ -1,6 +1,7 @@
 """The integer programs of an entry, one for each start of its paths, and their results.
 
 constraints_of  Prepared             -> Constraints    user facts about counts, in each graph
+start_programs  Prepared             -> StartPrograms  the solution of each start
 entry_result    Prepared             -> EntryResult    the worst of all starts
 paths_result    PreparedPaths        -> EntryResult    of one start
 """
@@ -8,9 +9,10 @@ paths_result    PreparedPaths        -> EntryResult    of one start
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
+from ilp.constraints.exclusion import EdgeExclusion
 from ilp.constraints.parameters import loop_parameters
 from ilp.entry import EntryBound, bound_entry
 from ilp.least_counts import refuse_contradicted
@@ -23,9 +25,26 @@ from wcet.analysis.result import EntryResult, StartBound
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.solution_store import ProgramInputs, SolutionStore
 
-__all__ = ["Constraints", "constraints_of", "entry_result", "paths_result"]
+__all__ = [
+    "Constraints",
+    "StartProgram",
+    "bound_of_paths",
+    "constraints_of",
+    "entry_result",
+    "paths_result",
+    "start_programs",
+]
 
 Constraints = tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StartProgram:
+    """The paths from one start, the inputs of their integer program, and its solution."""
+
+    paths: PreparedPaths
+    inputs: ProgramInputs
+    answer: EntryBound
 
 
 def constraints_of(run: AnalysisRun, name: str, prepared: Prepared) -> list[Constraints]:
@@ -45,19 +64,8 @@ def entry_result(
 
     Raises UnboundedLoop, and FactsError for a fact that no execution satisfies (rule 49).
     """
-    whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
-    with run.stages.stage("ilp", name):
-        inputs = [
-            _inputs_of(run, paths, found, whole=whole)
-            for paths, found in zip(prepared.paths, constraints, strict=True)
-        ]
-        bounds = _bounds(run, name, address, prepared, inputs)
-        if whole:
-            _refuse_contradicted(run, prepared.paths[0], inputs[0], bounds[0])
-    results = [
-        _result(run, name, address, paths, one, answer)
-        for paths, one, answer in zip(prepared.paths, inputs, bounds, strict=True)
-    ]
+    programs = start_programs(run, name, address, prepared, constraints)
+    results = [_result(run, name, address, one.paths, one.inputs, one.answer) for one in programs]
     results.sort(key=lambda result: -result.cycles)
     functions = [(result.parametric, result.cycles) for result in results]
     assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
@@ -73,6 +81,26 @@ def entry_result(
         never_returning=prepared.never_returning,
         summaries=prepared.summaries,
     )
+
+
+def start_programs(
+    run: AnalysisRun,
+    name: str,
+    address: int,
+    prepared: Prepared,
+    constraints: Sequence[Constraints],
+) -> list[StartProgram]:
+    """The solution for each start of an entry's paths. Raises as ``entry_result`` does."""
+    whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
+    with run.stages.stage("ilp", name):
+        inputs = [
+            _inputs_of(run, paths, found, whole=whole)
+            for paths, found in zip(prepared.paths, constraints, strict=True)
+        ]
+        bounds = _bounds(run, name, address, prepared, inputs)
+        if whole:
+            _refuse_contradicted(run, prepared.paths[0], inputs[0], bounds[0])
+    return [StartProgram(*one) for one in zip(prepared.paths, inputs, bounds, strict=True)]
 
 
 def paths_result(
@@ -145,9 +173,13 @@ def _refuse_contradicted(
 
 
 def bound_of_paths(
-    run: AnalysisRun, paths: PreparedPaths, inputs: ProgramInputs, known: WorstCase | None = None
+    run: AnalysisRun,
+    paths: PreparedPaths,
+    inputs: ProgramInputs,
+    known: WorstCase | None = None,
+    exclusions: Sequence[EdgeExclusion] = (),
 ) -> EntryBound:
-    """The solution of one integer program; ``known``: a cached one."""
+    """The solution of one integer program; ``known``: a cached one without ``exclusions``."""
     return bound_entry(
         paths.graph,
         paths.costs,
@@ -156,6 +188,7 @@ def bound_of_paths(
         inputs.parameters,
         run.options.parameters,
         paths.execution,
+        exclusions,
         solver=solver_named(run.options.solver),
         seconds=run.options.time_limit,
         place=run.image.place,

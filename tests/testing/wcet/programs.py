@@ -140,16 +140,23 @@ def bound(elf: Path, platform: str | None = "kzm", vivu: VivuSettings = FULL) ->
 
 
 class Recorder(ByteMemory):
-    """Memory of a program; ``first`` is the lowest address of each instruction's access."""
+    """Memory of a program; ``first`` is the lowest address of each instruction's access.
 
-    def __init__(self, image: Image, random: Random) -> None:
+    ``changing``: the first and last byte of devices, which give any word at each read.
+    """
+
+    def __init__(self, image: Image, random: Random, changing: tuple[int, int] = (1, 0)) -> None:
         noise = random.randbytes(4096)
         super().__init__(background=lambda addr: _byte(image, addr, noise))
-        self.at = 0
+        self.at, self.random, self.changing = 0, random, changing
         self.first: dict[int, int] = {}
 
     def load(self, addr: int, size: int) -> int:
         self.first[self.at] = min(addr, self.first.get(self.at, addr))
+        if self.changing[0] <= addr <= self.changing[1]:
+            return self.random.choice(
+                [self.random.randrange(30), self.random.getrandbits(8 * size)]
+            )
         return super().load(addr, size)
 
     def store(self, addr: int, size: int, value: int) -> None:
@@ -163,9 +170,11 @@ def _byte(image: Image, addr: int, noise: bytes) -> int:
     return noise[addr % len(noise)] if known is None else known
 
 
-def run(image: Image, entry: int, random: Random) -> tuple[list[int], dict[int, int]]:
+def run(
+    image: Image, entry: int, random: Random, changing: tuple[int, int] = (1, 0)
+) -> tuple[list[int], dict[int, int]]:
     """Addresses executed from ``entry`` until it returns, and of the first byte accessed."""
-    memory = Recorder(image, random)
+    memory = Recorder(image, random, changing)
     machine = ConcreteMachine(memory, oracle=lambda op: random.getrandbits(32))
     machine.registers[:13] = [random.choice([random.getrandbits(32), random.randrange(9)])
                               for _ in range(13)]  # fmt: skip

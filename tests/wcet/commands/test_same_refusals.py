@@ -49,6 +49,7 @@ COMMANDS = {
     "timing": ("timing", "ELF", "main"),
     "masked": ("masked", "ELF"),
     "advise": ("advise", "ELF"),
+    "refine": ("refine", "ELF"),
 }
 # These bound no loops, and so read no fact about one.
 NO_LOOPS = {"values", "timing", "cache FUNCTION"}

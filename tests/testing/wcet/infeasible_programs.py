@@ -1,0 +1,116 @@
+"""Random C programs with decisions that exclude each other, and with some that only seem to.
+
+Each program is a few *pairs* one after the other: a decision with much work, code in between, and
+another decision with much work. What is in between either leaves the tested word alone, or may
+change it: through a pointer, in a callee, in the next iteration, or because it is a device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.testing.quoll.building import build
+from tests.testing.wcet.programs import CODE, FLAGS
+
+__all__ = ["CHANGED", "DEVICE", "EXCLUSIVE", "PairedProgram", "build_pairs"]
+
+DEVICE = 0x53F8_0000  # no memory of the program: each read may give another word
+HEAD = f"""
+#define NOINLINE __attribute__((noinline, noclone))
+volatile unsigned sink[64], other, limit;
+unsigned mode, words[8];
+#define device (*(volatile unsigned *){DEVICE:#x}u)
+static NOINLINE void work(unsigned n) {{ for (unsigned i = 0; i < 12; i++) sink[i] += n; }}
+static NOINLINE void more(unsigned n) {{ for (unsigned i = 0; i < 9; i++) sink[i + 20] ^= n; }}
+static NOINLINE void apart(unsigned n) {{ other = n; sink[40] = n; }}
+static NOINLINE void toggles(unsigned n) {{ mode ^= n; }}
+static NOINLINE unsigned class_of(unsigned n)
+{{ if (n & 1) {{ sink[50]++; return 7; }} if (n & 2) return 3; sink[51] = n; return 0; }}
+"""
+# The first decision, the second, and their word: no execution takes both, if nothing changes it.
+CONDITIONS = (
+    ("(w) == 3", "(w) == 5"),
+    ("(w) & 4", "!((w) & 4)"),
+    ("(w) < 10", "(w) > 20"),
+    ("(w) == 0", "(w) != 0"),
+    ("((w) & 7) == 6", "!((w) & 2)"),
+    ("(int)(w) < 0", "(w) < 100"),
+)
+EXCLUSIVE = ("argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit")
+CHANGED = ("pointer", "toggled", "across", "device", "partly", "recomputed")
+
+
+@dataclass(frozen=True)
+class PairedProgram:
+    """An ELF, and the kinds of its pairs."""
+
+    elf: Path
+    kinds: tuple[str, ...]
+    source: str
+
+
+def decided(condition: str, word: str) -> str:
+    return condition.replace("(w)", f"({word})")
+
+
+def pair(kind: str, random: Random) -> list[str]:
+    """The statements of one pair."""
+    first, second = random.choice(CONDITIONS)
+    if random.random() < 0.5:
+        first, second = second, first
+    word = {"global": "mode", "pointer": "mode", "toggled": "mode", "known": "mode"}.get(kind, "a")
+    between = random.choice(["", "apart(b);", "sink[b & 63] = a;", "more(a);"])
+    plain = [f"if ({decided(first, word)}) work(b);", between]
+    last = f"if ({decided(second, word)}) more(b);"
+    match kind:
+        case "argument" | "global":
+            return [*plain, last]
+        case "known":
+            return [*plain, "words[3] = b; limit = a;", last]
+        case "callee":
+            one, two = random.sample([0, 3, 7], 2)
+            return ["unsigned c = class_of(a);", f"if (c == {one}) work(b);", between,
+                    f"if (c == {two}) more(b);"]  # fmt: skip
+        case "cleared":
+            return ["if (a & 8) { work(b); a &= ~8u; }", between, "if (a & 8) more(b);"]
+        case "switch":
+            return ["switch (a & 3) { case 0: work(b); break; case 1: apart(b); break; "
+                    "default: other = a; }", between,
+                    "switch (a & 3) { case 2: more(b); break; case 1: sink[9] = b; break; "
+                    "default: other = b; }"]  # fmt: skip
+        case "iteration":
+            body = " ".join([f"unsigned w = a ^ (i & {random.choice([1, 2, 5])});",
+                             f"if ({decided(first, 'w')}) work(i);",
+                             f"if ({decided(second, 'w')}) more(i);"])  # fmt: skip
+            return [f"for (unsigned i = 0; i < {random.randint(2, 6)}; i++) {{ {body} }}"]
+        case "exit":
+            return ["unsigned k = 0;", "for (; k < 6; k++) if (sink[k] == a) break;",
+                    "if (k == 6) work(b);", between, "if (k < 6) more(b);"]  # fmt: skip
+        case "pointer":
+            return [*plain, "*(a & 16 ? &mode : &words[b & 7]) = b;", last]
+        case "toggled":
+            return [*plain, "toggles(b);", last]
+        case "across":
+            body = (
+                f"if ({decided(first, 'w')}) work(i); if ({decided(second, 'w')}) more(i); w += b;"
+            )
+            return [f"unsigned w = a; for (unsigned i = 0; i < 4; i++) {{ {body} }}"]
+        case "device":
+            return [f"if ({decided(first, 'device')}) work(b);", between,
+                    f"if ({decided(second, 'device')}) more(b);"]  # fmt: skip
+        case "partly":
+            return [*plain, "if (b & 1) a = b;", last]
+        case "recomputed":
+            return [*plain, "a = class_of(a) + (b & 31);", last]
+    raise AssertionError(kind)
+
+
+def build_pairs(kinds: tuple[str, ...], seed: int, optimise: str) -> PairedProgram:
+    """A program with pairs of these kinds, in this order."""
+    random = Random(f"{seed} {kinds} {optimise}")
+    blocks = ("\n    { " + "\n      ".join(pair(kind, random)) + " }" for kind in kinds)
+    body = "".join(blocks)
+    source = f"{HEAD}unsigned main(unsigned a, unsigned b) {{{body}\n    return sink[a & 63];\n}}\n"
+    return PairedProgram(build(source, *FLAGS, optimise=optimise, link=(CODE,)), kinds, source)

@@ -1,0 +1,146 @@
+"""``wcet refine``: a lower bound of one entry, by proofs that worst paths are infeasible."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from quoll.assumptions import table
+from wcet import numbers
+from wcet.analysis.stage_times import StageLog
+from wcet.atomic import publish_document
+from wcet.refinement.refine import Ending, ProvedExclusion, RefinedBound, refine
+from wcet.reports.result_text import TextStyle
+from wcet.request import (
+    add_analysis,
+    add_color,
+    add_command,
+    add_json,
+    add_kernel,
+    colored,
+    requested,
+)
+
+__all__ = ["add_to"]
+
+SCHEMA_VERSION = 1
+SECONDS = 60.0
+
+DESCRIPTION = """\
+Lower the bound of one entry by proofs: no execution takes its worst path.
+
+The worst path of 'wcet analyse' may test a word twice and take it for 0 first and for 1 then. Each
+round collects the decisions of the worst path, and an SMT solver looks for some that contradict
+each other. If it finds any, no execution takes these edges together: that is proved over all code
+between them, and so holds on every path. The integer program is solved again with this
+constraint. The rounds end when the solver refutes the worst path no longer.
+
+The bound of every round is valid. Constraints are printed as proved; they need no line in a facts
+file. 'not refuted' does not mean that an execution takes the path: words that are read through
+pointers, and words that a loop changes, are any words here (docs/refinement.md).
+"""
+EXAMPLES = """\
+examples:
+  wcet refine kernel.elf --entry syscall
+  wcet refine kernel.elf --entry syscall --time 300
+  wcet refine kernel.elf --entry syscall --json - | jq '.rounds[].cycles'
+"""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    text = "a lower bound, by proofs that worst paths are infeasible"
+    p = add_command(commands, "refine", text, DESCRIPTION, EXAMPLES, run)
+    add_kernel(p)
+    p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
+    p.add_argument(
+        "--time",
+        type=numbers.seconds("--time"),
+        default=SECONDS,
+        metavar="SECONDS",
+        help="begin no round after this time on the clock, without the analysis before the first "
+        f"round (default: {SECONDS:g})",
+    )
+    add_json(p, "the rounds")
+    add_analysis(p)
+    add_color(p)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Refine, and print; returns the exit status."""
+    wanted = requested(options, [options.entry])
+    stages = StageLog(verbose=not options.quiet)
+    found = refine(options.kernel, wanted, options.time, stages)
+    style = TextStyle(color=colored(options), paths="full", stats=False)
+    publish_document(options, lambda: to_json(found), lambda: to_text(found, style))
+    return 0
+
+
+def to_text(found: RefinedBound, style: TextStyle) -> Iterator[str]:
+    """The bounds, the rounds with their constraints, and the assumptions."""
+    took = found.cycles * 1e6 / found.platform.clock_hz
+    before = found.entry.cycles
+    less = before - found.cycles
+    yield style.bold(
+        f"{found.entry.name}: at most {found.cycles:,} cycles, {took:,.1f} µs; before "
+        f"{before:,}: {less:,} less ({less / before:.1%})"
+    )
+    last = before
+    for number, one in enumerate(found.rounds, 1):
+        yield style.bold(f"round {number}: {one.cycles:,} cycles, {last - one.cycles:,} less")
+        last = one.cycles
+        for exclusion in one.exclusions:
+            yield from exclusion_text(exclusion)
+    yield ending_text(found.ending)
+    for assumption in found.assumptions:
+        yield f"assumed: {assumption}"
+
+
+def exclusion_text(exclusion: ProvedExclusion) -> Iterator[str]:
+    """The decisions, a line each, and the reason."""
+    many = len(exclusion.decisions)
+    together = {1: "never", 2: "not both"}.get(many, f"not all {many}")
+    within = "on a path" if exclusion.loop is None else f"in an iteration of {exclusion.loop}"
+    yield f"  proved: {together} {within}:"
+    for decision in exclusion.decisions:
+        yield f"    {decision.place}: '{decision.insn}' goes to {decision.target}"
+    for word in exclusion.about:
+        yield f"      it depends on {word}"
+
+
+def ending_text(ending: Ending) -> str:
+    """The reason for which there is no further round."""
+    return f"ends because {ending.value}"
+
+
+def to_json(found: RefinedBound) -> dict[str, Any]:
+    """The rounds as JSON values."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "platform": found.platform.name,
+        "clock_hz": found.platform.clock_hz,
+        "entry": found.entry.name,
+        "cycles_before": found.entry.cycles,
+        "cycles": found.cycles,
+        "ending": found.ending.name.lower(),
+        "rounds": [
+            {
+                "cycles": one.cycles,
+                "exclusions": [
+                    {
+                        "loop": exclusion.loop,
+                        "decisions": [
+                            {"place": d.place, "insn": d.insn, "target": d.target}
+                            for d in exclusion.decisions
+                        ],
+                        "about": list(exclusion.about),
+                    }
+                    for exclusion in one.exclusions
+                ],
+            }
+            for one in found.rounds
+        ],
+        "assumptions": list(map(str, found.assumptions)),
+        "assumption_kinds": table(found.assumptions),
+    }

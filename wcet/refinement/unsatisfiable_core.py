@@ -1,0 +1,78 @@
+"""Minimal sets of conditions that cannot hold together, by an SMT solver.
+
+Conditions without a common symbol do not matter to each other. So they are checked in groups, each
+of conditions that are connected by symbols. A core of a group has no smaller core inside. A check
+that is stopped, or fails, counts as satisfiable: it proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from loopbounds.budgets.budget import StepLimits
+from loopbounds.smt.solver import SearchFailed, SmtResult, SmtSolver
+from loopbounds.smt.translation import SmtTranslation
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
+from loopbounds.terms.well_typed import IllTyped
+
+__all__ = ["CHECK", "contradictory", "core_of", "cores"]
+
+CHECK = StepLimits(steps=20_000, seconds=5)  # a check takes milliseconds; some hundreds are made
+Conditions = Mapping[int, Term]  # by edge
+Ranges = Callable[[Sequence[Term]], Sequence[Term]]  # conditions on the symbols that always hold
+
+
+def contradictory(conditions: Sequence[Term], ranges: Ranges) -> bool:
+    """Whether it is proved that ``conditions`` cannot hold together."""
+    if FALSE in conditions:
+        return True
+    formulas = [*conditions, *ranges(conditions)]
+    solver = SmtSolver()
+    symbols = {s: solver.symbol(f"{s.name}.{s.serial}", s.width) for s in rewrite.symbols(formulas)}
+    try:
+        found = solver.check(SmtTranslation(solver, symbols).of(formulas), CHECK)
+    except (SearchFailed, IllTyped):
+        return False
+    return found.result is SmtResult.UNSAT
+
+
+def core_of(conditions: Conditions, ranges: Ranges) -> tuple[int, ...]:
+    """The edges of a minimal contradiction among ``conditions``; () if there is none.
+
+    An edge is left out if the others contradict each other without it.
+    """
+    if not contradictory(list(conditions.values()), ranges):
+        return ()
+    left = dict(conditions)
+    for edge in conditions:
+        others = {e: c for e, c in left.items() if e != edge}
+        if others and contradictory(list(others.values()), ranges):
+            left = others
+    return tuple(left)
+
+
+def cores(conditions: Conditions, ranges: Ranges) -> Iterator[tuple[int, ...]]:
+    """Minimal contradictions in each group, until the rest of the group has none."""
+    for group in connected(conditions):
+        left = dict(group)
+        while core := core_of(left, ranges):
+            yield core
+            del left[core[-1]]
+
+
+def connected(conditions: Conditions) -> list[dict[int, Term]]:
+    """The conditions in groups without common symbols; those that always hold are left out."""
+    groups: list[tuple[set[Term], dict[int, Term]]] = []
+    for edge, condition in conditions.items():
+        if condition is TRUE:
+            continue
+        symbols, members = rewrite.symbols([condition]), {edge: condition}
+        apart: list[tuple[set[Term], dict[int, Term]]] = []
+        for other in groups:
+            if symbols.isdisjoint(other[0]):
+                apart.append(other)
+            else:
+                symbols, members = symbols | other[0], other[1] | members
+        groups = [*apart, (symbols, members)]
+    return [members for _, members in groups]
