@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.exclusion import EdgeExclusion
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import (
     LoopBoundParameter,
@@ -52,7 +52,7 @@ def bound_entry(
     parameters: Mapping[int, LoopBoundParameter],
     values: Mapping[str, int],
     execution: ExecutionCounts | None = None,
-    exclusions: Sequence[EdgeExclusion] = (),
+    exclusions: Sequence[ProvedRow] = (),
     *,
     solver: Solver,
     seconds: float | None = None,

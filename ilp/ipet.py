@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.exclusion import EdgeExclusion, exclusion_row
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.flowfacts import FlowCounts, constraint_rows
 from ilp.constraints.instance import CallStructure
 from ilp.constraints.nest import LoopNest
@@ -70,7 +70,7 @@ def build_ipet(
     totals: Mapping[int, int] = MappingProxyType({}),
     limits: Sequence[VisitLimit] = (),
     execution: ExecutionCounts | None = None,
-    exclusions: Sequence[EdgeExclusion] = (),
+    exclusions: Sequence[ProvedRow] = (),
 ) -> Ipet:
     """The program for ``graph``; ``bounds`` has one number per loop (rule 18).
 
@@ -89,7 +89,7 @@ def build_ipet(
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
     rows += [counter_row(number, one) for number, one in enumerate(graph.counted)]
-    rows += [exclusion_row(one, number) for number, one in enumerate(exclusions)]
+    rows += [one.row(number) for number, one in enumerate(exclusions)]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = nest.most_edges() + [1] * len(graph.exits)
     if execution is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.exclusion import EdgeExclusion
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.nest import checked_bounds, totals
 from ilp.constraints.parameters import VisitLimit
 from ilp.cutting_planes import cost_cuts, cycles_per_iteration, repeated_contexts
@@ -51,7 +51,7 @@ def worst_case(
     constraints: Sequence[Constraint] = (),
     limits: Sequence[VisitLimit] = (),
     execution: ExecutionCounts | None = None,
-    exclusions: Sequence[EdgeExclusion] = (),
+    exclusions: Sequence[ProvedRow] = (),
     *,
     solver: Solver,
     seconds: float | None = None,

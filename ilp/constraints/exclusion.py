@@ -7,15 +7,21 @@ most once, and never one of every decision. With k decisions and N passes, this 
 
 where N is 1 for the whole path, and the number of executions of the header for a loop. It limits
 totals only: iterations that exclude each other's edges may still be in any order.
+
+If at most one of any d consecutive iterations takes an edge, then n iterations of one entry take it
+at most (n + d - 1) / d times. With E entries of the loop, this is
+
+    d * x_e <= N + (d - 1) * E
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ilp.solvers.integer_program import LinearRow
 
-__all__ = ["EdgeExclusion", "exclusion_row"]
+__all__ = ["EdgeDistance", "EdgeExclusion", "ProvedRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +34,46 @@ class EdgeExclusion:
     decisions: tuple[frozenset[int], ...]
     passes: frozenset[int]
     first: int
-    reason: str
+
+    def row(self, number: int) -> LinearRow:
+        """The row; ``number`` names it."""
+        most = len(self.decisions) - 1
+        taken = [(e, 1) for edges in self.decisions for e in edges]
+        begins = [(e, -most) for e in self.passes]
+        return proved(f"exclusion{number}", (*taken, *begins), most * self.first)
 
 
-def exclusion_row(exclusion: EdgeExclusion, number: int) -> LinearRow:
-    """The row of one exclusion; ``number`` names it."""
-    most = len(exclusion.decisions) - 1
-    terms: dict[int, int] = {}
-    for edges in exclusion.decisions:
-        for e in sorted(edges):
-            terms[e] = terms.get(e, 0) + 1
-    for e in sorted(exclusion.passes):
-        terms[e] = terms.get(e, 0) - most
-    return LinearRow(
-        f"exclusion{number}",
-        exclusion.reason,
-        tuple((e, a) for e, a in terms.items() if a),
-        equal=False,
-        rhs=most * exclusion.first,
-    )
+@dataclass(frozen=True, slots=True)
+class EdgeDistance:
+    """Of any ``distance`` consecutive iterations of a loop, at most one takes one of ``edges``.
+
+    ``passes``, ``entries``: edges with which an iteration begins, and the loop; ``first``: whether
+    the path begins in the loop.
+    """
+
+    edges: frozenset[int]
+    distance: int
+    passes: frozenset[int]
+    entries: frozenset[int]
+    first: int
+
+    def row(self, number: int) -> LinearRow:
+        """The row; ``number`` names it."""
+        rest = self.distance - 1
+        taken = [(e, self.distance) for e in self.edges]
+        begins = [(e, -1) for e in self.passes]
+        enters = [(e, -rest) for e in self.entries]
+        most = self.distance * self.first
+        return proved(f"distance{number}", (*taken, *begins, *enters), most)
+
+
+ProvedRow = EdgeExclusion | EdgeDistance
+
+
+def proved(name: str, terms: Iterable[tuple[int, int]], most: int) -> LinearRow:
+    """The row ``sum(a * x_e) <= most``; an edge may be in several terms."""
+    total: dict[int, int] = {}
+    for e, a in sorted(terms):
+        total[e] = total.get(e, 0) + a
+    row = tuple((e, a) for e, a in total.items() if a)
+    return LinearRow(name, "proved by refinement", row, equal=False, rhs=most)

@@ -67,13 +67,17 @@ class StoreEffect:
 
 @dataclass(frozen=True, slots=True)
 class BlockEffect:
-    """``leaves``: the condition to continue elsewhere than at the next instruction in memory."""
+    """``leaves``: the condition to continue elsewhere than at the next instruction in memory.
+
+    ``target``: the address there, with any bits below the alignment; None: it is not one term.
+    """
 
     registers: dict[int, Term]  # written ones
     loads: dict[Term, LoadEffect]
     stores: tuple[StoreEffect, ...]
     unknown: frozenset[Term]
     leaves: Term
+    target: Term | None = None
 
     def on_edge(self, register: int, *, falls_through: bool) -> Term | None:
         """The value of a register on one kind of edge out of the block; None: unwritten."""
@@ -127,6 +131,7 @@ class _Run:
         self._stores: list[StoreEffect] = []
         self._unknown: set[Term] = set()
         self._leaves = FALSE
+        self._target: Term | None = None
         self._events = 0
         self._insn = -1
         self._guard = TRUE
@@ -139,7 +144,12 @@ class _Run:
             if v.space is Space.REG and t is not entry_value(v.offset)
         }
         return BlockEffect(
-            registers, self._loads, tuple(self._stores), frozenset(self._unknown), self._leaves
+            registers,
+            self._loads,
+            tuple(self._stores),
+            frozenset(self._unknown),
+            self._leaves,
+            self._target,
         )
 
     def instruction(self, insn: Insn) -> None:
@@ -147,7 +157,7 @@ class _Run:
         self._sp = self._in(self._state, STACK_POINTER)
         ops = lift(insn)
         arriving: dict[int, list[tuple[Term, _Variables]]] = {0: [(TRUE, self._state)]}
-        self._leaves = FALSE
+        self._leaves, self._target = FALSE, None
         for index, op in enumerate([*ops, None]):
             self._merge(arriving.get(index, []))
             if op is None or self._guard is FALSE:
@@ -166,6 +176,7 @@ class _Run:
                     (both(self._guard, negate(taken)), dict(self._state))
                 )
             elif op.code in (OpCode.GOTO, OpCode.TRAP):
+                self._target = self._read(op.ins[0]) if self._leaves is FALSE and op.ins else None
                 self._leaves = either(self._leaves, self._guard)
                 arriving.setdefault(len(ops), []).append((self._guard, dict(self._state)))
             else:

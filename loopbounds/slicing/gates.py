@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from loopbounds.budgets import table
 from loopbounds.slicing.memo import MemoTable
@@ -20,11 +20,13 @@ class PathGates:
         self._scope = scope
         self._edges = MemoTable[int, Term](scope.unbounded)
         self._reach = MemoTable[tuple[int, tuple[int, ...]], dict[int, Term]](scope.unbounded)
+        self.ways: dict[Term, int] = {}  # free choice -> the edge among several branch targets
 
     def renewed(self, scope: ScopeValues) -> PathGates:
         """The gates for a scope without the values that depend on unbounded loops."""
         gates = PathGates(scope)
         gates._edges, gates._reach = self._edges.for_good(), self._reach.for_good()
+        gates.ways = self.ways
         return gates
 
     def entered(self, node: int) -> Term:
@@ -40,7 +42,9 @@ class PathGates:
 
     def choice(self, node: int, edge: int) -> Term:
         """A free choice of an edge out of ``node``."""
-        return self._scope.symbols.input(node, f"way{edge}", 1)
+        way = self._scope.symbols.input(node, f"way{edge}", 1)
+        self.ways[way] = edge
+        return way
 
     def guards(self, node: int, edges: Sequence[int]) -> list[Term]:
         """The condition of each edge into a join, from its dominator on; else a free choice."""
@@ -51,8 +55,9 @@ class PathGates:
             reach = self._reach.keep(key, self._reached(node, edges), since)
         if not reach:
             return [self._scope.symbols.input(node, f"choice{e}", 1) for e in edges]
-        graph = self._scope.code.graph
-        return [both(reach[graph.edges[e].src], self.taken(e)) for e in edges]
+        graph, acyclic = self._scope.code.graph, self._scope.code.acyclic
+        top = acyclic.common_dominator([graph.edges[e].src for e in edges])
+        return [self._passed(e, top, reach) for e in edges]
 
     def _reached(self, node: int, edges: Sequence[int]) -> dict[int, Term]:
         """For each node between the common dominator of ``edges`` and ``node``: its condition.
@@ -77,9 +82,48 @@ class PathGates:
         for n in sorted(between - {top}, key=lambda n: acyclic.order[n]):
             condition = FALSE
             for e in self._scope.incoming(n):
-                condition = either(condition, both(reach[graph.edges[e].src], self.taken(e)))
+                condition = either(condition, self._passed(e, top, reach))
             reach[n] = condition
         return reach
+
+    def _passed(self, edge: int, top: int, reach: Mapping[int, Term]) -> Term:
+        """The condition to take ``edge`` after ``top``, on the way to an executed join.
+
+        With ``GraphCode.arrived`` it is known that the way led on: the last iteration of a loop
+        takes no back edge, and a loop with one way out is left by it.
+        """
+        code = self._scope.code
+        source = code.graph.edges[edge].src
+        if not code.arrived:
+            return both(reach[source], self.taken(edge))
+        left = self._left(edge)
+        if left is not None:
+            return (
+                TRUE
+                if top in code.graph.loops[left].nodes
+                else reach[code.graph.loops[left].header]
+            )
+        ways = [e for e in code.graph.successors[source] if not self._repeats(e)]
+        return reach[source] if ways == [edge] else both(reach[source], self.taken(edge))
+
+    def _left(self, edge: int) -> int | None:
+        """The outermost loop in the scope that only ``edge`` leaves; None: there is none."""
+        code, taken = self._scope.code, self._scope.code.graph.edges[edge]
+        found = None
+        for loop in code.acyclic.around(taken.src):
+            inside = taken.dst in code.graph.loops[loop].nodes
+            if loop == self._scope.loop or inside or not code.has_one_way_out(loop):
+                break
+            found = loop
+        return found
+
+    def _repeats(self, edge: int) -> bool:
+        """Whether an edge is a back edge of a loop inside the scope."""
+        code = self._scope.code
+        loop = code.acyclic.headers.get(code.graph.edges[edge].dst)
+        return (
+            loop is not None and loop != self._scope.loop and edge in code.graph.loops[loop].backs
+        )
 
     def taken(self, edge: int) -> Term:
         """The condition of ``edge`` out of its node; among several branch targets a free choice."""
@@ -100,7 +144,7 @@ class PathGates:
         ]
         if len(others) == 1:
             return leaves
-        return both(leaves, self._scope.symbols.input(source, f"way{edge}", 1))
+        return both(leaves, self.choice(source, edge))
 
     def leaving(self, node: int) -> Term:
         """The condition to continue elsewhere than at the next instruction in memory."""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
-from ilp.constraints.exclusion import EdgeExclusion
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.parameters import loop_parameters
 from ilp.entry import EntryBound, bound_entry
 from ilp.least_counts import refuse_contradicted
@@ -177,7 +177,7 @@ def bound_of_paths(
     paths: PreparedPaths,
     inputs: ProgramInputs,
     known: WorstCase | None = None,
-    exclusions: Sequence[EdgeExclusion] = (),
+    exclusions: Sequence[ProvedRow] = (),
 ) -> EntryBound:
     """The solution of one integer program; ``known``: a cached one without ``exclusions``."""
     return bound_entry(

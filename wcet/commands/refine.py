@@ -102,6 +102,9 @@ def exclusion_text(exclusion: ProvedExclusion) -> Iterator[str]:
     many = len(exclusion.decisions)
     together = {1: "never", 2: "not both"}.get(many, f"not all {many}")
     within = "on a path" if exclusion.loop is None else f"in an iteration of {exclusion.loop}"
+    if exclusion.distance > 1:
+        together = f"in at most one of {exclusion.distance} consecutive iterations"
+        within = f"of {exclusion.loop}"
     yield f"  proved: {together} {within}:"
     for decision in exclusion.decisions:
         yield f"    {decision.place}: '{decision.insn}' goes to {decision.target}"
@@ -130,6 +133,7 @@ def to_json(found: RefinedBound) -> dict[str, Any]:
                 "exclusions": [
                     {
                         "loop": exclusion.loop,
+                        "distance": exclusion.distance,
                         "decisions": [
                             {"place": d.place, "insn": d.insn, "target": d.target}
                             for d in exclusion.decisions

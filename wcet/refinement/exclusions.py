@@ -1,43 +1,85 @@
-"""Cores of a worst path, and the exclusions that follow for the paths from each start."""
+"""The contradictions in a worst path, and the rows that follow for the paths from each start."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ilp.constraints.exclusion import EdgeExclusion
+from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, ProvedRow
+from loopbounds.terms.bit_vectors import TRUE
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import PendingSegment
 from wcet.refinement.pass_conditions import PassConditions
-from wcet.refinement.passes import passes_of
-from wcet.refinement.unsatisfiable_core import cores
+from wcet.refinement.passes import Pass, passes_of
+from wcet.refinement.unsatisfiable_core import contradictory, cores
 
-__all__ = ["InfeasibleCore", "SegmentEdges", "cores_of_path"]
+__all__ = ["FARTHEST", "InfeasibleCore", "SegmentEdges", "cores_of_path", "rare_edges"]
+
+FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
 
 
 @dataclass(frozen=True, slots=True)
 class InfeasibleCore:
     """Edges of the whole graph that no pass of ``loop`` takes together; None: the whole path.
 
-    ``about``: descriptions of the words that several of the decisions test.
+    A single edge with a ``distance`` above 1: at most one of so many consecutive iterations takes
+    it. ``about``: descriptions of the words that several of the decisions test.
     """
 
     loop: int | None
     edges: tuple[int, ...]
     about: tuple[str, ...]
+    distance: int = 1
+
+    @property
+    def key(self) -> tuple[int | None, frozenset[int], bool]:
+        """Equal for cores with the same meaning, except for the distance."""
+        return self.loop, frozenset(self.edges), self.distance > 1
 
 
 def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> list[InfeasibleCore]:
     """The cores in the passes of a path, given as edges of the whole graph."""
-    passes = passes_of(conditions.code.acyclic, path)
-    found: dict[tuple[int | None, frozenset[int]], InfeasibleCore] = {}
+    passes = list(dict.fromkeys(passes_of(conditions.code.acyclic, path)))
+    found: list[InfeasibleCore] = []
     for one, taken in zip(passes, conditions.taken(passes), strict=True):
         for edges in cores(taken, partial(conditions.ranges, one.loop)):
             about = conditions.common_words(one.loop, [taken[edge] for edge in edges])
-            core = InfeasibleCore(one.loop, edges, about)
-            found.setdefault((one.loop, frozenset(edges)), core)
-    return list(found.values())
+            found.append(InfeasibleCore(one.loop, edges, about))
+    return found
+
+
+def rare_edges(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
+    """The decisions that a path takes in iterations of a loop, nearer to each other than proved."""
+    for loop, edges in repeated(conditions, passes_of(conditions.code.acyclic, path)).items():
+        for edge, taken in conditions.taken([Pass(loop, tuple(edges))])[0].items():
+            if taken is not TRUE:
+                distance = proved_distance(conditions, loop, edge)
+                if distance > 1:
+                    about = conditions.common_words(loop, [taken])
+                    yield InfeasibleCore(loop, (edge,), about, distance)
+
+
+def repeated(conditions: PassConditions, passes: Sequence[Pass]) -> dict[int, dict[int, None]]:
+    """By loop, the decisions that several of its iterations take, and that do not leave it."""
+    graph = conditions.code.graph
+    times = Counter((one.loop, edge) for one in passes for edge in one.edges)
+    found: dict[int, dict[int, None]] = {}
+    for (loop, edge), count in times.items():
+        if loop is None or count < 2 or graph.edges[edge].dst not in graph.loops[loop].nodes:
+            continue
+        if len(graph.successors[graph.edges[edge].src]) > 1:
+            found.setdefault(loop, {})[edge] = None
+    return found
+
+
+def proved_distance(conditions: PassConditions, loop: int, edge: int) -> int:
+    """The most consecutive iterations of which at most one takes ``edge``, as far as is proved."""
+    for later in range(1, FARTHEST):
+        if not contradictory(conditions.again(loop, edge, later), lambda known: ()):
+            return later
+    return FARTHEST
 
 
 class SegmentEdges:
@@ -62,8 +104,8 @@ class SegmentEdges:
         originals = (self._original[e] for e in edges)
         return [e for e in originals if e is not None]
 
-    def exclusion(self, core: InfeasibleCore, reason: str) -> EdgeExclusion | None:
-        """A core as an exclusion on these paths; None if they lack one of its edges.
+    def row(self, core: InfeasibleCore) -> ProvedRow | None:
+        """A core as a row for these paths; None if they lack one of its edges.
 
         A path from the start is part of an execution of the whole graph. So it takes no edges
         together that no execution does; if it starts in the loop, it begins in one more iteration.
@@ -72,10 +114,12 @@ class SegmentEdges:
         if not all(decisions):
             return None
         if core.loop is None:
-            return EdgeExclusion(decisions, frozenset(), 1, reason)
+            return EdgeExclusion(decisions, frozenset(), 1)
         loop, nodes = self._whole.loops[core.loop], self._segment.nodes
         graph = self._segment.graph
-        into = (e for e, edge in enumerate(graph.edges) if nodes[edge.dst] == loop.header)
-        return EdgeExclusion(
-            decisions, frozenset(into), int(nodes[graph.entry] in loop.nodes), reason
-        )
+        into = [e for e, edge in enumerate(graph.edges) if nodes[edge.dst] == loop.header]
+        entries = [e for e in into if nodes[graph.edges[e].src] not in loop.nodes]
+        first = int(nodes[graph.entry] in loop.nodes)
+        if core.distance == 1:
+            return EdgeExclusion(decisions, frozenset(into), first)
+        return EdgeDistance(decisions[0], core.distance, frozenset(into), frozenset(entries), first)

@@ -5,16 +5,19 @@ value behind a join is the choice among the values of all paths there, a cell th
 an aliasing store may change is any word, and so is a load from memory that others may write. So for
 each execution there is one assignment of the symbols, under which the condition of each edge tells
 whether the pass takes the edge when it is at its source. Symbols of nodes that the pass does not
-execute may have any value.
+execute may have any value. Of several targets of a branch, one is taken if it is the address to
+which control goes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from loopbounds.bounds import deep_recursion
+from loopbounds.budgets import table
 from loopbounds.reduction.constraints import within
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode
@@ -23,12 +26,18 @@ from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
 from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import Term
+from loopbounds.terms.bit_vectors import Term, const, eq, operation
 from quoll.assumptions import Assumption
+from quoll.cfg.cfg import EdgeKind
 from wcet.analysis.preparation import ValuedEntry
+from wcet.refinement.iterations import LaterIterations
 from wcet.refinement.passes import Pass
 
 __all__ = ["PassConditions"]
+
+T = TypeVar("T")
+TO_A_TARGET = (EdgeKind.INDIRECT, EdgeKind.CALL)
+ALIGNED = {False: -4, True: -2}  # the bits of a target that count, by instruction set
 
 
 @dataclass(slots=True)
@@ -56,24 +65,21 @@ class PassConditions:
                 code.origin.stacks.joined(stacks),
                 at_start=not code.origin.called,
                 s1=code.run.options.bounds.s1,
+                arrived=True,
             )
         )
 
     def taken(self, passes: Iterable[Pass]) -> list[dict[int, Term]]:
-        """For each pass the condition of each of its edges.
+        """For each pass the condition of each of its edges."""
+        wanted = list(passes)
+        found = self._verified(lambda: [self._of_pass(one) for one in wanted])
+        self._use(one.loop for one in wanted)
+        return found
 
-        Words that the code tests are assumed to be no stack addresses. This is verified for all
-        executions before conditions are given, and they are computed again where it fails.
-        """
-        wanted, ssa = list(passes), self._ssa
-        with deep_recursion():
-            while True:
-                found = [self._conditions(one) for one in wanted]
-                if not ssa.taint.failed(ssa.whole):
-                    break
-                ssa.restart(ssa.taint.tainted)
-        scopes = [self._scope(one.loop) for one in wanted]
-        self.assumed.update(ssa.whole.used, *(scope.used for scope in scopes))
+    def again(self, loop: int, edge: int, later: int) -> list[Term]:
+        """Conditions that an iteration takes ``edge``, and the one ``later`` does."""
+        found = self._verified(lambda: self._again(loop, edge, later))
+        self._use([loop])
         return found
 
     def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
@@ -93,9 +99,63 @@ class PassConditions:
         common = sorted((s for s, times in read.items() if times >= most), key=lambda s: s.serial)
         return tuple(dict.fromkeys(str(described(self._scope(loop), s)) for s in common))
 
-    def _conditions(self, one: Pass) -> dict[int, Term]:
-        gates = self._scope(one.loop).gates
-        return {edge: gates.taken(edge) for edge in one.edges}
+    def _verified(self, compute: Callable[[], T]) -> T:
+        """The result of ``compute``, with verified assumptions.
+
+        Words are assumed to be no stack addresses. That is verified for all executions, and where
+        it fails, the terms are computed again without it.
+        """
+        with deep_recursion():
+            while True:
+                found = compute()
+                if not self._ssa.taint.failed(self._ssa.whole):
+                    return found
+                self._ssa.restart(self._ssa.taint.tainted)
+
+    def _use(self, loops: Iterable[int | None]) -> None:
+        """Note the named assumptions of the values in these scopes."""
+        self.assumed.update(self._ssa.whole.used, *(self._scope(loop).used for loop in loops))
+
+    def _of_pass(self, one: Pass) -> dict[int, Term]:
+        scope = self._scope(one.loop)
+        return {edge: self._condition(scope, edge) for edge in one.edges}
+
+    def _again(self, loop: int, edge: int, later: int) -> list[Term]:
+        scope = self._scope(loop)
+        first = self._condition(scope, edge)
+        facts = self.ranges(loop, [first])
+        iterations = LaterIterations(scope, lambda term: self._decided(scope, term))
+        return [first, *facts, *iterations.after([first, *facts], later)]
+
+    def _condition(self, scope: SsaScope, edge: int) -> Term:
+        return self._decided(scope, scope.gates.taken(edge))
+
+    def _decided(self, scope: SsaScope, term: Term) -> Term:
+        """``term`` with choices among targets as comparisons of addresses, unless it grows large.
+
+        The address of a later branch may depend on an earlier choice.
+        """
+        done: set[Term] = set()
+        while ways := rewrite.symbols([term]) & scope.gates.ways.keys() - done:
+            done |= ways
+            known = {way: self._goes_to(scope, scope.gates.ways[way]) for way in ways}
+            chosen = {way: target for way, target in known.items() if target is not None}
+            decided = rewrite.substitute(term, chosen)
+            if rewrite.size(decided) > table.LARGE_CONDITION:
+                break
+            term = decided
+        return term
+
+    def _goes_to(self, scope: SsaScope, edge: int) -> Term | None:
+        """The condition that control goes to the target of ``edge`` if it leaves; None: unknown."""
+        taken, nodes = self.code.graph.edges[edge], self.code.graph.nodes
+        target = self.code.effect(taken.src).target
+        if target is None or taken.kind not in TO_A_TARGET:
+            return None
+        first = nodes[taken.dst].block.insns[0]
+        counting = const(ALIGNED[first.thumb], 32)
+        address = operation("and", scope.instance(taken.src, target), counting)
+        return eq(address, const(first.addr, 32))
 
     def _scope(self, loop: int | None) -> SsaScope:
         return self._ssa.whole if loop is None else self._ssa.of_loop(loop)

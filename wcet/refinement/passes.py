@@ -34,15 +34,15 @@ def scopes_of(acyclic: AcyclicGraph, edge: int) -> Iterator[int | None]:
 
 
 def passes_of(acyclic: AcyclicGraph, path: Iterable[int]) -> list[Pass]:
-    """The different passes of a path, given as its edges from the entry on."""
+    """The passes of a path, given as its edges from the entry on, in the order of their ends."""
     graph = acyclic.graph
-    found: dict[Pass, None] = {}
+    found: list[Pass] = []
     under_way: dict[int | None, list[int]] = {None: []}
     for edge in path:
         for scope in scopes_of(acyclic, edge):
             under_way.setdefault(scope, []).append(edge)
         loop = acyclic.headers.get(graph.edges[edge].dst)
         if loop is not None:
-            found[Pass(loop, tuple(under_way.pop(loop, ())))] = None
-    found |= dict.fromkeys(Pass(scope, tuple(edges)) for scope, edges in under_way.items())
+            found.append(Pass(loop, tuple(under_way.pop(loop, ()))))
+    found += (Pass(scope, tuple(edges)) for scope, edges in under_way.items())
     return [one for one in found if one.edges]

@@ -7,7 +7,7 @@ worst path has no core that is not excluded yet, or after the given time.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -37,6 +37,7 @@ from wcet.refinement.exclusions import (
     InfeasibleCore,
     SegmentEdges,
     cores_of_path,
+    rare_edges,
 )
 from wcet.refinement.pass_conditions import PassConditions
 
@@ -65,11 +66,13 @@ class Decision:
 class ProvedExclusion:
     """Decisions that no execution takes together, or no iteration of the loop at ``loop``.
 
-    ``about``: the words that several of them test.
+    ``distance`` above 1: no two of so many consecutive iterations take the decision. ``about``: the
+    words that the decisions have in common.
     """
 
     decisions: tuple[Decision, ...]
     loop: str | None
+    distance: int
     about: tuple[str, ...]
 
 
@@ -145,7 +148,7 @@ class _Rounds:
     segments: list[PendingSegment]
     edges: dict[int, SegmentEdges]
     conditions: PassConditions
-    cores: dict[tuple[int | None, frozenset[int]], InfeasibleCore]
+    cores: dict[tuple[int | None, frozenset[int], bool], InfeasibleCore]
 
     @staticmethod
     def begin(
@@ -212,20 +215,24 @@ class _Rounds:
     def _solve(self, start: int) -> None:
         """Solve the program of a start with all exclusions; a worse bound is not taken."""
         program = self.programs[start]
-        exclusions = (self._edges(start).exclusion(core, "proved") for core in self.cores.values())
-        chosen = [one for one in exclusions if one is not None]
+        rows = (self._edges(start).row(core) for core in self.cores.values())
+        chosen = [one for one in rows if one is not None]
         self.solved[start] = len(self.cores)
         if chosen:
             answer = bound_of_paths(self.analysed, program.paths, program.inputs, exclusions=chosen)
             self.programs[start] = replace(program, answer=answer)
 
     def _excluded(self, path: Sequence[int]) -> tuple[ProvedExclusion, ...]:
-        """Add the new cores of a path."""
+        """Add the new cores of a path; edges in nearby iterations only if there are no others."""
+        found = self._added(cores_of_path(self.conditions, path))
+        return found or self._added(rare_edges(self.conditions, path))
+
+    def _added(self, cores: Iterable[InfeasibleCore]) -> tuple[ProvedExclusion, ...]:
+        """The new ones among ``cores``, which are added."""
         found = []
-        for core in cores_of_path(self.conditions, path):
-            key = core.loop, frozenset(core.edges)
-            if key not in self.cores:
-                self.cores[key] = core
+        for core in cores:
+            if core.key not in self.cores:
+                self.cores[core.key] = core
                 found.append(self._printed(core))
         return tuple(found)
 
@@ -240,4 +247,4 @@ class _Rounds:
             )
         header = None if core.loop is None else graph.nodes[graph.loops[core.loop].header]
         loop = None if header is None else image.place(header.block.addr)
-        return ProvedExclusion(tuple(decisions), loop, core.about)
+        return ProvedExclusion(tuple(decisions), loop, core.distance, core.about)

@@ -20,7 +20,7 @@ DEVICE = 0x53F8_0000  # no memory of the program: each read may give another wor
 HEAD = f"""
 #define NOINLINE __attribute__((noinline, noclone))
 volatile unsigned sink[64], other, limit;
-unsigned mode, words[8];
+unsigned mode, state, words[8];
 #define device (*(volatile unsigned *){DEVICE:#x}u)
 static NOINLINE void work(unsigned n) {{ for (unsigned i = 0; i < 12; i++) sink[i] += n; }}
 static NOINLINE void more(unsigned n) {{ for (unsigned i = 0; i < 9; i++) sink[i + 20] ^= n; }}
@@ -38,8 +38,9 @@ CONDITIONS = (
     ("((w) & 7) == 6", "!((w) & 2)"),
     ("(int)(w) < 0", "(w) < 100"),
 )
-EXCLUSIVE = ("argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit")
-CHANGED = ("pointer", "toggled", "across", "device", "partly", "recomputed")
+EXCLUSIVE = ("argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit",
+             "machine")  # fmt: skip
+CHANGED = ("pointer", "toggled", "across", "device", "partly", "recomputed", "reset", "skips")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,8 @@ def pair(kind: str, random: Random) -> list[str]:
         case "exit":
             return ["unsigned k = 0;", "for (; k < 6; k++) if (sink[k] == a) break;",
                     "if (k == 6) work(b);", between, "if (k < 6) more(b);"]  # fmt: skip
+        case "machine" | "reset" | "skips":
+            return [machine(kind, random)]
         case "pointer":
             return [*plain, "*(a & 16 ? &mode : &words[b & 7]) = b;", last]
         case "toggled":
@@ -105,6 +108,23 @@ def pair(kind: str, random: Random) -> list[str]:
         case "recomputed":
             return [*plain, "a = class_of(a) + (b & 31);", last]
     raise AssertionError(kind)
+
+
+def machine(kind: str, random: Random) -> str:
+    """A loop over the states of a global word, each of which leads on; much work in the last one.
+
+    The word may also be changed through a pointer, or a state may be left out by an input.
+    """
+    states = random.randint(2, 5)
+    cases = [f"case {s}: state = {s + 1}; sink[{s}] += i; break;" for s in range(states - 1)]
+    if kind == "skips" and states > 2:
+        cases[0] = f"case 0: state = sink[i] & 1 ? {states - 1} : 1; break;"
+    cases.append(f"case {states - 1}: work(i); state = {random.choice(['0', '0', '1'])}; break;")
+    store = {"machine": "words[i & 7] = b;", "reset": "*(sink[i] & 1 ? &state : &words[1]) = b;"}
+    body = f"switch (state) {{ {' '.join(cases)} default: state = 0; }} {store.get(kind, '')}"
+    if states == 2 and kind == "skips":
+        body += " if (sink[i] & 2) state = 1;"
+    return f"for (unsigned i = 0; i < {random.randint(3, 12)}; i++) {{ {body} }}"
 
 
 def build_pairs(kinds: tuple[str, ...], seed: int, optimise: str) -> PairedProgram:

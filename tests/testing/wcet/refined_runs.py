@@ -11,12 +11,14 @@ from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.acyclic import AcyclicGraph
+from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from tests.testing.wcet.infeasible_programs import DEVICE
 from tests.testing.wcet.programs import run
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import SilentStageLog
-from wcet.refinement.passes import passes_of
+from wcet.refinement.exclusions import InfeasibleCore
+from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.refine import RefinedBound, refine
 
 __all__ = ["broken_exclusions", "paths_of", "refined"]
@@ -54,10 +56,23 @@ def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
 
 
 def broken_exclusions(found: RefinedBound, path: list[int]) -> list[tuple[int, ...]]:
-    """The exclusions that a path violates: a pass takes all of their edges."""
+    """The exclusions that a path violates: passes near each other take all of their edges."""
     passes = passes_of(AcyclicGraph.of(found.graph), path)
-    return [
-        core.edges
-        for core in found.cores
-        if any(one.loop == core.loop and {*core.edges} <= {*one.edges} for one in passes)
-    ]
+    return [core.edges for core in found.cores if violated(found.graph, core, passes, path)]
+
+
+def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: list[int]) -> bool:
+    """Whether a pass takes all edges, or iterations that are near each other take the same edge."""
+    if core.distance == 1:
+        return any(one.loop == core.loop and {*core.edges} <= {*one.edges} for one in passes)
+    assert core.loop is not None
+    loop, number, last = graph.loops[core.loop], 0, -core.distance
+    for edge in path:
+        if edge == core.edges[0]:
+            if number - last < core.distance:
+                return True
+            last = number
+        number += graph.edges[edge].dst == loop.header
+        if edge in loop.entries:
+            last = number - core.distance
+    return False

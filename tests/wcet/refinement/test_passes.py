@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from ilp.constraints.exclusion import EdgeExclusion, exclusion_row
+from ilp.constraints.exclusion import EdgeExclusion
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.errors import ControlFlowError
 from quoll.inlining.supergraph import Supergraph
@@ -67,5 +67,5 @@ def test_edges_of_no_common_pass_satisfy_the_row(seed: int) -> None:
             continue
         into = () if scope is None else graph.predecessors[graph.loops[scope].header]
         decisions = tuple(frozenset({e}) for e in chosen)
-        exclusion = EdgeExclusion(decisions, frozenset(into), int(scope is None), "drawn")
-        assert exclusion_row(exclusion, 0).holds([path.count(e) for e in range(len(graph.edges))])
+        row = EdgeExclusion(decisions, frozenset(into), int(scope is None)).row(0)
+        assert row.holds([path.count(e) for e in range(len(graph.edges))])

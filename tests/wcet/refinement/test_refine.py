@@ -19,6 +19,7 @@ LOWER = [  # a pair at a level at which the compiler leaves both decisions
     ("cleared", 3, "-Os"),
     ("switch", 4, "-O0"),
     ("known", 6, "-O2"),
+    ("machine", 2, "-Os"),
 ]
 
 
