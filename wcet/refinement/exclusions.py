@@ -39,26 +39,25 @@ class InfeasibleCore:
         return self.loop, frozenset(self.edges), self.distance > 1
 
 
-def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> list[InfeasibleCore]:
+def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
     """The cores in the passes of a path, given as edges of the whole graph."""
     passes = list(dict.fromkeys(passes_of(conditions.code.acyclic, path)))
-    found: list[InfeasibleCore] = []
     for one, taken in zip(passes, conditions.taken(passes), strict=True):
         for edges in cores(taken, partial(conditions.ranges, one.loop)):
             about = conditions.common_words(one.loop, [taken[edge] for edge in edges])
-            found.append(InfeasibleCore(one.loop, edges, about))
-    return found
+            yield InfeasibleCore(one.loop, edges, about)
 
 
 def rare_edges(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
     """The decisions that a path takes in iterations of a loop, nearer to each other than proved."""
     for loop, edges in repeated(conditions, passes_of(conditions.code.acyclic, path)).items():
-        for edge, taken in conditions.taken([Pass(loop, tuple(edges))])[0].items():
-            if taken is not TRUE:
-                distance = proved_distance(conditions, loop, edge)
-                if distance > 1:
-                    about = conditions.common_words(loop, [taken])
-                    yield InfeasibleCore(loop, (edge,), about, distance)
+        [taken] = conditions.taken([Pass(loop, tuple(edges))])
+        decided = [edge for edge, condition in taken.items() if condition is not TRUE]
+        about = {edge: conditions.common_words(loop, [taken[edge]]) for edge in decided}
+        for edge in decided:
+            distance = proved_distance(conditions, loop, edge)
+            if distance > 1:
+                yield InfeasibleCore(loop, (edge,), about[edge], distance)
 
 
 def repeated(conditions: PassConditions, passes: Sequence[Pass]) -> dict[int, dict[int, None]]:

@@ -12,7 +12,7 @@ which control goes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
 from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import Term, const, eq, operation
+from loopbounds.terms.bit_vectors import Term, const, eq, operation, ule
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from wcet.analysis.preparation import ValuedEntry
@@ -52,8 +52,8 @@ class PassConditions:
         self._ssa = GatedSsa(self.code)
 
     @staticmethod
-    def of(entry: ValuedEntry) -> PassConditions:
-        """The conditions in the graph of an entry."""
+    def of(entry: ValuedEntry, bounds: Mapping[int, int]) -> PassConditions:
+        """The conditions in the graph of an entry; ``bounds``: of its loops, proved."""
         graph, code = entry.graph, entry.code
         stacks = StackSpans.of((node.block for node in graph.nodes), code.run.image)
         return PassConditions(
@@ -63,6 +63,7 @@ class PassConditions:
                 code.run.image,
                 entry.values,
                 code.origin.stacks.joined(stacks),
+                bounds=dict(bounds),
                 at_start=not code.origin.called,
                 s1=code.run.options.bounds.s1,
                 arrived=True,
@@ -83,13 +84,15 @@ class PassConditions:
         return found
 
     def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
-        """The ranges that value analysis gives for registers in ``conditions`` of a pass."""
+        """Ranges of the symbols in ``conditions`` of a pass: by values, and by bounds of loops."""
         symbols, values = self._scope(loop).symbols, self.code.values
         found: list[Term] = []
         for symbol in sorted(rewrite.symbols(conditions), key=lambda t: t.serial):
             node, cell = symbols.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += within(symbol, values.register(node, cell))
+            elif (most := symbols.limit(symbol)) is not None:
+                found.append(ule(symbol, const(most, symbol.width)))
         return found
 
     def common_words(self, loop: int | None, conditions: Sequence[Term]) -> tuple[str, ...]:

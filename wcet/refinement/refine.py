@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from loopbounds.proof.bound import CHECKERS
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.assumptions import Assumption
 from quoll.errors import UsageError
@@ -48,6 +49,7 @@ class Ending(Enum):
     """The reason for which there is no further round."""
 
     NOT_REFUTED = "the worst path is not refuted"
+    REPEATED = "no contradiction of the worst path is new, and the program cannot exclude it"
     TIME = "the time is over"
     NO_PATH = "no path is known that reaches the bound"
     IN_LOOP = "paths start in a loop, whose iterations are not followed"
@@ -159,13 +161,14 @@ class _Rounds:
         segments = divided(entry)
         for segment, program in zip(segments, programs, strict=True):
             assert segment.graph.edges == program.paths.graph.edges, "stages repeat their results"
+            assert places(segment.graph) == places(program.paths.graph)
         return _Rounds(
             run,
             list(programs),
             [0] * len(programs),
             segments,
             {},
-            PassConditions.of(entry),
+            PassConditions.of(entry, proved_bounds(segments, programs)),
             {},
         )
 
@@ -189,9 +192,10 @@ class _Rounds:
             if not path.steps:
                 return tuple(rounds), Ending.NO_PATH
             taken = [step.edge for step in path.steps if step.edge is not None]
-            new = self._excluded(self._edges(worst).path(taken))
+            refuted = self._excluded(self._edges(worst).path(taken), end)
+            new = tuple(printed for printed in refuted if printed is not None)
             if not new:
-                return tuple(rounds), Ending.NOT_REFUTED
+                return tuple(rounds), Ending.REPEATED if refuted else Ending.NOT_REFUTED
             self._solve(worst)
             rounds.append(Round(new, self.programs[self._worst()].answer.worst.solution.cycles))
         return tuple(rounds), Ending.TIME
@@ -222,19 +226,25 @@ class _Rounds:
             answer = bound_of_paths(self.analysed, program.paths, program.inputs, exclusions=chosen)
             self.programs[start] = replace(program, answer=answer)
 
-    def _excluded(self, path: Sequence[int]) -> tuple[ProvedExclusion, ...]:
-        """Add the new cores of a path; edges in nearby iterations only if there are no others."""
-        found = self._added(cores_of_path(self.conditions, path))
-        return found or self._added(rare_edges(self.conditions, path))
+    def _excluded(self, path: Sequence[int], end: float) -> list[ProvedExclusion | None]:
+        """Add the cores of a path; edges in nearby iterations only if there is no new core.
 
-    def _added(self, cores: Iterable[InfeasibleCore]) -> tuple[ProvedExclusion, ...]:
-        """The new ones among ``cores``, which are added."""
-        found = []
+        None stands for one that was there.
+        """
+        found = self._added(cores_of_path(self.conditions, path), end)
+        return found if any(found) else found + self._added(rare_edges(self.conditions, path), end)
+
+    def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
+        """Add those of ``cores`` that are found by the time ``end``."""
+        found: list[ProvedExclusion | None] = []
         for core in cores:
-            if core.key not in self.cores:
+            new = core.key not in self.cores
+            found.append(self._printed(core) if new else None)
+            if new:
                 self.cores[core.key] = core
-                found.append(self._printed(core))
-        return tuple(found)
+            if time.monotonic() > end:
+                break
+        return found
 
     def _printed(self, core: InfeasibleCore) -> ProvedExclusion:
         graph, image = self.acyclic.graph, self.analysed.image
@@ -248,3 +258,21 @@ class _Rounds:
         header = None if core.loop is None else graph.nodes[graph.loops[core.loop].header]
         loop = None if header is None else image.place(header.block.addr)
         return ProvedExclusion(tuple(decisions), loop, core.distance, core.about)
+
+
+def places(graph: Supergraph) -> list[tuple[int, int]]:
+    """The context and the address of each node."""
+    return [(node.context, node.block.addr) for node in graph.nodes]
+
+
+def proved_bounds(
+    segments: Sequence[PendingSegment], programs: Sequence[StartProgram]
+) -> dict[int, int]:
+    """The bounds of the whole graph's loops that a checker has proved for all executions."""
+    found: dict[int, int] = {}
+    for segment, program in zip(segments, programs, strict=True):
+        for bound in program.paths.bounds:
+            if bound.method in CHECKERS and bound.bound is not None:
+                loop = segment.loops[bound.loop]
+                found[loop] = max(bound.bound, found.get(loop, 0))
+    return found

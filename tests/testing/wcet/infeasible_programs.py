@@ -29,6 +29,10 @@ static NOINLINE void toggles(unsigned n) {{ mode ^= n; }}
 static NOINLINE unsigned class_of(unsigned n)
 {{ if (n & 1) {{ sink[50]++; return 7; }} if (n & 2) return 3; sink[51] = n; return 0; }}
 """
+HEAD += """
+static NOINLINE unsigned search(unsigned n)
+{ for (unsigned k = 0; k < 5; k++) if ((sink[k] & 7) == (n & 7)) return 7; return 3; }
+"""
 # The first decision, the second, and their word: no execution takes both, if nothing changes it.
 CONDITIONS = (
     ("(w) == 3", "(w) == 5"),
@@ -38,8 +42,10 @@ CONDITIONS = (
     ("((w) & 7) == 6", "!((w) & 2)"),
     ("(int)(w) < 0", "(w) < 100"),
 )
-EXCLUSIVE = ("argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit",
-             "machine")  # fmt: skip
+EXCLUSIVE = (
+    "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
+    "search",
+)  # fmt: skip
 CHANGED = ("pointer", "toggled", "across", "device", "partly", "recomputed", "reset", "skips")
 
 
@@ -70,9 +76,10 @@ def pair(kind: str, random: Random) -> list[str]:
             return [*plain, last]
         case "known":
             return [*plain, "words[3] = b; limit = a;", last]
-        case "callee":
-            one, two = random.sample([0, 3, 7], 2)
-            return ["unsigned c = class_of(a);", f"if (c == {one}) work(b);", between,
+        case "callee" | "search":
+            name, values = ("class_of", [0, 3, 7]) if kind == "callee" else ("search", [3, 7])
+            one, two = random.sample(values, 2)
+            return [f"unsigned c = {name}(a);", f"if (c == {one}) work(b);", between,
                     f"if (c == {two}) more(b);"]  # fmt: skip
         case "cleared":
             return ["if (a & 8) { work(b); a &= ~8u; }", between, "if (a & 8) more(b);"]

@@ -21,7 +21,9 @@ from wcet.refinement.exclusions import InfeasibleCore
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.refine import RefinedBound, refine
 
-__all__ = ["broken_exclusions", "paths_of", "refined"]
+__all__ = ["broken_exclusions", "paths_of", "random_path", "refined"]
+
+LONGEST = 200  # edges of a random path
 
 
 def refined(elf: Path, seconds: float = 60.0) -> RefinedBound:
@@ -76,3 +78,12 @@ def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: 
         if edge in loop.entries:
             last = number - core.distance
     return False
+
+
+def random_path(graph: Supergraph, random: Random) -> list[int]:
+    """The edges of a path from the entry, which may stop anywhere."""
+    node, path = graph.entry, list[int]()
+    while graph.successors[node] and len(path) < LONGEST:
+        path.append(random.choice(graph.successors[node]))
+        node = graph.edges[path[-1]].dst
+    return path

@@ -1,0 +1,69 @@
+"""Rows of the paths from any node: the rest of each execution satisfies them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from loopbounds.slicing.acyclic import AcyclicGraph
+from quoll.errors import ControlFlowError
+from quoll.inlining.supergraph import Supergraph, SuperLoop
+from quoll.preemption.segments import undivided
+from tests.testing.harness.cases import cases
+from tests.testing.ilp.programs import random_case
+from tests.testing.wcet.refined_runs import random_path
+from wcet.refinement.exclusions import InfeasibleCore, SegmentEdges
+from wcet.refinement.passes import passes_of
+
+
+def distance(graph: Supergraph, loop: SuperLoop, edge: int, path: list[int]) -> int:
+    """The least number of iterations between two that take ``edge``, within an entry."""
+    times: list[int | None] = []
+    number = 0
+    for taken in path:
+        if taken == edge:
+            times.append(number)
+        number += graph.edges[taken].dst == loop.header
+        if taken in loop.entries:
+            times.append(None)
+    near = [b - a for a, b in pairwise(times) if a is not None and b is not None]
+    return min(near, default=8)
+
+
+def drawn_cores(graph: Supergraph, path: list[int], random: Random) -> list[InfeasibleCore]:
+    """Cores that hold of one path, as if it were the only execution."""
+    passes = passes_of(AcyclicGraph.of(graph), path)
+    found = []
+    for scope in sorted({one.loop for one in passes}, key=str):
+        own = [{*one.edges} for one in passes if one.loop == scope]
+        edges = sorted(set().union(*own))
+        chosen = tuple(dict.fromkeys(random.choices(edges, k=random.randint(1, 3))))
+        if not any({*chosen} <= taken for taken in own):
+            found.append(InfeasibleCore(scope, chosen, ()))
+        edge = random.choice(edges)
+        if scope is not None and (far := distance(graph, graph.loops[scope], edge, path)) > 1:
+            found.append(InfeasibleCore(scope, (edge,), (), far))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(cases(60)))
+def test_the_rest_of_an_execution_satisfies_each_row(seed: int) -> None:
+    try:
+        graph = random_case(seed).graph
+    except ControlFlowError:
+        return
+    if any(graph.entry in loop.nodes for loop in graph.loops):
+        return
+    random = Random(seed)
+    path = random_path(graph, random)
+    cores = drawn_cores(graph, path, random)
+    for first in sorted({0, *random.choices(range(len(path)), k=4)}) if path else ():
+        start = graph.edges[path[first]].src
+        segment = undivided(replace(graph, entry=start))
+        counts = [path[first:].count(e) for e in range(len(graph.edges))]
+        for core in cores:
+            row = SegmentEdges(segment, graph).row(core)
+            assert row is None or row.row(0).holds(counts), (first, core)
