@@ -124,7 +124,7 @@ def refine(
     before = entry_result(run, name, address, prepared, limits)
     if before.parametric is not None:
         raise UsageError(
-            f"the bound of {name} is a function of {', '.join(before.example)}",
+            f"the bound of {name} is a function of {', '.join(before.parametric.names)}",
             hint="give numbers with --set NAME=N",
         )
     programs = start_programs(run, name, address, prepared, limits)
@@ -229,10 +229,13 @@ class _Rounds:
     def _excluded(self, path: Sequence[int], end: float) -> list[ProvedExclusion | None]:
         """Add the cores of a path; edges in nearby iterations only if there is no new core.
 
-        None stands for one that was there.
+        None stands for a core of the path that was there.
         """
         found = self._added(cores_of_path(self.conditions, path), end)
-        return found if any(found) else found + self._added(rare_edges(self.conditions, path), end)
+        if any(found):
+            return found
+        rare = self._added(rare_edges(self.conditions, path), end)
+        return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
         """Add those of ``cores`` that are found by the time ``end``."""
