@@ -12,6 +12,9 @@ If at most one of any d consecutive iterations takes an edge, then n iterations 
 at most (n + d - 1) / d times. With E entries of the loop, this is
 
     d * x_e <= N + (d - 1) * E
+
+and with the bound b of the loop, x_e <= (b + d - 1) / d * E, rounded down. The second row follows
+from the first one for integers of one entry; a solver needs fewer subproblems with it.
 """
 
 from __future__ import annotations
@@ -35,12 +38,12 @@ class EdgeExclusion:
     passes: frozenset[int]
     first: int
 
-    def row(self, number: int) -> LinearRow:
+    def rows(self, number: int) -> tuple[LinearRow, ...]:
         """The row; ``number`` names it."""
         most = len(self.decisions) - 1
         taken = [(e, 1) for edges in self.decisions for e in edges]
         begins = [(e, -most) for e in self.passes]
-        return proved(f"exclusion{number}", (*taken, *begins), most * self.first)
+        return (proved(f"exclusion{number}", (*taken, *begins), most * self.first),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class EdgeDistance:
     """Of any ``distance`` consecutive iterations of a loop, at most one takes one of ``edges``.
 
     ``passes``, ``entries``: edges with which an iteration begins, and the loop; ``first``: whether
-    the path begins in the loop.
+    the path begins in the loop; ``bound``: iterations per entry, if the loop has a number.
     """
 
     edges: frozenset[int]
@@ -56,15 +59,22 @@ class EdgeDistance:
     passes: frozenset[int]
     entries: frozenset[int]
     first: int
+    bound: int | None
 
-    def row(self, number: int) -> LinearRow:
-        """The row; ``number`` names it."""
+    def rows(self, number: int) -> tuple[LinearRow, ...]:
+        """The rows; ``number`` names them."""
         rest = self.distance - 1
         taken = [(e, self.distance) for e in self.edges]
         begins = [(e, -1) for e in self.passes]
         enters = [(e, -rest) for e in self.entries]
         most = self.distance * self.first
-        return proved(f"distance{number}", (*taken, *begins, *enters), most)
+        all_iterations = proved(f"distance{number}", (*taken, *begins, *enters), most)
+        if self.bound is None:
+            return (all_iterations,)
+        each = (self.bound + rest) // self.distance
+        of_entries = (*((e, 1) for e in self.edges), *((e, -each) for e in self.entries))
+        entry = proved(f"distance{number}.entry", of_entries, each * self.first)
+        return (all_iterations, entry)
 
 
 ProvedRow = EdgeExclusion | EdgeDistance

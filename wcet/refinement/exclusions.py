@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,8 +15,9 @@ from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.unsatisfiable_core import contradictory, cores
 
-__all__ = ["FARTHEST", "InfeasibleCore", "SegmentEdges", "cores_of_path", "rare_edges"]
+__all__ = ["CoreKey", "InfeasibleCore", "SegmentEdges", "cores_of_path", "rare_edges"]
 
+CoreKey = tuple[int | None, frozenset[int], bool]  # loop, edges, whether they are one rare edge
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
 
 
@@ -34,7 +35,7 @@ class InfeasibleCore:
     distance: int = 1
 
     @property
-    def key(self) -> tuple[int | None, frozenset[int], bool]:
+    def key(self) -> CoreKey:
         """Equal for cores with the same meaning, except for the distance."""
         return self.loop, frozenset(self.edges), self.distance > 1
 
@@ -48,11 +49,17 @@ def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[I
             yield InfeasibleCore(one.loop, edges, about)
 
 
-def rare_edges(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
-    """The decisions that a path takes in iterations of a loop, nearer to each other than proved."""
+def rare_edges(
+    conditions: PassConditions, path: Sequence[int], known: Container[CoreKey]
+) -> Iterator[InfeasibleCore]:
+    """The decisions of iterations on a path, except ``known`` ones, that are proved to be rare."""
     for loop, edges in repeated(conditions, passes_of(conditions.code.acyclic, path)).items():
         [taken] = conditions.taken([Pass(loop, tuple(edges))])
-        decided = [edge for edge, condition in taken.items() if condition is not TRUE]
+        decided = [
+            edge
+            for edge, condition in taken.items()
+            if condition is not TRUE and (loop, frozenset((edge,)), True) not in known
+        ]
         about = {edge: conditions.common_words(loop, [taken[edge]]) for edge in decided}
         for edge in decided:
             distance = proved_distance(conditions, loop, edge)
@@ -103,8 +110,10 @@ class SegmentEdges:
         originals = (self._original[e] for e in edges)
         return [e for e in originals if e is not None]
 
-    def row(self, core: InfeasibleCore) -> ProvedRow | None:
-        """A core as a row for these paths; None if they lack one of its edges.
+    def row(self, core: InfeasibleCore, bounds: Sequence[int]) -> ProvedRow | None:
+        """A core as rows for these paths; None if they lack one of its edges.
+
+        ``bounds``: of their loops.
 
         A path from the start is part of an execution of the whole graph. So it takes no edges
         together that no execution does; if it starts in the loop, it begins in one more iteration.
@@ -121,4 +130,8 @@ class SegmentEdges:
         first = int(nodes[graph.entry] in loop.nodes)
         if core.distance == 1:
             return EdgeExclusion(decisions, frozenset(into), first)
-        return EdgeDistance(decisions[0], core.distance, frozenset(into), frozenset(entries), first)
+        copies = [n for n, old in enumerate(self._segment.loops) if old == core.loop]
+        bound = sum(bounds[n] for n in copies) if copies else None
+        return EdgeDistance(
+            decisions[0], core.distance, frozenset(into), frozenset(entries), first, bound
+        )

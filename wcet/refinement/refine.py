@@ -35,6 +35,7 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.platform_model import Platform
 from wcet.refinement.exclusions import (
+    CoreKey,
     InfeasibleCore,
     SegmentEdges,
     cores_of_path,
@@ -150,7 +151,7 @@ class _Rounds:
     segments: list[PendingSegment]
     edges: dict[int, SegmentEdges]
     conditions: PassConditions
-    cores: dict[tuple[int | None, frozenset[int], bool], InfeasibleCore]
+    cores: dict[CoreKey, InfeasibleCore]
 
     @staticmethod
     def begin(
@@ -219,7 +220,8 @@ class _Rounds:
     def _solve(self, start: int) -> None:
         """Solve the program of a start with all exclusions; a worse bound is not taken."""
         program = self.programs[start]
-        rows = (self._edges(start).row(core) for core in self.cores.values())
+        bounds = program.answer.numbers
+        rows = (self._edges(start).row(core, bounds) for core in self.cores.values())
         chosen = [one for one in rows if one is not None]
         self.solved[start] = len(self.cores)
         if chosen:
@@ -234,7 +236,7 @@ class _Rounds:
         found = self._added(cores_of_path(self.conditions, path), end)
         if any(found):
             return found
-        rare = self._added(rare_edges(self.conditions, path), end)
+        rare = self._added(rare_edges(self.conditions, path, self.cores), end)
         return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:

@@ -44,9 +44,19 @@ CONDITIONS = (
 )
 EXCLUSIVE = (
     "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
-    "search",
+    "search", "table",
 )  # fmt: skip
-CHANGED = ("pointer", "toggled", "across", "device", "partly", "recomputed", "reset", "skips")
+CHANGED = (
+    "pointer",
+    "toggled",
+    "across",
+    "device",
+    "partly",
+    "recomputed",
+    "reset",
+    "skips",
+    "other",
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,10 @@ def pair(kind: str, random: Random) -> list[str]:
         case "exit":
             return ["unsigned k = 0;", "for (; k < 6; k++) if (sink[k] == a) break;",
                     "if (k == 6) work(b);", between, "if (k < 6) more(b);"]  # fmt: skip
+        case "table" | "other":
+            one, two = random.sample(range(7), 2)
+            moved = "mode += b & 3;" if kind == "other" else between
+            return [table(one, "work(b)"), "apart(b);", moved, table(two, "more(b)")]
         case "machine" | "reset" | "skips":
             return [machine(kind, random)]
         case "pointer":
@@ -115,6 +129,14 @@ def pair(kind: str, random: Random) -> list[str]:
         case "recomputed":
             return [*plain, "a = class_of(a) + (b & 31);", last]
     raise AssertionError(kind)
+
+
+def table(case: int, work: str) -> str:
+    """A switch that compilers make a jump table; much work in one case."""
+    others = (f"case {n}: sink[{9 - n}] ^= a * {n + 3}; break;" for n in range(7) if n != case)
+    return (
+        f"switch (mode & 7) {{ {' '.join(others)} case {case}: {work}; break; default: other++; }}"
+    )
 
 
 def machine(kind: str, random: Random) -> str:

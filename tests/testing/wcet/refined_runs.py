@@ -24,22 +24,23 @@ from wcet.refinement.refine import RefinedBound, refine
 __all__ = ["broken_exclusions", "paths_of", "random_path", "refined"]
 
 LONGEST = 200  # edges of a random path
+SECONDS = 60.0
 
 
-def refined(elf: Path, seconds: float = 60.0) -> RefinedBound:
-    """The refined bound of ``main``, without facts."""
+def refined(elf: Path, entry: str = "main", platform: str = "kzm") -> RefinedBound:
+    """The refined bound of an entry, with the facts beside the ELF."""
     options = AnalysisOptions(
-        entries=("main",),
-        platform="kzm",
+        entries=(entry,),
+        platform=platform,
         l2=None,
         facts=(),
-        neighbouring_facts=False,
+        neighbouring_facts=True,
         exits=(),
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
     )
-    return refine(elf, options, seconds, SilentStageLog())
+    return refine(elf, options, SECONDS, SilentStageLog())
 
 
 def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:

@@ -33,6 +33,16 @@ def distance(graph: Supergraph, loop: SuperLoop, edge: int, path: list[int]) -> 
     return min(near, default=8)
 
 
+def most_iterations(graph: Supergraph, loop: SuperLoop, path: list[int]) -> int:
+    """The most executions of the header per entry."""
+    most = now = 0
+    for taken in path:
+        now = 0 if taken in loop.entries else now
+        now += graph.edges[taken].dst == loop.header
+        most = max(most, now)
+    return most
+
+
 def drawn_cores(graph: Supergraph, path: list[int], random: Random) -> list[InfeasibleCore]:
     """Cores that hold of one path, as if it were the only execution."""
     passes = passes_of(AcyclicGraph.of(graph), path)
@@ -60,10 +70,11 @@ def test_the_rest_of_an_execution_satisfies_each_row(seed: int) -> None:
     random = Random(seed)
     path = random_path(graph, random)
     cores = drawn_cores(graph, path, random)
+    bounds = [most_iterations(graph, loop, path) for loop in graph.loops]
     for first in sorted({0, *random.choices(range(len(path)), k=4)}) if path else ():
         start = graph.edges[path[first]].src
         segment = undivided(replace(graph, entry=start))
         counts = [path[first:].count(e) for e in range(len(graph.edges))]
         for core in cores:
-            row = SegmentEdges(segment, graph).row(core)
-            assert row is None or row.row(0).holds(counts), (first, core)
+            rows = SegmentEdges(segment, graph).row(core, bounds)
+            assert rows is None or all(row.holds(counts) for row in rows.rows(0)), (first, core)
