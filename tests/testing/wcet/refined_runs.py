@@ -27,7 +27,9 @@ LONGEST = 200  # edges of a random path
 SECONDS = 60.0
 
 
-def refined(elf: Path, entry: str = "main", platform: str = "kzm") -> RefinedBound:
+def refined(
+    elf: Path, entry: str = "main", platform: str = "kzm", seconds: float = SECONDS
+) -> RefinedBound:
     """The refined bound of an entry, with the facts beside the ELF."""
     options = AnalysisOptions(
         entries=(entry,),
@@ -40,7 +42,7 @@ def refined(elf: Path, entry: str = "main", platform: str = "kzm") -> RefinedBou
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
     )
-    return refine(elf, options, SECONDS, SilentStageLog())
+    return refine(elf, options, seconds, SilentStageLog())
 
 
 def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:

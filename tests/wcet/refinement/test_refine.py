@@ -8,8 +8,10 @@ import pytest
 
 from quoll.errors import UnboundedLoop
 from tests.testing.harness.cases import cases
+from tests.testing.quoll.building import build
 from tests.testing.wcet.first_hour import build_handler
 from tests.testing.wcet.infeasible_programs import CHANGED, build_pairs
+from tests.testing.wcet.programs import CODE
 from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined
 from wcet.refinement.refine import Ending
 
@@ -23,6 +25,7 @@ LOWER = [  # a pair at a level at which the compiler leaves both decisions
     ("table", 1, "-O1"),
     ("machine", 2, "-Os"),
 ]
+IN_LOOP = ".syntax unified\n.global main\nmain: lsrs r0, r0, #1\nbne main\nbx lr\n"
 HANDLER = """\
 region ram from 0x80000000 to 0x80001fff is cached and fixed
 calls at handle_irq+0x250 go to beat, sample
@@ -69,3 +72,10 @@ def test_frames_of_the_handler_are_four_bytes_apart(tmp_path: Path) -> None:
     found = refined(tmp_path / "handler.elf", entry="irq_entry", platform="cubieboard")
     assert found.cycles < found.entry.cycles / 2
     assert 4 in [core.distance for core in found.cores]
+
+
+@pytest.mark.slow("analyses two programs")
+def test_the_reason_of_the_end_is_given() -> None:
+    late = refined(build_pairs(("global",), 1, "-O1").elf, seconds=1e-6)
+    assert (late.ending, late.rounds, late.cycles) == (Ending.TIME, (), late.entry.cycles)
+    assert refined(build(IN_LOOP, language="S", link=(CODE,))).ending is Ending.IN_LOOP
