@@ -141,8 +141,10 @@ def refine(
 
 @dataclass(slots=True)
 class _Rounds:
-    """The programs of all starts while they are refined; ``solved``: the number of exclusions
-    with which each was solved.
+    """The programs of all starts while they are refined.
+
+    ``solved``: the number of cores with which each was solved. ``edges``: of the segments of
+    refined starts.
     """
 
     analysed: AnalysisRun
@@ -195,6 +197,8 @@ class _Rounds:
             taken = [step.edge for step in path.steps if step.edge is not None]
             refuted = self._excluded(self._edges(worst).path(taken), end)
             new = tuple(printed for printed in refuted if printed is not None)
+            if not new and time.monotonic() > end:
+                break
             if not new:
                 return tuple(rounds), Ending.REPEATED if refuted else Ending.NOT_REFUTED
             self._solve(worst)
@@ -226,7 +230,8 @@ class _Rounds:
         self.solved[start] = len(self.cores)
         if chosen:
             answer = bound_of_paths(self.analysed, program.paths, program.inputs, exclusions=chosen)
-            self.programs[start] = replace(program, answer=answer)
+            if answer.worst.solution.cycles <= program.answer.worst.solution.cycles:
+                self.programs[start] = replace(program, answer=answer)
 
     def _excluded(self, path: Sequence[int], end: float) -> list[ProvedExclusion | None]:
         """Add the cores of a path; edges in nearby iterations only if there is no new core.
