@@ -69,17 +69,9 @@ def _no_such_entry(image: Image, name: str, point: EntryPoint) -> UsageError:
 
 def _elsewhere(image: Image, vector: int) -> str:
     """A hint: the same vector in tables at other addresses in code."""
-    from quoll.arm.vectors import VECTORS, WORD, vector_tables  # it loads the disassembler
+    from quoll.arm.exception_table import SIZE, exception_tables  # it loads the disassembler
 
-    slot = vector % (VECTORS * WORD)
-    found = [
-        f"--entry {table + slot:#x}"
-        for name_part in image.segments
-        if image.is_executable(name_part.addr)
-        for table in vector_tables(
-            image.read(name_part.addr, name_part.size) or b"", name_part.addr
-        )
-    ]
+    found = [f"--entry {table.addr + vector % SIZE:#x}" for table in exception_tables(image)]
     return f"; a table of vectors has it at {', '.join(found[:NAMED])}" if found else ""
 
 

@@ -4,51 +4,111 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from quoll.errors import UsageError
 from quoll.image.image import Image
 from quoll.printable import printable
-from wcet.platforms.platform_model import Platform
+from wcet.gate.exception_entries import EntryKind, ExceptionEntry, exception_entries
+from wcet.platforms.outside import outside_map
+from wcet.platforms.platform_model import EntryPoint, Platform
 
-__all__ = ["draft", "entries_of"]
+__all__ = ["ChosenEntries", "draft", "entries_of"]
 
 HANDLER = re.compile(
     r"irq|fiq|isr|svc|swi(?!tch)|syscall|interrupt|abort|undef|handler(?![a-z])", re.IGNORECASE
 )
-FIRST = re.compile(r"_*(arm_|vector|exc|isr|irq|fiq|svc|swi(?!tch))", re.IGNORECASE)
 SHOWN = 12  # names of functions
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenEntries:
+    """The entries of a draft, with the comment above them."""
+
+    names: tuple[str, ...]
+    comment: tuple[str, ...]
+
+
 def draft(
-    image: Image,
     kernel: Path,
     platform: tuple[Platform, str] | None,
     reason: str,
     facts: str | None,
+    entries: ChosenEntries,
+    other: str | None = None,
 ) -> str:
     """The text of the file; ``reason``: why this platform, or why none.
 
-    ``platform``: with its evidence in the ELF; ``facts``: the name of a facts file beside it.
+    ``platform``: with its evidence in the ELF; ``facts``: the name of a facts file beside it;
+    ``other``: the remark of ``other_board``.
     """
-    lines = _lines(image, kernel, platform, reason, facts)
+    lines = _lines(kernel, platform, reason, facts, entries, other)
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def entries_of(image: Image, platform: Platform | None) -> tuple[str, ...]:
-    """The platform's entries in the ELF, else the most likely handler function."""
-    known = () if platform is None else platform.entries
-    found = [name for name in known if platform and _is_there(image, platform, name)]
-    named = [name for name in (*_handlers(image), "main") if image.only_symbol(name) is not None]
-    return tuple(found or named[:1])
+def entries_of(image: Image, platform: Platform | None, named: Sequence[str]) -> ChosenEntries:
+    """The entries ``named`` by the user, else those of the platform, else of exception vectors.
+
+    Raises UsageError if there are none: names of functions are no evidence.
+    """
+    if named:
+        return ChosenEntries(tuple(named), ("Entries; symbols and addresses may stand here.",))
+    points = {} if platform is None else platform.entries
+    known = tuple(name for name, point in points.items() if _has_symbol(image, point))
+    handlers = () if known else exception_entries(image)
+    chosen = tuple(h.name for h in handlers if h.kind is EntryKind.HANDLER)
+    if chosen:
+        return ChosenEntries(chosen, tuple(_handler_lines(handlers)))
+    known = known or tuple(n for n, point in points.items() if _has_vector(image, point))
+    if known:
+        text = "Entries of the platform that this ELF has; symbols and addresses may stand here."
+        return ChosenEntries(known, (text,))
+    raise _no_entry(image, handlers)
+
+
+def other_board(image: Image, platform: Platform, named: str | None) -> str | None:
+    """A remark if only the core chose the platform, and the ELF is linked to other memory."""
+    outside = () if named else outside_map(image, platform.hierarchy.memory)
+    if not outside:
+        return None
+    return (
+        f"this is not the board {platform.name}, which has the same core but other memory: until "
+        "you describe yours, its clock and latencies are charged, and only cycles count: "
+        f"wcet platform new BOARD --from {platform.name}, then state [[memory]], latency and "
+        "clock_hz ('wcet help your-board')"
+    )
+
+
+def _handler_lines(handlers: Sequence[ExceptionEntry]) -> Iterator[str]:
+    """A line for each handler, with its exceptions."""
+    yield "Entries to which the exception vectors lead; symbols and addresses may stand here."
+    for handler in handlers:
+        left_out = "" if handler.kind is EntryKind.HANDLER else f"; left out: {handler.kind.value}"
+        yield f"  {', '.join(handler.exceptions)}: {handler.name}{left_out}"
+
+
+def _no_entry(image: Image, handlers: Sequence[ExceptionEntry]) -> UsageError:
+    if handlers:
+        found = "; ".join(line.strip() for line in list(_handler_lines(handlers))[1:])
+        message = f"no exception vector leads to a handler that ends: {found}"
+    else:
+        message = "the ELF has no table of exception vectors that says where its entries are"
+    likely = ", ".join(_handlers(image)[:SHOWN])
+    hint = "name the entries: wcet init KERNEL.ELF --entry NAME"
+    return UsageError(
+        message, hint=f"{hint}; functions with names of handlers: {likely}" if likely else hint
+    )
 
 
 def _lines(
-    image: Image,
     kernel: Path,
     platform: tuple[Platform, str] | None,
     reason: str,
     facts: str | None,
+    entries: ChosenEntries,
+    other: str | None,
 ) -> Iterator[str]:
     yield "# The inputs of 'wcet analyse', 'wcet baseline' and 'wcet check' without options."
     yield f"kernel = {_quoted(str(kernel))}"
@@ -60,9 +120,12 @@ def _lines(
     if platform is None:
         yield '# platform = "the name of a shipped one, or the path of a file.toml"'
     else:
+        if other is not None:
+            yield f"# {other}"
         yield f"platform = {_quoted(platform[1])}"
     yield ""
-    yield from _entries(image, None if platform is None else platform[0])
+    yield from (f"# {line}" for line in entries.comment)
+    yield f"entries = [{', '.join(map(_quoted, entries.names))}]"
     neighbouring = kernel.with_suffix(".facts")
     yield ""
     yield "# Instructions after which every path ends, beyond exits of the platform and returns."
@@ -83,37 +146,28 @@ def _lines(
     yield ""
     yield "# The most that an entry may take: cycles, or text with us, ms or s."
     yield "[budgets]"
-    yield '# "interrupt latency" = "50 us"'
+    yield '# "interrupt latency" = ' + ('"50 us"' if other is None else "50_000")
 
 
-def _entries(image: Image, platform: Platform | None) -> Iterator[str]:
-    found = entries_of(image, platform)
-    if platform is not None and found and found[0] in platform.entries:
-        yield "# Entries of the platform that this ELF has; symbols and addresses may stand here."
-    else:
-        yield "# No entry of the platform is in this ELF. Functions with names of handlers:"
-        yield f"# {', '.join(_handlers(image)[:SHOWN]) or 'none'}"
-    names = ", ".join(map(_quoted, found))
-    yield f"entries = [{names}]" if found else '# entries = ["a function"]'
+def _has_symbol(image: Image, point: EntryPoint) -> bool:
+    return any(image.only_symbol(symbol) is not None for symbol in point.symbols)
 
 
-def _is_there(image: Image, platform: Platform, name: str) -> bool:
-    point = platform.entries[name]
-    known = any(image.only_symbol(symbol) is not None for symbol in point.symbols)
-    return known or image.read(point.vector & ~1, 2) is not None
+def _has_vector(image: Image, point: EntryPoint) -> bool:
+    return image.read(point.vector & ~1, 2) is not None
 
 
 def _handlers(image: Image) -> list[str]:
-    """Functions with names of handlers; names that begin like vector code come first."""
-    found = (
-        name
-        for name in image.symbols.names()
-        if HANDLER.search(name)
-        and name.isprintable()
-        and (symbol := image.only_symbol(name)) is not None
-        and image.is_executable(symbol.addr)
-    )
-    return sorted(found, key=lambda name: (FIRST.match(name) is None, len(name), name))
+    """Functions with names of handlers, the shortest name first."""
+    found = {
+        symbol.name
+        for symbol in image.symbols.symbols
+        if symbol.kind == "func"
+        and HANDLER.search(symbol.name)
+        and symbol.name.isprintable()
+        and image.only_symbol(symbol.name) is not None
+    }
+    return sorted(found, key=lambda name: (len(name), name))
 
 
 def _quoted(text: str) -> str:

@@ -105,6 +105,9 @@ def to_lines(survey: FactSurvey) -> Iterator[str]:
 
 
 def _none(survey: FactSurvey) -> str:
+    """Nothing, if all entries have a bound then."""
+    if survey.others:
+        return "no fact that would give every entry a bound"
     return "nothing that was found in time" if survey.unfinished else "nothing"
 
 

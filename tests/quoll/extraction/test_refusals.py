@@ -133,7 +133,7 @@ def test_commands_that_look_at_all_functions_go_on(
     twins(tmp_path, "-g")
     elf = str(tmp_path / "twins.elf")
     assert main(["loops", elf, "--platform", "kzm", "--quiet"]) == 0
-    assert main(["init", elf, "--output", "-"]) == 0
+    assert main(["init", elf, "--entry", "main", "--output", "-"]) == 0
     assert "several symbols" not in capsys.readouterr().err
 
 
