@@ -32,12 +32,13 @@ PATH_END = "path must end at PLACE"
 
 
 class MissingKind(Enum):
-    """The subject of a missing fact, in the words and order of reports."""
+    """The subject of a missing fact, in the words and order of reports: root causes first."""
 
+    ENDS = "ends of paths"
+    SWITCHES = "context switches"
     TARGETS = "targets"
     SUPERVISOR_CALLS = "supervisor calls"
     RETURNS = "returns"
-    ENDS = "ends of paths"
     FUNCTIONS = "functions"
     RECURSION = "recursion"
     LOOPS = "loops"

@@ -45,11 +45,13 @@ FIRST, FAULTS = slice(1, 4), slice(4, 7)  # of the M profile: reset, NMI, HardFa
 class ExceptionTable:
     """The table at ``addr``: the address of each handler, bit 0 set for Thumb code.
 
-    ``handlers`` are in the order of ``EXCEPTIONS``; None where a vector leads nowhere.
+    ``handlers`` are in the order of ``EXCEPTIONS``; None where a vector leads nowhere. ``literals``
+    are the addresses of the words that the vectors load.
     """
 
     addr: int
     handlers: tuple[int | None, ...]
+    literals: frozenset[int] = frozenset()
 
 
 def exception_tables(image: Image) -> tuple[ExceptionTable, ...]:
@@ -108,12 +110,15 @@ def _may_branch_in_thumb(word: int) -> bool:
 def _table(image: Image, addr: int, *, thumb: bool) -> ExceptionTable | None:
     """The table of this instruction set at ``addr``; None if its words are anything else."""
     handlers: list[int | None] = []
+    literals: set[int] = set()
     if _inside_function(image, addr):
         return None
     for number in range(len(EXCEPTIONS)):
         at = addr + WORD * number
         insn = _instruction(image, at, thumb=thumb)
-        handler = None if insn is None else _handler(image, insn)
+        literal = None if insn is None else _literal(insn)
+        handler = None if insn is None else _handler(image, insn, literal)
+        literals |= {literal} if literal is not None else set()
         if handler is None and not _is_empty(image, at, insn):
             if number == LAST and _is_code(image, at, insn):
                 handler = at | thumb
@@ -123,7 +128,7 @@ def _table(image: Image, addr: int, *, thumb: bool) -> ExceptionTable | None:
     away = sum(h is not None and h & ~1 != addr + WORD * n for n, h in enumerate(handlers))
     if handlers[RESET] is None or away < FEWEST:
         return None
-    return ExceptionTable(addr, tuple(handlers))
+    return ExceptionTable(addr, tuple(handlers), frozenset(literals))
 
 
 def _inside_function(image: Image, addr: int) -> bool:
@@ -142,18 +147,22 @@ def _instruction(image: Image, addr: int, *, thumb: bool) -> Insn | None:
         return None
 
 
-def _handler(image: Image, insn: Insn) -> int | None:
+def _literal(insn: Insn) -> int | None:
+    """The address of the word that ``ldr pc`` loads; None for another instruction."""
+    memory = insn.memory
+    if insn.flow is not ControlFlow.INDIRECT or memory is None or memory.base != PC:
+        return None
+    plain = memory.index is None and insn.operation is Operation.LOAD_WORD
+    return insn.pc_operand + memory.displacement if plain else None
+
+
+def _handler(image: Image, insn: Insn, literal: int | None) -> int | None:
     """The address that a vector leads to, bit 0 set for Thumb code; None for another one."""
     if insn.cond is not Condition.AL:
         return None
     if insn.flow is ControlFlow.JUMP and insn.target is not None:
         return insn.target | insn.target_thumb
-    memory = insn.memory
-    if insn.flow is not ControlFlow.INDIRECT or memory is None or memory.base != PC:
-        return None
-    if memory.index is not None or insn.operation is not Operation.LOAD_WORD:
-        return None
-    content = image.read(insn.pc_operand + memory.displacement, WORD)
+    content = None if literal is None else image.read(literal, WORD)
     return None if content is None else int.from_bytes(content, "little")
 
 

@@ -258,6 +258,7 @@ class FunctionBuilder:
                 tuple(dict.fromkeys((*unclear, *own))),
                 writable,
                 behind,
+                function=self.function.entry,
             )
             self.function.version += 1
 

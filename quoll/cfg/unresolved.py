@@ -21,6 +21,7 @@ __all__ = [
 
 STATE_TARGETS = "targets of PLACE are PLACE, ..."
 RETURNS = "PLACE returns to its caller"
+SWITCHES = "PLACE switches context"
 STATE_RETURN = f"state it, if that is so: {RETURNS}"
 SUPERVISOR = "every supervisor call takes at most {} cycles"
 NOTHING = "targets of PLACE are 0xfffffff0\nfunction 0xfffffff0 takes at most 1 cycles"
@@ -70,7 +71,7 @@ class UnresolvedKind(Enum):
         "{text} leaves with a stack pointer that is not the caller's: it may go on in another "
         "context{lost}",
         f"state it, if that is so: FUNCTION switches context; {STATE_RETURN}",
-        MissingKind.RETURNS,
+        MissingKind.SWITCHES,
     )
     NOT_CODE = _Row(
         "control may pass to {target}, {problem}",
@@ -178,6 +179,7 @@ class UnresolvedTransfer:
     writable: WritableSection | None = None
     behind: UnresolvedTransfer | None = None  # the transfer to resolve first
     proposal: CandidateFact | None = None
+    function: int | None = None  # the entry of a function with it
 
     def __post_init__(self) -> None:
         assert {name for name, _ in self.values} == self.kind.value.fields, self.kind
@@ -219,6 +221,9 @@ class UnresolvedTransfer:
             why = "; ".join(filter(None, (self.reason, self.proposal.note)))
             fact = self.proposal.fact
             return MissingStatement(self.addr, MissingKind.TARGETS, why, fact, fact, several=True)
+        if self.asks is MissingKind.SWITCHES:
+            place = self.addr if self.function is None else self.function
+            return MissingStatement(place, self.asks, self.reason, SWITCHES, SWITCHES)
         if self.asks is MissingKind.SUPERVISOR_CALLS:
             fact, provisional = SUPERVISOR.format("N"), SUPERVISOR.format(1)
         else:

@@ -8,7 +8,7 @@ in literal pools and packed structures.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from quoll.image.image import Image
@@ -31,11 +31,13 @@ class FunctionTables:
     taken: tuple[int, ...]
 
 
-def function_tables(image: Image) -> FunctionTables:
-    """The tables and the addresses elsewhere, of the whole image."""
+def function_tables(image: Image, left_out: Set[int] = frozenset()) -> FunctionTables:
+    """The tables and the addresses elsewhere, of the whole image but the words at ``left_out``."""
     tables: dict[Symbol, dict[int, None]] = {}
     taken: dict[int, None] = {}
     for addr, word in _pointers(image):
+        if addr in left_out:
+            continue
         around = _object_around(image, addr)
         if around is None:
             taken.setdefault(word)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from quoll.arm.exception_table import exception_tables
 from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.image.function_tables import FunctionTables, function_tables
 from quoll.image.image import Image
@@ -32,7 +33,18 @@ class AddressTaken:
     @cached_property
     def by_code(self) -> tuple[int, ...]:
         """The functions whose addresses are stored outside of all tables, or computed by code."""
-        image, made = self._image, dict.fromkeys(self.tables.taken)
+        return self._outside(self.tables)
+
+    @cached_property
+    def callbacks(self) -> tuple[int, ...]:
+        """``by_code`` without functions of which only exception vectors load the address."""
+        literals = [table.literals for table in exception_tables(self._image)]
+        if not any(literals):
+            return self.by_code
+        return self._outside(function_tables(self._image, frozenset().union(*literals)))
+
+    def _outside(self, tables: FunctionTables) -> tuple[int, ...]:
+        image, made = self._image, dict.fromkeys(tables.taken)
         for segment in image.segments:
             if not segment.executable:
                 continue

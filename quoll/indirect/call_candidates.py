@@ -52,7 +52,7 @@ class Candidates:
         virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
         vtables = virtual and bool(self._vtables.functions(None, slot))
         tables = [symbol for symbol, _ in self._taken.tables.tables]
-        functions = self._taken.by_code
+        functions = self._taken.callbacks
         notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
         if vtables and (tables or functions):
             notes.setdefault(VIRTUAL)

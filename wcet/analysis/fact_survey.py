@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quoll.cfg.cfg import Program
-from quoll.errors import MissingStatement, WcetError
+from quoll.cfg.endless_functions import endless_functions
+from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
 from quoll.image.image import Image
 from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
@@ -30,6 +31,7 @@ __all__ = ["SECONDS", "FactSurvey", "survey"]
 
 ITERATIONS = 64  # analyses of an entry; each one finds another missing fact
 SECONDS = 60.0  # a survey takes no longer
+NAMED = 4  # functions in a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,12 @@ class _Search:
         if error is None:
             return False
         self.statuses.append(error.exit_status)
+        if name not in self.reached:
+            self.reached[name] = _reached_code(run, address)
+            ends = {m.key: (name, m) for m in _ends(self.reached[name], address, self.image)}
+            if new_ends := {key: end for key, end in ends.items() if key not in self.found}:
+                self._note(name, address, new_ends)
+                return True
         new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
         for missing in error.missing:
             if missing.key not in self.found:
@@ -129,12 +137,15 @@ class _Search:
         if not new:
             self.others[name] = error
             return False
+        self._note(name, address, new)
+        return True
+
+    def _note(
+        self, name: str, address: int, new: Mapping[tuple[int, str], tuple[str, MissingStatement]]
+    ) -> None:
         self.found |= new
-        if name not in self.reached:
-            self.reached[name] = _reached_code(run, address)
         places = {missing.addr for _, missing in new.values()}
         self.ways |= _ways(self.reached[name], address, places - self.ways.keys())
-        return True
 
     def _run(self) -> AnalysisRun:
         """A run under provisional facts for everything that was found missing."""
@@ -147,6 +158,22 @@ def _reached_code(run: AnalysisRun, address: int) -> Program:
     from quoll.extraction.extract import extract  # only runs with missing facts need it
 
     return extract(run.image, [address], run.facts, run.exits)
+
+
+def _ends(program: Program, address: int, image: Image) -> list[MissingStatement]:
+    """The ends of paths where functions begin in which no path ends: causes of other questions."""
+    unresolved = {one.addr: one for one in program.unresolved}
+    found = []
+    for function in endless_functions(program.functions, address & ~1, unresolved):
+        behind = [program.functions[entry].name for entry in sorted(function.behind)]
+        name = program.functions[function.entry].name
+        why = f"{name} never returns, and no path ends in it"
+        if others := [other for other in behind if other != name]:
+            count = f"{len(others)} function{'s' if len(others) > 1 else ''}"
+            shown = ", ".join(others[:NAMED]) + (", ..." if len(others) > NAMED else "")
+            why += f"; this leaves out {count} that only it reaches: {shown}"
+        found.append(MissingStatement(function.entry, MissingKind.ENDS, why, PATH_END, PATH_END))
+    return found
 
 
 def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:

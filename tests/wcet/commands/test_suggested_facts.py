@@ -53,7 +53,7 @@ def test_everything_is_found_in_one_run_and_is_enough(
     kinds = "targets of|recursion of|loop|path must"
     facts = re.findall(rf"^# ({kinds}) .*$", file.read_text(), re.MULTILINE)
     assert sorted(facts) == ["loop", "loop", "path must", "recursion of", "targets of"]
-    counts = "1 of targets, 1 of ends of paths, 1 of recursion, 2 of loops"
+    counts = "1 of ends of paths, 1 of targets, 1 of recursion, 2 of loops"
     assert text.startswith(f"missing: 5 facts: {counts}\n")
     assert re.search(r"targets of call\+0x\w+ .*; called by main > call\n", text)
     assert file.read_text().count("called by main > ") == 3
@@ -162,3 +162,52 @@ def test_what_lies_behind_an_unknown_call_is_asked_in_the_same_run(
     file.write_text(f"{filled}function 0x4000 takes at most 40 cycles\n")
     status, text = suggested(capsys, elf, tmp_path / "again.facts", "--facts", file)
     assert (status, text) == (0, "nothing is missing\n")
+
+
+CAUSES = """\
+#define N __attribute__((noinline))
+int (*volatile put)(int); int volatile sink;
+struct item { struct item *next; } *volatile items;
+N void print(const char *text) {
+    while (*text) put(*text++);
+    for (struct item *at = items; at;) at = at->next;
+}
+N void panic(const char *text) { print(text); for (;;) sink = 1; }
+N int get(int n) { if (n > 3) panic("get"); return n; }
+N int set(int n) { if (n > 5) panic("set"); return sink = n; }
+int main(int n) { return get(n) + set(n); }
+void other(void) {}
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_the_end_of_all_paths_is_asked_first_and_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The calls and loops of ``print`` are consequences: only ``panic`` reaches them."""
+    elf = build(CAUSES, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
+    file = tmp_path / "kernel.facts"
+    _, text = suggested(capsys, elf, file)
+    assert text.startswith("missing: 1 fact: 1 of ends of paths\n  path must end at panic ")
+    assert "this leaves out 1 function that only it reaches: print; called by main > " in text
+    file.write_text(file.read_text().replace("# path must", "path must"))
+    status, text = suggested(capsys, elf, tmp_path / "again.facts", "--facts", file)
+    assert (status, text) == (0, "nothing is missing\n")
+
+
+SWITCHING = """\
+void switch_to(void *from, void *to);
+__asm__(".arm\\n.type switch_to, %function\\nswitch_to: push {r4-r11, lr}\\n str sp, [r0]\\n"
+        " ldr sp, [r1]\\n pop {r4-r11, pc}\\n.size switch_to, . - switch_to\\n");
+unsigned threads[2];
+int main(void) { switch_to(&threads[0], &threads[1]); return 0; }
+void other(void) {}
+"""
+
+
+def test_a_switch_is_proposed_as_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "kernel.facts"
+    _, text = suggested(capsys, build(SWITCHING, link=("-Wl,-Ttext=0xf0010000",)), file)
+    assert text.startswith(
+        "missing: 1 fact: 1 of context switches\n  switch_to switches context    needed by main: "
+    )
