@@ -25,6 +25,7 @@ class Operation(Enum):
     EXCEPTION_CALL = "hvc, smc"
     EXCLUSIVE_OR = "eor"
     INSTRUCTION_BARRIER = "isb"
+    LOAD_PAIR = "ldrd"
     LOAD_WORD = "ldr"  # ldrt too
     MOVE = "mov"  # of a constant, a register or a shifted register
     OR = "orr"

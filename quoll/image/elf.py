@@ -51,6 +51,7 @@ LINE_SECTIONS = ("line", "line_str", "str")  # in the order of DebugSections
 ENTRY_SECTIONS = ("info", "abbrev", "addr", "str_offsets")
 LONGEST_NAME = 4096
 MOST_ROWS = 1_000_000  # of any table: pyelftools reads one in 15 us
+SHORT_ENTRIES = 4 << 20  # bytes
 LARGEST_FILE, LARGEST_DEBUG = 1 << 30, 1 << 28  # bytes
 
 Row = Any  # a container of pyelftools: fields by their ABI names
@@ -405,12 +406,14 @@ class _Reader:
     ) -> DebugSections:
         """Debug sections; one outside the file, or not decompressible, counts as absent.
 
-        ``entries``: also the sections that identify functions at address 0.
+        ``entries``: also the sections of entries, if they are long: functions at 0 need them.
         """
+        named = [(h, _name(names, h.name)) for h in headers]
+        long = sum(h.size for h, name in named if name.removeprefix(DEBUG) in ENTRY_SECTIONS)
+        entries = entries or long <= SHORT_ENTRIES
         wanted = LINE_SECTIONS + (ENTRY_SECTIONS if entries else ())
         found: dict[str, bytes] = {}
-        for h in headers:
-            full = _name(names, h.name)
+        for h, full in named:
             name = full.removeprefix(DEBUG)
             if full.startswith(DEBUG) and name in wanted:
                 raw = self._data[h.offset : h.offset + h.size]

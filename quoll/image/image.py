@@ -23,6 +23,7 @@ from quoll.errors import InputError
 from quoll.image.attributes import BuildAttributes, parse_attributes
 from quoll.image.debug_sections import DebugSections
 from quoll.image.dwarf_lines import LineTable, SourceLine, decode_lines
+from quoll.image.dwarf_types import DebugTypes
 from quoll.image.elf import LARGEST_FILE, WORD, ElfFile, LoadSegment, RawSymbol, Section, parse_elf
 from quoll.image.memory_map import NO_MAP, MemoryMap, Span
 from quoll.image.symbols import Symbol, SymbolTable, symbol_table
@@ -36,7 +37,7 @@ NO_PATH = {"quoll.image.image.RawMemory": {"path": "the bytes are walked, wherev
 # Attributes outside the identity of an image, because ``sha256`` determines them.
 LATEST = 7  # version of the architecture
 DERIVED = frozenset((
-    "entry", "symbols", "attributes", "segments", "sections", "lines", "_debug", "_future",
+    "entry", "symbols", "attributes", "segments", "sections", "lines", "types", "_debug", "_future",
     "_unsettled", "_code", "_dumped", "_segment_addrs", "_section_addrs", "_overlays",
 ))  # fmt: skip
 LONG = 1 << 20  # bytes of a line table that justify another process
@@ -117,6 +118,11 @@ class Image:
         """The DWARF line table, decoded on first use."""
         future, self._future = self._future, None
         return future.result() if future else self._decoded_lines()
+
+    @cached_property
+    def types(self) -> DebugTypes:
+        """The types of functions and variables, decoded on first use."""
+        return DebugTypes(self._debug)
 
     def _decoded_lines(self) -> LineTable:
         return decode_lines(self._debug, self.is_executable, self.symbols)

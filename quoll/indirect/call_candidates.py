@@ -10,16 +10,18 @@ functions left out, with the assumption. A proposal is no part of any result unt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.unresolved import CandidateFact
+from quoll.image.dwarf_types import VIRTUAL_CALL, Signature
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
 from quoll.image.symbols import Symbol
 from quoll.image.vtables import Vtables
 from quoll.indirect.address_taken import ANY_TAKEN, AddressTaken
+from quoll.indirect.call_types import call_types
 from quoll.indirect.load_origins import LoadOrigin, LoadRoot, may_be_virtual, origins
 
 __all__ = ["Candidates"]
@@ -45,6 +47,9 @@ class Candidates:
     ) -> CandidateFact | None:
         """The fact about the transfer that ends ``block``; None without any candidate."""
         found = origins(cfg, into, block, self._image, across=True) or ()
+        typed = self._of_types(cfg, found)
+        if typed is not None:
+            return typed
         ways = {_from_memory(origin) for origin in found} or {LoadOrigin((0,), LoadRoot.UNKNOWN)}
         spilled = any(map(_may_be_spilled, found or (LoadOrigin((0,), LoadRoot.UNKNOWN),)))
         twice = {way.offsets[1] for way in ways if way.levels >= 2}
@@ -59,6 +64,37 @@ class Candidates:
         elif self._vtables and not virtual:
             notes.setdefault(NOT_VIRTUAL)
         return self._proposal(tables, functions, notes, vtables=vtables)
+
+    def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
+        """The functions of the pointer's type, where the debug information has it."""
+        types = self._image.types
+        signatures = call_types(types, cfg.entry, found)
+        if signatures is None:
+            return None
+        virtual = VIRTUAL_CALL in signatures
+        taken = dict.fromkeys((*self._taken.callbacks, *self._in_tables))
+        plain = signatures - {VIRTUAL_CALL}
+        fitting = [word for word in taken if plain and self._fits(word, plain)]
+        if len(fitting) == len(taken) or not (virtual or any(map(self._signature, fitting))):
+            return None
+        kinds = ("a virtual function",) if virtual else ()
+        shown = " or ".join((*kinds, *sorted(map(str, plain))))
+        note = (
+            f"it calls {shown} by the debug information, so that {len(taken) - len(fitting)} "
+            "functions of other types are left out: this assumes that none is cast"
+        )
+        return self._proposal((), fitting, [note], vtables=virtual)
+
+    def _fits(self, word: int, signatures: Set[Signature]) -> bool:
+        own = self._signature(word)
+        return own is None or any(own.fits(signature) for signature in signatures)
+
+    def _signature(self, word: int) -> Signature | None:
+        return self._image.types.signature(word & ~1)
+
+    @cached_property
+    def _in_tables(self) -> tuple[int, ...]:
+        return tuple(word for _, words in self._taken.tables.tables for word in words)
 
     @cached_property
     def _holding(self) -> frozenset[Symbol]:

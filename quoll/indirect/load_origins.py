@@ -24,6 +24,8 @@ from quoll.image.image import Image
 __all__ = ["LoadOrigin", "LoadRoot", "may_be_virtual", "origins", "slot_read"]
 
 LEVELS = 3  # most loads that are followed
+WORD = 4  # bytes
+RESULT = 0  # register of a result
 WORK = 400  # most definitions that are analysed
 
 
@@ -42,12 +44,17 @@ class LoadOrigin:
     """One origin of the target.
 
     ``offsets``: constants added to the target and, per level, to the address; None if not constant.
-    ``constant`` is the root's value.
+    ``constant`` is the root's value, and ``shift`` the sum of the constants that are added to it
+    before the first load, whatever else is added. Of a word, ``register`` is where it is when the
+    function is entered, or ``callee`` is the entry of the only function whose result it is.
     """
 
     offsets: tuple[int | None, ...]
     root: LoadRoot
     constant: int = 0
+    shift: int = 0
+    register: int | None = None
+    callee: int | None = None
 
     @property
     def levels(self) -> int:
@@ -133,6 +140,7 @@ class _Query:
     register: int
     offsets: tuple[int | None, ...]
     left: EdgeKind | None = None
+    shift: int = 0
 
     def plus(self, change: int | None) -> tuple[int | None, ...]:
         """The offsets, with ``change`` added at the last level."""
@@ -172,7 +180,11 @@ class _OriginSearch:
         return None
 
     def _root(self, query: _Query, root: LoadRoot, constant: int = 0) -> None:
-        self._found.add(LoadOrigin(query.offsets, root, constant))
+        self._found.add(LoadOrigin(query.offsets, root, constant, query.shift))
+
+    def _word(self, query: _Query, *, register: int | None, callee: int | None) -> None:
+        word = LoadOrigin(query.offsets, LoadRoot.WORD, register=register, callee=callee)
+        self._found.add(word)
 
     def _resolve(self, query: _Query) -> None:
         block, register = query.block, query.register
@@ -189,7 +201,7 @@ class _OriginSearch:
                 self._defined(query, index, insn)
                 return
         if block.index == 0:
-            self._root(query, LoadRoot.WORD)
+            self._word(query, register=register, callee=None)
         for edge in self._into.get(block.index, ()):
             self._before(query, edge)
 
@@ -197,7 +209,9 @@ class _OriginSearch:
         source = self._cfg.blocks[edge.src]
         if edge.kind is EdgeKind.ACROSS:
             if query.register not in CALLEE_SAVED:
-                self._root(query, LoadRoot.WORD)
+                result = query.register == RESULT and len(source.calls) == 1
+                callee = source.calls[0] if result else None
+                self._word(query, register=None, callee=callee)
                 return
             if not self._across and len(query.offsets) < LEVELS:
                 self._root(query, LoadRoot.UNKNOWN)
@@ -207,12 +221,14 @@ class _OriginSearch:
         offset = query.offsets[-1]
         if offset in seen or None in seen:
             return
-        if seen:  # in a loop, a pointer advances
+        shift = query.shift
+        if seen:  # in a loop, a pointer advances, perhaps from the least of these
+            shift = min(known for known in (*seen, offset, shift) if known is not None)
             offset = None
         seen.add(offset)
         end = len(source.insns)
         offsets = (*query.offsets[:-1], offset)
-        self._pending.append(_Query(source, end, query.register, offsets, edge.kind))
+        self._pending.append(_Query(source, end, query.register, offsets, edge.kind, shift))
 
     def _defined(self, query: _Query, index: int, insn: Insn) -> None:
         """Follow a register that ``insn`` writes."""
@@ -248,8 +264,8 @@ class _OriginSearch:
             self._root(query, LoadRoot.UNKNOWN)
 
     def _follow(self, query: _Query, index: int, register: int, change: int | None) -> None:
-        offsets = query.plus(change)
-        self._pending.append(_Query(query.block, index, register, offsets))
+        offsets, shift = query.plus(change), query.shift + (change or 0)
+        self._pending.append(_Query(query.block, index, register, offsets, shift=shift))
 
     def _wide(self, query: _Query, index: int, upper: int) -> None:
         for insn in reversed(query.block.insns[:index]):
@@ -265,21 +281,22 @@ class _OriginSearch:
         """Follow the address of a loaded register."""
         memory = insn.memory
         assert memory is not None
-        single = insn.operation is Operation.LOAD_WORD and memory.base is not None
-        if not single and not (memory.size == 4 and memory.base is not None):
+        if memory.size != WORD or memory.base is None:
             self._root(query, LoadRoot.UNKNOWN)
             return
         if len(query.offsets) > LEVELS:
             self._root(query, LoadRoot.LOADED)
             return
-        offset: int | None = memory.displacement if memory.pre_indexed else 0
-        offset = offset if single and memory.index is None else None
-        loaded = replace(query, position=index, offsets=(*query.offsets, offset))
-        assert memory.base is not None
+        place = memory.displacement if memory.pre_indexed else 0
+        if insn.operation is Operation.LOAD_PAIR and query.register in insn.transfers:
+            place += WORD * insn.transfers.index(query.register)
+        exact = insn.operation in (Operation.LOAD_WORD, Operation.LOAD_PAIR)
+        offset = place if exact and memory.index is None else None
+        loaded = replace(query, position=index, offsets=(*query.offsets, offset), shift=place)
         if memory.base == PC:
             known = offset is not None
             self._root(
-                replace(loaded, offsets=(*query.offsets, 0 if known else None)),
+                replace(loaded, offsets=(*query.offsets, 0 if known else None), shift=0),
                 LoadRoot.CONSTANT,
                 insn.pc_operand + (offset or 0),
             )

@@ -76,7 +76,7 @@ def facts_of(elf: Path) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("name", [n for n in BUILDS if n.startswith("C++")])
 def test_what_may_be_virtual_adds_and_never_replaces(name: str) -> None:
     """A plain callback is called as the virtual function behind an object's first word is."""
-    found = facts_of(build_pointers(CALLBACK, BUILDS[name]))
+    found = facts_of(build_pointers(CALLBACK, (*BUILDS[name], "-g0")))
     callback, _ = found["_Z4firei"]
     assert re.search(r"to .*_ZL6tick_ai, _ZL6tick_bi", callback), callback
     virtual, why = found["_Z4drawi"]
@@ -93,7 +93,7 @@ def test_what_is_left_out_is_said() -> None:
         .replace("N int fire", "N int apply(int (*f)(int), int x) { return f(x) + 1; }\nN int fire")
         .replace("x += fire(x);", "x += fire(x) + apply(choice ? tick_a : tick_b, x);")
     )
-    fact, why = facts_of(build_pointers(source, BUILDS["C++ gcc -O2"]))["_Z5applyPFiiEi"]
+    fact, why = facts_of(build_pointers(source, (*BUILDS["C++ gcc -O2"], "-g0")))["_Z5applyPFiiEi"]
     assert "any vtable" not in fact
     assert "functions of vtables are left out" in why
     assert "this assumes" in why

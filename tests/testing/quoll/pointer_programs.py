@@ -355,9 +355,53 @@ def _section(p: _Program) -> None:
     p.runs.append(f"for (function *at = __start_{calls}; at < __stop_{calls}; at++) x += (*at)(x);")
 
 
+def _typed(p: _Program) -> None:
+    """Pointers of several types beside each other: in objects, drivers and tables."""
+    names, other = p.functions(), p.name("typed")
+    p.text += [
+        f"N static int {other}_two_{n}(int x, int y) {{ return {n}(x) + y; }}" for n in names
+    ]
+    two = [f"{other}_two_{n}" for n in names]
+    p.text.append(f"struct node_{other} {{ struct node_{other} *next; }};")
+    fields = [
+        "int (*first)(int, int);",
+        f"struct node_{other} node;",
+        "function second;",
+        "int id;",
+    ]
+    p.random.shuffle(fields)
+    p.text.append(f"struct item_{other} {{ {' '.join(fields)} }} items_{other}[2];")
+    p.text.append(f"struct driver_{other} {{ function get; int (*put)(int, int); }};")
+    rows = ", ".join(f"{{{a}, {b}}}" for a, b in zip(names, two, strict=True))
+    p.text.append(f"static struct driver_{other} drivers_{other}[] = {{{rows}}};")
+    p.text.append(f"static int (*ones_{other}[])(int) = {{{', '.join(names)}}};")
+    p.text.append(f"static int (*twos_{other}[])(int, int) = {{{', '.join(two)}}};")
+    p.text.append(
+        f"N int walk_{other}(struct node_{other} *at, int x) {{ for (; at; at = at->next) {{ "
+        f"struct item_{other} *i = (struct item_{other} *)((char *)at - "
+        f"__builtin_offsetof(struct item_{other}, node)); x += i->first(x, 1) + i->second(x); }} "
+        "return x; }"
+    )
+    p.text.append(
+        f"N int each_{other}(int x) {{ for (struct driver_{other} *d = drivers_{other}; "
+        f"d < drivers_{other} + {len(names)}; d++) x += d->put(x, 2) + d->get(x); return x; }}"
+    )
+    p.text.append(
+        f"N int one_{other}(int i, int x, int (*given)(int, int), struct driver_{other} *d) {{ "
+        f"return given(x, 1) + d[i - 1].get(x) + ones_{other}[i - 1](x) "
+        f"+ twos_{other}[i - 2](x, 3) + drivers_{other}[i - 1].put(x, 4); }}"
+    )
+    for item in (f"items_{other}[{i}]" for i in range(2)):
+        p.begins.append(f"{item}.first = {p.one_of(two)}; {item}.second = {p.one_of(names)};")
+    p.begins.append(f"items_{other}[0].node.next = &items_{other}[1].node;")
+    p.begins.append(f"if (choice) twos_{other}[1] = {two[0]};")
+    p.runs.append(f"x += walk_{other}(&items_{other}[0].node, x) + each_{other}(x);")
+    p.runs.append(f"x += one_{other}(2, x, {p.one_of(two)}, drivers_{other});")
+
+
 SHAPES: tuple[Callable[[_Program], None], ...] = (
     _array, _operations, _timers, _handed_on, _tail, _from_table, _copied, _number, _on_stack,
-    _folded, _section,
+    _folded, _section, _typed,
 )  # fmt: skip
 PLUS: tuple[Callable[[_Program], None], ...] = (_virtual, _member)
 
@@ -376,7 +420,7 @@ def build_pointers(source: str, build: tuple[str, ...]) -> Path:
     (folder / name).write_text(start + source)
     compiler, *options = build
     options += ["-ffreestanding", "-fno-exceptions", "-fno-threadsafe-statics"][: 3 if plus else 1]
-    _run([compiler, *options, "-w", "-g", "-c", name, "-o", "prog.o"], folder)
+    _run([compiler, "-g", *options, "-w", "-c", name, "-o", "prog.o"], folder)
     link = ["-nostdlib", "-Wl,-Ttext=0x8000", "-Wl,-e,_start", "-Wl,--no-warn-rwx-segments"]
     cpu = next(option for option in options if option.startswith("-mcpu"))
     _run([GCC, cpu, *link, "prog.o", "-lgcc", "-o", "prog.elf"], folder)

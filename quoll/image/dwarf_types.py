@@ -1,0 +1,350 @@
+"""Types of functions and of the pointers to them, from ``.debug_info`` (DWARF 5, chapter 5).
+
+A type says which functions a pointer may lead to, unless the source casts one to another: so it
+filters only proposals, never a result. Types compare by their shape: the sizes of numbers, and the
+names of structures; a pointer to void fits any pointer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from quoll.image.byte_stream import EndOfBytes
+from quoll.image.debug_sections import DebugSections
+from quoll.image.dwarf_entries import (
+    UNIT_REFERENCES,
+    DebugEntry,
+    DebugUnit,
+    Value,
+    address_of,
+    text_of,
+    units,
+)
+
+__all__ = ["VIRTUAL_CALL", "DebugTypes", "Signature", "TypeRef"]
+
+ARRAY, ENUM, PARAMETER, MEMBER, POINTER, STRUCTURE = 0x01, 0x04, 0x05, 0x0D, 0x0F, 0x13
+SUBROUTINE, TYPEDEF, UNION, OPEN, INHERITED, BASE = 0x15, 0x16, 0x17, 0x18, 0x1C, 0x24
+CLASS, CONST, SUBPROGRAM, VARIABLE, VOLATILE = 0x02, 0x26, 0x2E, 0x34, 0x35
+REFERENCE, RVALUE, RESTRICT, ATOMIC, RANGE = 0x10, 0x42, 0x37, 0x47, 0x21  # DW_TAG
+NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x11, 0x13, 0x27
+ORIGIN, MEMBER_AT, EXTERNAL, SPECIFICATION, TYPE = 0x31, 0x38, 0x3F, 0x47, 0x49
+PRODUCER, UPPER, COUNT = 0x25, 0x2F, 0x37  # DW_AT
+WANTED = frozenset((NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED, ORIGIN, MEMBER_AT, EXTERNAL,
+                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT))  # fmt: skip
+OTHER_NAMES = frozenset((TYPEDEF, CONST, VOLATILE, RESTRICT, ATOMIC))
+POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
+STRUCTURES = frozenset((STRUCTURE, UNION, CLASS))
+UNPROTOTYPED = frozenset((0x01, 0x02, 0x0C, 0x1D))  # DW_LANG of C, in which f() has any parameters
+DEEPEST = 16  # types inside of types
+WORD = 4  # bytes
+REGISTERS = 4  # of arguments (AAPCS, 6.1.1)
+VTABLE_WORD = "__vtbl_ptr_type"  # the type of a vtable's words
+
+TypeRef = int  # the offset of an entry in .debug_info
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The shapes of result and parameters; ``parameters`` is None if they may be any."""
+
+    result: str
+    parameters: tuple[str, ...] | None
+    more: bool = False  # further parameters may follow
+
+    def fits(self, other: Signature) -> bool:
+        """Whether a function of one type may be called through a pointer to the other."""
+        if not _same(self.result, other.result):
+            return False
+        if self.parameters is None or other.parameters is None:
+            return True
+        count = min(len(self.parameters), len(other.parameters))
+        if not (self.more or other.more) and len(self.parameters) != len(other.parameters):
+            return False
+        return all(map(_same, self.parameters[:count], other.parameters[:count]))
+
+    def __str__(self) -> str:
+        texts = ("...",) if self.parameters is None else self.parameters
+        return f"{self.result} ({', '.join(texts) or 'void'})"
+
+
+VIRTUAL_CALL = Signature("virtual", None)
+
+
+def _same(one: str, other: str) -> bool:
+    pointers = one.endswith("*") and other.endswith("*")
+    return one == other or (pointers and "void *" in (one, other))
+
+
+@dataclass(slots=True)
+class _Entry:
+    """An entry with its unit, and the offsets of the entries inside of it."""
+
+    unit: DebugUnit
+    entry: DebugEntry
+    inside: list[TypeRef]
+
+    @property
+    def tag(self) -> int:
+        return self.entry.tag
+
+    def value(self, attribute: int) -> Value | None:
+        return self.entry.attributes.get(attribute)
+
+
+class DebugTypes:
+    """The types of one image; offsets name entries of the whole section."""
+
+    def __init__(self, debug: DebugSections) -> None:
+        self._debug = debug
+
+    @cached_property
+    def _entries(self) -> dict[TypeRef, _Entry]:
+        found: dict[TypeRef, _Entry] = {}
+        for unit, entries in units(self._debug, WANTED):
+            open_entries: list[_Entry] = []
+            try:
+                for entry in entries:
+                    made = _Entry(unit, entry, [])
+                    del open_entries[max(entry.depth - 1, 0) :]
+                    if open_entries:
+                        open_entries[-1].inside.append(unit.start + entry.offset)
+                    open_entries.append(made)
+                    found[unit.start + entry.offset] = made
+            except EndOfBytes:
+                continue
+        return found
+
+    @cached_property
+    def _functions(self) -> dict[int, TypeRef]:
+        """The functions by address."""
+        found: dict[int, TypeRef] = {}
+        for at, one in self._entries.items():
+            low = one.value(LOW_PC)
+            if one.tag == SUBPROGRAM and low is not None:
+                addr = address_of(self._debug, one.unit, low)
+                if addr:
+                    found.setdefault(addr & ~1, at)
+        return found
+
+    @cached_property
+    def _variables(self) -> list[tuple[int, TypeRef]]:
+        """The addresses and types of variables with a fixed place, ascending."""
+        found: dict[int, TypeRef] = {}
+        for at, one in self._entries.items():
+            place = one.value(LOCATION)
+            if one.tag == VARIABLE and place is not None and isinstance(place[1], bytes):
+                addr, kind = address_of(self._debug, one.unit, place), self._type_of(at)
+                if addr and kind is not None:
+                    found.setdefault(addr, kind)
+        return sorted(found.items())
+
+    def signature(self, function: int) -> Signature | None:
+        """The type of the function at an address; None if it is unknown."""
+        at = self._functions.get(function)
+        return None if at is None else self._signature(at)
+
+    def result(self, function: int) -> TypeRef | None:
+        """The type of the result of the function at an address; None for void, or if unknown."""
+        at = self._functions.get(function)
+        return None if at is None else self._type_of(at)
+
+    def parameter(self, function: int, register: int) -> TypeRef | None:
+        """The type of the parameter in a register where a function begins; None if unknown.
+
+        Only if each parameter before it takes one register. Clang drops unused parameters of
+        functions that are not external.
+        """
+        at = self._functions.get(function)
+        if at is None or register >= REGISTERS or self._may_drop(at):
+            return None
+        kinds = [self._type_of(p) for p in self._parameters(at)]
+        alone = all(map(self._fits_register, kinds[: register + 1]))
+        return kinds[register] if alone and register < len(kinds) else None
+
+    def variables_near(self, addr: int) -> tuple[tuple[int, TypeRef], ...]:
+        """The address and type of the variable at ``addr``, and of those before and behind it."""
+        at = bisect_right(self._variables, (addr, 1 << 64))
+        return tuple(self._variables[max(at - 2, 0) : at + 1])
+
+    def variable(self, addr: int) -> tuple[int, TypeRef] | None:
+        """The address and type of the variable that holds the byte at ``addr``."""
+        at = bisect_right(self._variables, (addr, 1 << 64)) - 1
+        if at < 0:
+            return None
+        start, kind = self._variables[at]
+        return (start, kind) if addr < start + max(self._size(kind) or 0, 1) else None
+
+    def is_number(self, kind: TypeRef) -> bool:
+        """Whether a word of this type is no address."""
+        one = self._entries.get(self._bare(kind))
+        return one is not None and one.tag in (BASE, ENUM)
+
+    def pointee(self, kind: TypeRef) -> TypeRef | None:
+        """The type behind a pointer; None for void, or if it is none."""
+        one = self._entries.get(self._bare(kind))
+        return self._type_of(self._bare(kind)) if one and one.tag in POINTERS else None
+
+    def words_at(self, kind: TypeRef, offset: int | None) -> Iterator[TypeRef]:
+        """The types of the words at ``offset`` in an object; None: at any offset."""
+        yield from self._words_at(kind, offset, DEEPEST)
+
+    def pointed_function(self, kind: TypeRef) -> Signature | None:
+        """The type of the functions that a pointer leads to; None if it is no such pointer.
+
+        ``VIRTUAL_CALL`` for a word of a vtable.
+        """
+        if self._name(kind) == VTABLE_WORD:
+            return VIRTUAL_CALL
+        to = self.pointee(kind)
+        bare = None if to is None else self._bare(to)
+        one = None if bare is None else self._entries.get(bare)
+        return self._signature(bare) if bare is not None and one and one.tag == SUBROUTINE else None
+
+    def _words_at(self, kind: TypeRef, offset: int | None, depth: int) -> Iterator[TypeRef]:
+        bare = self._bare(kind)
+        one = self._entries.get(bare)
+        if one is None or not depth:
+            return
+        if one.tag == ARRAY:
+            element = self._type_of(bare)
+            size = None if element is None else self._size(element)
+            if element is not None and size:
+                inside = None if offset is None else offset % size
+                yield from self._words_at(element, inside, depth - 1)
+        elif one.tag in STRUCTURES:
+            for at in one.inside:
+                yield from self._member_words(at, offset, depth - 1)
+        elif offset in (0, None) or self._name(bare) == VTABLE_WORD:
+            yield bare
+
+    def _member_words(self, at: TypeRef, offset: int | None, depth: int) -> Iterator[TypeRef]:
+        one = self._entries[at]
+        kind = self._type_of(at)
+        if one.tag not in (MEMBER, INHERITED) or kind is None or one.value(EXTERNAL):
+            return
+        place = one.value(MEMBER_AT)
+        start = place[1] if place is not None else 0
+        if not isinstance(start, int):
+            return
+        size = self._size(kind) or 0
+        if offset is None or start <= offset < start + size:
+            yield from self._words_at(kind, None if offset is None else offset - start, depth)
+
+    def _may_drop(self, at: TypeRef) -> bool:
+        unit = self._entries[at].unit
+        producer = unit.root.get(PRODUCER)
+        text = "" if producer is None else text_of(self._debug, unit, producer) or ""
+        external = any(self._entries[a].value(EXTERNAL) for a in self._declarations(at))
+        return "clang" in text and not external
+
+    def _signature(self, at: TypeRef) -> Signature:
+        kinds = tuple(self._shape(self._type_of(p)) for p in self._parameters(at))
+        inside = [self._entries[a] for d in self._declarations(at) for a in self._entries[d].inside]
+        stated = any(self._entries[a].value(PROTOTYPED) for a in self._declarations(at))
+        language = self._entries[at].unit.root.get(LANGUAGE, (0, 0))[1]
+        unknown = not kinds and not stated and language in UNPROTOTYPED
+        more = any(one.tag == OPEN for one in inside)
+        return Signature(self._shape(self._type_of(at)), None if unknown else kinds, more)
+
+    def _parameters(self, at: TypeRef) -> list[TypeRef]:
+        """The parameters, in the first declaration that lists any."""
+        for declared in self._declarations(at):
+            inside = self._entries[declared].inside
+            found = [a for a in inside if self._entries[a].tag == PARAMETER]
+            if found:
+                return found
+        return []
+
+    def _declarations(self, at: TypeRef) -> Iterator[TypeRef]:
+        """An entry, and those that it completes."""
+        current: TypeRef | None = at
+        for _ in range(DEEPEST):
+            if current is None or current not in self._entries:
+                return
+            yield current
+            one = self._entries[current]
+            current = _reference(one, ORIGIN) or _reference(one, SPECIFICATION)
+
+    def _type_of(self, at: TypeRef) -> TypeRef | None:
+        found = (_reference(self._entries[a], TYPE) for a in self._declarations(at))
+        return next((kind for kind in found if kind is not None), None)
+
+    def _name(self, at: TypeRef) -> str:
+        one = self._entries[at]
+        value = one.value(NAME)
+        return (text_of(self._debug, one.unit, value) or "") if value is not None else ""
+
+    def _bare(self, kind: TypeRef) -> TypeRef:
+        """The type without typedefs and qualifiers."""
+        for _ in range(DEEPEST):
+            one = self._entries.get(kind)
+            inner = None if one is None or one.tag not in OTHER_NAMES else _reference(one, TYPE)
+            if inner is None:
+                return kind
+            kind = inner
+        return kind
+
+    def _fits_register(self, kind: TypeRef | None) -> bool:
+        bare = None if kind is None else self._bare(kind)
+        one = None if bare is None else self._entries.get(bare)
+        if one is None or one.tag in STRUCTURES or one.tag == ARRAY:
+            return False
+        return (self._size(kind) or WORD) <= WORD
+
+    def _size(self, kind: TypeRef | None) -> int | None:
+        """Bytes of a type; None if they are not stated."""
+        bare = None if kind is None else self._bare(kind)
+        one = None if bare is None else self._entries.get(bare)
+        if one is None or bare is None:
+            return None
+        if one.tag in POINTERS:
+            return WORD
+        if one.tag == ARRAY:
+            return self._array_size(bare, one)
+        return _number(one, SIZE)
+
+    def _array_size(self, at: TypeRef, one: _Entry) -> int | None:
+        size = self._size(self._type_of(at))
+        for inside in one.inside:
+            found = self._entries[inside]
+            if found.tag != RANGE:
+                continue
+            count, upper = _number(found, COUNT), _number(found, UPPER)
+            count = upper + 1 if count is None and upper is not None else count
+            size = None if size is None or count is None else size * count
+        return size
+
+    def _shape(self, kind: TypeRef | None, depth: int = DEEPEST) -> str:
+        """The shape of a parameter or a result, as text."""
+        bare = None if kind is None else self._bare(kind)
+        one = None if bare is None else self._entries.get(bare)
+        if one is None or bare is None or one.tag in OTHER_NAMES:
+            return "void"
+        if not depth:
+            return "?"
+        if one.tag in POINTERS:
+            return f"{self._shape(self._type_of(bare), depth - 1)} *"
+        if one.tag == SUBROUTINE:
+            return "function"
+        name = self._name(bare)
+        if one.tag in STRUCTURES:
+            return f"struct {name}"
+        bits = _number(one, SIZE) or 0
+        real = name in ("float", "double", "long double")
+        return f"{'float' if real else 'int'}{8 * bits}"
+
+
+def _number(one: _Entry, attribute: int) -> int | None:
+    found = one.value(attribute)
+    return found[1] if found is not None and isinstance(found[1], int) else None
+
+
+def _reference(one: _Entry, attribute: int) -> TypeRef | None:
+    found = one.value(attribute)
+    if found is None or not isinstance(found[1], int):
+        return None
+    return found[1] + (one.unit.start if found[0] in UNIT_REFERENCES else 0)

@@ -1,0 +1,79 @@
+"""The types of an indirect call: those of the pointers that its target is loaded from.
+
+Each origin of the target is followed from a variable, a parameter or a result, whose type the debug
+information has, through the members that are loaded. One origin without a known type leaves the
+call without types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from quoll.image.dwarf_types import DebugTypes, Signature, TypeRef
+from quoll.indirect.load_origins import LoadOrigin, LoadRoot
+
+__all__ = ["call_types"]
+
+
+def call_types(
+    types: DebugTypes, function: int, origins: Iterable[LoadOrigin]
+) -> Set[Signature] | None:
+    """The types that a call in ``function`` may have; None if they are not known."""
+    found: set[Signature] = set()
+    for origin in origins:
+        if origin.root is LoadRoot.LOADED or _is_index(types, function, origin):
+            continue  # further along a list, or added to an address, which is another origin
+        signatures = _signatures(types, function, origin)
+        if not signatures:
+            return None
+        found |= signatures
+    return found or None
+
+
+def _signatures(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Signature]:
+    """The types of the functions that one origin leads to; empty if they are not known."""
+    target, *offsets = origin.offsets
+    words, exact = _root_words(types, function, origin)
+    for offset in reversed(offsets if origin.root is LoadRoot.WORD else offsets[:-1]):
+        pointees = [to for word in words if (to := types.pointee(word)) is not None]
+        if exact and len(pointees) < len(words):
+            return set()
+        exact = exact and offset is not None
+        words = [inner for to in pointees for inner in types.words_at(to, offset)]
+    known = [types.pointed_function(word) for word in words]
+    if target != 0 or (exact and None in known):
+        return set()
+    return {signature for signature in known if signature is not None}
+
+
+def _is_index(types: DebugTypes, function: int, origin: LoadOrigin) -> bool:
+    """Whether the root is a number that code adds to an address."""
+    kind = _word_type(types, function, origin)
+    return bool(origin.levels) and kind is not None and types.is_number(kind)
+
+
+def _word_type(types: DebugTypes, function: int, origin: LoadOrigin) -> TypeRef | None:
+    """The type of a parameter or a result at the root; None if it is unknown, or neither."""
+    if origin.callee is not None:
+        return types.result(origin.callee)
+    return None if origin.register is None else types.parameter(function, origin.register)
+
+
+def _root_words(types: DebugTypes, function: int, origin: LoadOrigin) -> tuple[list[TypeRef], bool]:
+    """The types of the word at the root; whether its place is known exactly."""
+    if origin.root is LoadRoot.WORD:
+        kind = _word_type(types, function, origin)
+        return ([] if kind is None else [kind]), True
+    if origin.root is not LoadRoot.CONSTANT or not origin.levels:
+        return [], True
+    last = origin.offsets[-1]
+    if last is None:  # a neighbour too, as compilers fold indices into addresses
+        addr = origin.constant + origin.shift & 0xFFFFFFFF
+        near = types.variables_near(addr) if types.variable(addr) else ()
+        return [word for _, kind in near for word in types.words_at(kind, None)], False
+    addr = origin.constant + last & 0xFFFFFFFF
+    variable = types.variable(addr)
+    if variable is None:
+        return [], True
+    start, kind = variable
+    return list(types.words_at(kind, addr - start)), True

@@ -1,0 +1,94 @@
+"""Candidates of calls by the types in the debug information."""
+
+from __future__ import annotations
+
+import pytest
+
+from quoll.extraction.extract import extract
+from quoll.image.dwarf_types import Signature
+from quoll.image.image import Image
+from tests.testing.programs import needs
+from tests.testing.quoll.building import build
+from tests.testing.quoll.pointer_programs import BUILDS, build_pointers
+
+SOURCE = """
+typedef struct queue queue;
+struct queue { int count; void (*notify)(queue *); int (*peek)(queue *); };
+struct device { int (*read)(int, char *, int); int (*write)(int, char *, int); } devices[4];
+queue *the_queue; int (*hook)(void);
+static int uart(void) { return sink; }
+static int keys(void) { return sink + 1; }
+static int read_it(int d, char *b, int n) { return d + n; }
+static int write_it(int d, char *b, int n) { return d - n; }
+static void wake(queue *q) { q->count++; }
+static void any(void *q) { sink++; }
+static int peek(queue *q) { return q->count; }
+static int thread(void *p) { for (;;) sink++; }
+int (*threads[])(void *) = {thread};
+N int pump(int n, int (*get)(void)) { return get() + n; }
+N int use(unsigned d) { return d < 4 && devices[d].read ? devices[d].read(1, 0, 2) + 1 : 0; }
+N int send(void) { queue *q = the_queue; if (q->notify) q->notify(q); return q->count; }
+N int hooked(void) { return hook() + 1; }
+N int raw(unsigned long word) { return ((function)word)(3) + 1; }
+void init(void) {
+    devices[1] = (struct device){read_it, write_it};
+    the_queue->notify = choice ? wake : (void (*)(queue *))any; the_queue->peek = peek;
+    hook = choice ? uart : keys;
+}
+int run(int x) {
+    return pump(x, choice ? uart : keys) + use(x) + send() + hooked() + raw((unsigned long)thread);
+}
+"""
+EXPECTED = {
+    "pump": "calls at PLACE go to keys, uart",
+    "use": "calls at PLACE go to read_it, write_it",
+    "send": "calls at PLACE go to any, wake",
+    "hooked": "calls at PLACE go to keys, uart",
+}
+NAMES = ("C gcc -O2", "C gcc -Os Thumb-2", "C gcc -O2 movw", "C clang -O2 movw")
+
+
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+def test_only_functions_of_the_type_are_candidates(name: str) -> None:
+    """A pointer to void fits any pointer, and a number that is cast to a pointer has no type."""
+    image = Image.load(build_pointers(SOURCE, BUILDS[name]))
+    found = {}
+    for function in ("pump", "use", "send", "hooked", "raw"):
+        symbol = image.symbol(function)
+        assert symbol is not None
+        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+        assert call.proposal is not None
+        found[function] = call.proposal.fact
+        typed = "by the debug information" in call.proposal.note
+        assert typed is (function in EXPECTED)
+    everything = found.pop("raw")
+    if "clang" in name:  # devices stand beside other variables
+        assert found.pop("use") == "calls at PLACE go to peek, read_it, thread, write_it"
+    assert found.items() <= EXPECTED.items()
+    assert all(name in everything for name in ("uart", "peek", "thread", "wake"))
+
+
+def test_signatures() -> None:
+    image = Image.load(build(
+        "struct s { int a; }; void f(char c, struct s *p, void *q) {}\n"
+        "int g() { return 1; } int h(const char *form, ...) { return 2; }\n"
+        "int main(void) { f(1, 0, 0); }",
+        "-w", "-fno-inline",
+    ))  # fmt: skip
+
+    def of(name: str) -> Signature:
+        symbol = image.symbol(name)
+        assert symbol is not None
+        found = image.types.signature(symbol.addr)
+        assert found is not None
+        return found
+
+    assert str(of("f")) == "void (int8, struct s *, void *)"
+    assert of("g") == Signature("int32", None)
+    assert of("h") == Signature("int32", ("int8 *",), more=True)
+    assert of("g").fits(of("h"))
+    assert of("h").fits(Signature("int32", ("int8 *", "int32")))
+    assert not of("f").fits(of("g"))
+    assert not of("f").fits(Signature("void", ("int8", "struct t *", "void *")))
+    assert of("f").fits(Signature("void", ("int8", "void *", "struct t *")))
