@@ -35,6 +35,7 @@ from quoll.image.elf import SAY_WHICH
 from quoll.image.image import Image
 from quoll.indirect.call_candidates import Candidates
 from quoll.indirect.stack_frames import call_frames
+from quoll.indirect.table_candidates import table_candidates
 
 __all__ = ["extract"]
 
@@ -229,7 +230,7 @@ def _with_candidates(
     functions: Iterable[Cfg],
     unresolved: Mapping[int, UnresolvedTransfer],
 ) -> dict[int, UnresolvedTransfer]:
-    """The transfers with proposals: calls, and jumps that may leave their function as calls do."""
+    """The transfers with proposals: calls, jumps that may leave as calls do, and switches."""
     if statements.restricted_to is not None:
         return {}
     candidates = Candidates(image, statements.vtables, statements.address_taken)
@@ -240,14 +241,15 @@ def _with_candidates(
             for block in cfg.blocks
             if block.last.addr in unresolved
             and unresolved[block.last.addr].asks is MissingKind.TARGETS
-            and (is_call(block) or block.last.operation is Operation.BRANCH_EXCHANGE)
         ]
         into: dict[int, list[Edge]] = {}
         for edge in cfg.edges if open_blocks else ():
             into.setdefault(edge.dst, []).append(edge)
         for block in open_blocks:
             at = block.last.addr
-            proposal = candidates.proposal(cfg, into, block)
+            called = is_call(block) or block.last.operation is Operation.BRANCH_EXCHANGE
+            propose = candidates.proposal if called else partial(table_candidates, image)
+            proposal = propose(cfg, into, block)
             if proposal is not None:
                 found[at] = replace(unresolved[at], proposal=proposal)
     return found

@@ -122,7 +122,7 @@ def suggested_facts(survey: FactSurvey, name: str) -> str:
     for needed in missing:
         if needed.cause != cause:
             cause = needed.cause
-            lines.append(f"\n# {cause}: {sum(q.cause == cause for q in missing)}\n")
+            lines.append(f"\n## {cause}: {sum(q.cause == cause for q in missing)}\n")
         first = needed.missing[0]
         where = survey.image.place(first.addr)
         why = f"{needed.why}{called(survey, needed)}"
