@@ -184,7 +184,8 @@ ADDRESS = r"0[xX][0-9a-fA-F]+"
 SYMBOL = r"[A-Za-z_$.][\w$.]*"
 NAME = r"[A-Za-z_]\w*"
 NUMBER = rf"(?:{ADDRESS}|[0-9]+)"
-PLACE = rf"(?:{ADDRESS}|{SYMBOL}(?:\+{NUMBER})?|[^\s:,]+:[0-9]+)"
+ANCHOR = r"[0-9a-f]{8}"  # a checksum of the function around a place
+PLACE = rf"(?:{ADDRESS}|{SYMBOL}(?:\+{NUMBER}(?:~{ANCHOR})?)?|[^\s:,]+:[0-9]+)"
 FUNCTION = rf"(?:{ADDRESS}|{SYMBOL})"
 IN = rf" in (?P<function>{FUNCTION})(?: when called from (?P<caller>{FUNCTION}))?"
 

@@ -1,6 +1,7 @@
 """Places in the user's notation: an address, a symbol, an offset into one, or a source line.
 
     0xf0010010    schedule    schedule+0x10    sched.c:41    src/sched.c:41
+    schedule+0x10~5ad1be0c    with a checksum of the function, which must be the same
 
 A place that is missing from the binary is an error that offers similar ones, never a silent no-op
 (rule 29): a rebuild must not disable a fact unnoticed.
@@ -14,7 +15,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from quoll.errors import FactsError, InputError
-from quoll.facts.fact import FactSource
+from quoll.facts.fact import ANCHOR, FactSource
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
 from quoll.source.loop_statement import LoopStatement, SingleLoop
@@ -25,6 +26,7 @@ __all__ = ["ADDRESS", "FactPlace", "find_place"]
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
 OFFSET = re.compile(r"(?P<symbol>.+)\+(?P<offset>0[xX][0-9a-fA-F]{1,8}|[0-9]{1,18})")
+ANCHORED = re.compile(rf"(?P<place>.+\+.+)~(?P<anchor>{ANCHOR})")
 OFFERED = 3  # alternatives named in an error
 WORD = 1 << 32
 
@@ -71,6 +73,10 @@ def find_place(
     where = str(source) if source else None
     statement = source.statement if source else None
     text = text.strip()
+    if match := ANCHORED.fullmatch(text):
+        found = find_place(image, match["place"], source, names)
+        _check_anchor(image, found.addresses[0], match["place"], match["anchor"], where)
+        return found
     if isinstance(statement, LoopStatement):
         path, first, last = statement.path, statement.first, statement.last
         of_first = image.lines.spans(path, first, first)
@@ -86,6 +92,21 @@ def find_place(
         addr = _symbol(image, match["symbol"], where) + int(match["offset"], 0)
         return _instruction(image, _within(image, match["symbol"], addr, text, where))
     return _instruction(image, _symbol(image, text, where, names))
+
+
+def _check_anchor(image: Image, addr: int, place: str, anchor: str, where: str | None) -> None:
+    """Raise FactsError if the function around ``addr`` is not the one with the checksum."""
+    from quoll.facts.anchors import anchor_at  # it loads the disassembler
+
+    now = anchor_at(image, addr)
+    if now != anchor:
+        raise FactsError(
+            f"the function around {place} has changed since {place}~{anchor} was written, so that "
+            "other code may be there",
+            where=where,
+            hint=f"look at {image.place(addr)}; if it is still meant, write {place}~{now}; "
+            "file.c:LINE names a line instead",
+        )
 
 
 def _instruction(image: Image, addr: int, *, thumb: bool = False) -> FactPlace:

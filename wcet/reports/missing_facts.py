@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import MissingKind, MissingStatement
+from quoll.facts.anchors import anchored
 from quoll.image.image import Image
 from quoll.printable import printable
 from wcet.analysis.fact_survey import FactSurvey
@@ -35,8 +36,8 @@ class MissingFact:
     missing: tuple[MissingStatement, ...]
 
     def fact(self, image: Image) -> str:
-        """The fact with its places as symbols, which survive a rebuild, or addresses."""
-        places = dict.fromkeys(place(image, m.addr) for m in self.missing)
+        """The fact with its places as symbols with a checksum of the code, or addresses."""
+        places = dict.fromkeys(checked_place(image, m) for m in self.missing)
         return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
 
     @property
@@ -129,6 +130,13 @@ def suggested_facts(survey: FactSurvey, name: str) -> str:
         lines.append(f"\n# {where}, needed by {needed.entry}\n# {why}\n")
         lines.append(f"# {needed.fact(survey.image)}\n")
     return "".join(lines)
+
+
+def checked_place(image: Image, missing: MissingStatement) -> str:
+    """The place; inside a function with its checksum, so that an edit cannot redirect the fact."""
+    text = place(image, missing.addr)
+    inside = "+" in text or missing.kind is MissingKind.LOOPS
+    return (anchored(image, missing.addr) if inside else None) or text
 
 
 def place(image: Image, addr: int) -> str:
