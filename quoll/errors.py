@@ -50,7 +50,8 @@ class MissingStatement:
 
     ``fact`` has PLACE for it, and N or PLACE, ... for values that only the user knows.
     ``provisional`` is a fact under which an analysis continues, to find other missing facts.
-    ``cycles``: cycles per unit of N. ``several``: one fact may name all places that miss the same.
+    ``cycles``: cycles per unit of N. ``several``: one fact may name all places that miss the same,
+    and have the same ``group``.
     """
 
     addr: int
@@ -60,6 +61,7 @@ class MissingStatement:
     provisional: str
     cycles: int | None = None
     several: bool = False
+    group: str = ""
 
     @property
     def key(self) -> tuple[int, str]:

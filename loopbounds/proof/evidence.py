@@ -25,10 +25,11 @@ from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from quoll.assumptions import Assumption, if_they_hold, stated
 from quoll.errors import FactsError
+from quoll.facts.anchors import anchored
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.invariants import ListAtMostFact
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph, SuperLoop
+from quoll.inlining.supergraph import Supergraph, SuperLoop, SuperNode
 
 __all__ = [
     "assumed",
@@ -314,10 +315,25 @@ def _trace(run: ModelRun, cut: Slice) -> str:
 def _not_proved(
     graph: Supergraph, image: Image, loop: SuperLoop, why: str, tip: str, *, walks: bool
 ) -> NoBound:
-    header = graph.nodes[loop.header].block.addr
-    line = image.line(header)
-    place = f"{line.file}:{line.line}" if line else f"{header:#010x}"
-    return NoBound(NoBoundKind.NOT_PROVED, why, image.place(header), place, walks, tip)
+    header = graph.nodes[loop.header]
+    addr = header.block.addr
+    place = _line_of(graph, image, header) or anchored(image, addr) or f"{addr:#010x}"
+    return NoBound(NoBoundKind.NOT_PROVED, why, image.place(addr), place, walks, tip)
+
+
+def _line_of(graph: Supergraph, image: Image, header: SuperNode) -> str | None:
+    """The line of a loop's header as a place, if a fact about that line is about the loop."""
+    line = image.line(header.block.addr)
+    if line is None or len(image.lines.paths_named(line.file)) != 1:
+        return None
+    around = [
+        headers
+        for block, headers in graph.contexts[header.context].nest
+        if headers and any(image.line(insn.addr) == line for insn in block.insns)
+    ]
+    deepest = max(map(len, around), default=0)
+    named = {headers[-1] for headers in around if len(headers) == deepest}
+    return f"{line.file}:{line.line}" if named == {header.block.addr} else None
 
 
 def _unknown(cut: Slice) -> tuple[str, str]:

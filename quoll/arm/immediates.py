@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quoll.arm.insn import Insn
+from quoll.arm.insn import Insn, ShiftKind
 from quoll.arm.operation import Operation
 
 __all__ = ["added_constant", "arm_constant", "immediate_operand"]
@@ -40,6 +40,18 @@ def immediate_operand(insn: Insn) -> int | None:
     if word >> 27 != 0b11110 or word & 1 << 15:
         return None
     return _plain(word) if word & 1 << 25 else _modified(word)
+
+
+def left_shift(insn: Insn) -> int | None:
+    """The constant by which ``lsl`` shifts its register; None for other instructions."""
+    if insn.mnemonic != "mov" or insn.shift is not ShiftKind.IMMEDIATE:
+        return None
+    word = insn.encoding
+    if not insn.thumb:
+        return word >> 7 & 31 if not word >> 5 & 3 else None
+    if insn.size == 2:
+        return word >> 6 & 31 if not word >> 11 else None
+    return word >> 10 & 0x1C | word >> 6 & 3 if not word >> 4 & 3 else None
 
 
 def added_constant(insn: Insn) -> int | None:

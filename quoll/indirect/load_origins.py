@@ -21,7 +21,14 @@ from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
 from quoll.cfg.transfers import literal
 from quoll.image.image import Image
 
-__all__ = ["LoadOrigin", "LoadRoot", "may_be_virtual", "origins", "slot_read"]
+__all__ = [
+    "LoadOrigin",
+    "LoadRoot",
+    "may_be_virtual",
+    "origins",
+    "register_origins",
+    "slot_read",
+]
 
 LEVELS = 3  # most loads that are followed
 WORD = 4  # bytes
@@ -71,6 +78,18 @@ def origins(
     bases of objects. None if there are too many.
     """
     return _OriginSearch(cfg, into, image, across=across).of_transfer(block)
+
+
+def register_origins(
+    cfg: Cfg,
+    into: Mapping[int, Sequence[Edge]],
+    block: Block,
+    position: int,
+    register: int,
+    image: Image,
+) -> frozenset[LoadOrigin] | None:
+    """All origins of a register before the instruction at ``position`` of ``block``, as above."""
+    return _OriginSearch(cfg, into, image, across=True).of_register(block, register, position)
 
 
 def slot_read(
@@ -157,8 +176,12 @@ class _OriginSearch:
         self._found: set[LoadOrigin] = set()
         self._visited: dict[tuple[int, int, tuple[int | None, ...]], set[int | None]] = {}
 
-    def of_register(self, block: Block, register: int) -> frozenset[LoadOrigin] | None:
-        self._pending.append(_Query(block, len(block.insns) - 1, register, (0,)))
+    def of_register(
+        self, block: Block, register: int, position: int | None = None
+    ) -> frozenset[LoadOrigin] | None:
+        """The origins before the instruction at ``position``, by default the last one."""
+        position = len(block.insns) - 1 if position is None else position
+        self._pending.append(_Query(block, position, register, (0,)))
         return self._result()
 
     def of_transfer(self, block: Block) -> frozenset[LoadOrigin] | None:

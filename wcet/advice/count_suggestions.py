@@ -138,7 +138,7 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
             f"{at:#x}",
             least,
             count,
-            f"{least:,} stands for how often callers need this loop's header on one path",
+            f"write the true number for {least:,}: executions of the loop's header on one path",
             f"{image.place(at)}: at most {most} an entry, {count:,} times on the worst path, "
             f"which enters it {entries[at]:,} times",
         )

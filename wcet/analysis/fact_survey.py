@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
 from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
 from quoll.image.image import Image
+from quoll.indirect.device_polls import device_poll
 from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -131,7 +132,7 @@ class _Search:
                 self._note(name, address, new_ends)
                 return True
         new: dict[tuple[int, str], tuple[str, MissingStatement]] = {}
-        for missing in error.missing:
+        for missing in _described(error.missing, self.reached[name], self.image):
             if missing.key not in self.found:
                 new.setdefault(missing.key, (name, missing))
         if not new:
@@ -174,6 +175,24 @@ def _ends(program: Program, address: int, image: Image) -> list[MissingStatement
             why += f"; this leaves out {count} that only it reaches: {shown}"
         found.append(MissingStatement(function.entry, MissingKind.ENDS, why, PATH_END, PATH_END))
     return found
+
+
+def _described(
+    missing: Sequence[MissingStatement], program: Program, image: Image
+) -> Iterator[MissingStatement]:
+    """The missing facts, those of loops that wait for a device in its terms, once per register."""
+    functions = {
+        i.addr: cfg for cfg in program.functions.values() for b in cfg.blocks for i in b.insns
+    }
+    for one in missing:
+        loop = one.kind is MissingKind.LOOPS and one.addr in functions
+        poll = device_poll(image, functions[one.addr], one.addr) if loop else None
+        if poll is None:
+            yield one
+            continue
+        line = image.line(one.addr)
+        why = f"{image.place(one.addr)}: the loop {poll}; N is how often it reads it at most"
+        yield replace(one, why=why, several=True, group=f"{poll} {line}")
 
 
 def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:

@@ -58,7 +58,7 @@ def missing_facts(missing: Sequence[tuple[str, MissingStatement]]) -> tuple[Miss
     """The missing facts, with calls of the same proposal merged into one."""
     found: dict[object, tuple[str, list[MissingStatement]]] = {}
     for number, (entry, one) in enumerate(missing):
-        key = one.fact if one.several else number
+        key = (one.fact, one.group) if one.several else number
         found.setdefault(key, (entry, []))[1].append(one)
     return tuple(MissingFact(entry, tuple(several)) for entry, several in found.values())
 

@@ -1,0 +1,100 @@
+"""Loops that wait for a device: they read one register of it until a bit, or the word, changes.
+
+No program bounds such a loop, so a report names the register and the bit instead of a word of the
+analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quoll.arm.immediates import immediate_operand, left_shift
+from quoll.arm.insn import AccessKind, Insn
+from quoll.arm.operation import Operation
+from quoll.cfg.cfg import Block, Cfg, Edge
+from quoll.graph.natural_loops import NaturalLoop, find_loops
+from quoll.image.image import Image
+from quoll.indirect.load_origins import LoadRoot, register_origins
+
+__all__ = ["DevicePoll", "device_poll"]
+
+LONGEST = 16  # instructions of a loop that waits
+BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePoll:
+    """A wait for the ``bit`` of the register at ``addr``; None: for several bits, or the word."""
+
+    addr: int
+    bit: int | None
+
+    def __str__(self) -> str:
+        watched = "" if self.bit is None else f"bit {self.bit} of "
+        return f"waits for {watched}the device register at {self.addr:#010x}"
+
+
+def device_poll(image: Image, cfg: Cfg, header: int) -> DevicePoll | None:
+    """The wait that is the loop at the address ``header``; None if it is another loop."""
+    numbers = [block.index for block in cfg.blocks if block.addr == header]
+    loops = [loop for loop in _loops(cfg) if loop.header in numbers]
+    if len(loops) != 1:
+        return None
+    body = [cfg.blocks[n] for n in sorted(loops[0].nodes)]
+    insns = [insn for block in body for insn in block.insns]
+    reads = [(block, insn) for block in body for insn in block.insns if insn.memory is not None]
+    if len(insns) > LONGEST or len(reads) != 1 or any(block.calls for block in body):
+        return None
+    ((block, read),) = reads
+    addr = _address(image, cfg, block, read)
+    if addr is None or image.segment_at(addr) is not None:
+        return None
+    return DevicePoll(addr, _bit(insns, read))
+
+
+def _loops(cfg: Cfg) -> Sequence[NaturalLoop]:
+    successors: list[list[int]] = [[] for _ in cfg.blocks]
+    for edge in cfg.edges:
+        successors[edge.src].append(edge.dst)
+    return find_loops(successors, 0)
+
+
+def _address(image: Image, cfg: Cfg, block: Block, read: Insn) -> int | None:
+    """The address that ``read`` loads from, if it is a constant."""
+    memory = read.memory
+    if memory is None or memory.base is None or memory.index is not None:
+        return None
+    if memory.access is not AccessKind.LOAD or memory.count != 1 or memory.writeback:
+        return None
+    found = register_origins(cfg, _into(cfg), block, block.insns.index(read), memory.base, image)
+    addresses = {
+        origin.constant + origin.offsets[0]
+        for origin in found or ()
+        if origin.root is LoadRoot.CONSTANT and not origin.levels and origin.offsets[0] is not None
+    }
+    if not found or len(addresses) != 1 or any(o.root is not LoadRoot.CONSTANT for o in found):
+        return None
+    return addresses.pop() + memory.displacement & 0xFFFFFFFF
+
+
+def _into(cfg: Cfg) -> Mapping[int, Sequence[Edge]]:
+    into: dict[int, list[Edge]] = {}
+    for edge in cfg.edges:
+        into.setdefault(edge.dst, []).append(edge)
+    return into
+
+
+def _bit(insns: Sequence[Insn], read: Insn) -> int | None:
+    """The only bit that the loop tests of the word that ``read`` loads."""
+    (register,) = read.transfers or (None,)
+    for insn in insns:
+        if insn is read or register not in insn.sources:
+            continue
+        constant = immediate_operand(insn)
+        if insn.operation in (Operation.TEST, Operation.AND) and insn.sets_flags and constant:
+            return constant.bit_length() - 1 if constant & (constant - 1) == 0 else None
+        shift = left_shift(insn)  # to the sign
+        if shift is not None:
+            return BITS - 1 - shift
+    return None

@@ -1,0 +1,48 @@
+"""Waits for devices, and loops that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from quoll.image.image import Image
+from quoll.indirect.device_polls import DevicePoll, device_poll
+from tests.testing.quoll.building import address, build
+from tests.testing.quoll.sketch import assemble, extracted
+
+REGISTER = 0x44E09014
+BASE = REGISTER - 0x14
+LOOP = "main: ldr r3, =0x44e09000\nloop: {}\n bx lr\n.ltorg\n"
+POLLS = [
+    ("ldr r2, [r3, #20]\n tst r2, #32\n beq loop", DevicePoll(REGISTER, 5)),
+    ("ldr r2, [r3, #20]\n ands r2, r2, #1\n beq loop", DevicePoll(REGISTER, 0)),
+    ("ldr r2, [r3, #20]\n lsls r2, r2, #26\n bpl loop", DevicePoll(REGISTER, 5)),
+    ("ldrb r2, [r3]\n cmp r2, #3\n bne loop", DevicePoll(BASE, None)),
+    ("ldr r2, [r3, #20]\n tst r2, #33\n beq loop", DevicePoll(REGISTER, None)),
+    ("ldr r2, [r3, #20]\n str r2, [r1]\n tst r2, #32\n beq loop", None),
+    ("ldr r3, [r3, #20]\n tst r3, #32\n beq loop", None),
+    ("ldr r2, [r3, r1]\n tst r2, #32\n beq loop", None),
+    ("ldr r2, [r1, #20]\n tst r2, #32\n beq loop", None),
+    ("subs r0, r0, #1\n bne loop", None),
+]
+
+
+@pytest.mark.parametrize(("body", "expected"), POLLS)
+def test_the_register_and_its_bit(body: str, expected: DevicePoll | None) -> None:
+    image = assemble(LOOP.format(body))
+    cfg = extracted(image).functions[address(image, "main")]
+    assert device_poll(image, cfg, address(image, "loop")) == expected
+
+
+def test_memory_of_the_image_is_no_device() -> None:
+    image = assemble(LOOP.format(POLLS[0][0]).replace("0x44e09000", "main"))
+    cfg = extracted(image).functions[address(image, "main")]
+    assert device_poll(image, cfg, address(image, "loop")) is None
+
+
+def test_thumb_and_text() -> None:
+    source = "int main(void) { while (!(*(volatile unsigned *)0x44E09014 & 0x20)) ; return 0; }"
+    image = Image.load(build(source, "-mthumb", cpu="cortex-a8", optimise="-Os"))
+    main = address(image, "main")
+    cfg = extracted(image).functions[main]
+    found = [poll for b in cfg.blocks if (poll := device_poll(image, cfg, b.addr)) is not None]
+    assert [str(poll) for poll in found] == ["waits for bit 5 of the device register at 0x44e09014"]
