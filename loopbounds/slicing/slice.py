@@ -498,13 +498,30 @@ def described(scope: SsaScope, symbol: Term) -> WordDescription:
             return WordDescription(name, where, _stack(block.addr) if entered else "")
         return WordDescription(name, where, _at_most(cell, block.addr) if cell < PC else "")
     if cell is not None:
-        return WordDescription(f"memory at {cell.address!r}", where, "")
+        return WordDescription(_memory(scope, cell.address), where, "")
     load = scope.memory.load_of(node, symbol)
     if load is None:
         return WordDescription("a word computed", where, "")
     insn = block.insns[load.insn]
     place = scope.code.image.place(insn.addr)
     return WordDescription(f"the word that '{insn.text}' reads", place, _after(block, load))
+
+
+def _memory(scope: SsaScope, address: Term) -> str:
+    """The word at an address, by the registers and constants that it is computed from."""
+    others, constant = terms.summands_of(address)
+    names = []
+    for symbol, factor in others.items():
+        known = scope.symbols.knows(symbol)
+        cell = scope.symbols.source(symbol)[1] if known else None
+        if not isinstance(cell, int) or cell > PC or factor != 1:
+            return "a word of memory"
+        names.append("sp" if cell == SP else f"r{cell}")
+    if not names:
+        return f"the word at {scope.code.image.place(constant)}"
+    signed = constant - (constant >> 31 << 32)
+    offset = f" {'-' if signed < 0 else '+'} {abs(signed):#x}" if signed else ""
+    return f"the word at {' + '.join(names)}{offset}"
 
 
 def _after(block: Block, load: LoadEffect) -> str:

@@ -68,8 +68,8 @@ def exception_tables(image: Image) -> tuple[ExceptionTable, ...]:
 
 def microcontroller_tables(image: Image) -> tuple[int, ...]:
     """The addresses of tables of the M profile, at the starts of sections and segments."""
-    places = (*image.sections, *image.segments)
-    starts = sorted({place.addr for place in places})
+    sections = {section.addr for section in image.sections}
+    starts = sorted(sections | {segment.addr for segment in image.segments})
     return tuple(addr for addr in starts if _is_microcontroller(image, addr))
 
 

@@ -8,6 +8,7 @@ time limit has passed. The survey covers the remaining paths only: a stated fact
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections import deque
@@ -136,7 +137,7 @@ class _Search:
             if missing.key not in self.found:
                 new.setdefault(missing.key, (name, missing))
         if not new:
-            self.others[name] = error
+            self.others[name] = _without_file(error, self.file)
             return False
         self._note(name, address, new)
         return True
@@ -175,6 +176,14 @@ def _ends(program: Program, address: int, image: Image) -> list[MissingStatement
             why += f"; this leaves out {count} that only it reaches: {shown}"
         found.append(MissingStatement(function.entry, MissingKind.ENDS, why, PATH_END, PATH_END))
     return found
+
+
+def _without_file(error: WcetError, file: Path) -> WcetError:
+    """The error, without the name of the file of provisional facts, which is gone later."""
+    if error.where is not None:
+        error.where = re.sub(rf"{re.escape(str(file))}:\d+", "a proposed fact", error.where)
+    error.message = re.sub(rf"{re.escape(str(file))}:\d+", "a proposed fact", error.message)
+    return error
 
 
 def _described(
