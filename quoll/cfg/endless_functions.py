@@ -1,8 +1,7 @@
 """Functions in which no path ends, and which never return: panic, halt, idle.
 
 Control that enters one has left all paths for good (rule 53), so a path should be stated to end
-where it enters the first of them. What these functions do before, such as printing, then needs no
-fact.
+where it enters the first of them. The code before their end, such as printing, then needs no fact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Anchors of places: a checksum of the function around ``symbol+offset``.
 
 An edit may move other code to the same offset, and a fact would silently be about that. The
-checksum covers the instructions of the whole function, with the names of what they refer to, so
-that it survives when the linker places the function, its callees and its data elsewhere.
+checksum covers the instructions of the whole function, with symbols instead of addresses, so that
+it survives when the linker places the function, its callees and its data elsewhere.
 """
 
 from __future__ import annotations

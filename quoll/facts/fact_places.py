@@ -70,13 +70,19 @@ def find_place(
     ``source`` is the fact that names the place. An odd address in the text is the Thumb instruction
     at the even one. Raises FactsError with near alternatives, of which ``names`` may be some.
     """
+    text = text.strip()
+    match = ANCHORED.fullmatch(text)
+    if match is None:
+        return _found(image, text, source, names)
+    found = _found(image, match["place"], source, names)
+    where = str(source) if source else None
+    _check_anchor(image, found.addresses[0], match["place"], match["anchor"], where)
+    return found
+
+
+def _found(image: Image, text: str, source: FactSource | None, names: Iterable[str]) -> FactPlace:
     where = str(source) if source else None
     statement = source.statement if source else None
-    text = text.strip()
-    if match := ANCHORED.fullmatch(text):
-        found = find_place(image, match["place"], source, names)
-        _check_anchor(image, found.addresses[0], match["place"], match["anchor"], where)
-        return found
     if isinstance(statement, LoopStatement):
         path, first, last = statement.path, statement.first, statement.last
         of_first = image.lines.spans(path, first, first)

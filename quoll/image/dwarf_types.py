@@ -40,6 +40,7 @@ POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
 STRUCTURES = frozenset((STRUCTURE, UNION, CLASS))
 UNPROTOTYPED = frozenset((0x01, 0x02, 0x0C, 0x1D))  # DW_LANG of C, in which f() has any parameters
 DEEPEST = 16  # types inside of types
+STEPS = 4096  # members that are examined for one offset
 WORD = 4  # bytes
 REGISTERS = 4  # of arguments (AAPCS, 6.1.1)
 VTABLE_WORD = "__vtbl_ptr_type"  # the type of a vtable's words
@@ -190,7 +191,22 @@ class DebugTypes:
 
     def words_at(self, kind: TypeRef, offset: int | None) -> Iterator[TypeRef]:
         """The types of the words at ``offset`` in an object; None: at any offset."""
-        yield from self._words_at(kind, offset, DEEPEST)
+        pending = [(kind, offset)]
+        for _ in range(STEPS):
+            if not pending:
+                return
+            kind, offset = pending.pop()
+            bare = self._bare(kind)
+            one = self._entries.get(bare)
+            if one is None:
+                continue
+            if one.tag == ARRAY:
+                pending += self._element(bare, offset)
+            elif one.tag in STRUCTURES:
+                members = (self._member(at, offset) for at in one.inside)
+                pending += [member for member in members if member is not None]
+            elif offset in (0, None) or self._name(bare) == VTABLE_WORD:
+                yield bare
 
     def pointed_function(self, kind: TypeRef) -> Signature | None:
         """The type of the functions that a pointer leads to; None if it is no such pointer.
@@ -204,35 +220,28 @@ class DebugTypes:
         one = None if bare is None else self._entries.get(bare)
         return self._signature(bare) if bare is not None and one and one.tag == SUBROUTINE else None
 
-    def _words_at(self, kind: TypeRef, offset: int | None, depth: int) -> Iterator[TypeRef]:
-        bare = self._bare(kind)
-        one = self._entries.get(bare)
-        if one is None or not depth:
-            return
-        if one.tag == ARRAY:
-            element = self._type_of(bare)
-            size = None if element is None else self._size(element)
-            if element is not None and size:
-                inside = None if offset is None else offset % size
-                yield from self._words_at(element, inside, depth - 1)
-        elif one.tag in STRUCTURES:
-            for at in one.inside:
-                yield from self._member_words(at, offset, depth - 1)
-        elif offset in (0, None) or self._name(bare) == VTABLE_WORD:
-            yield bare
+    def _element(self, at: TypeRef, offset: int | None) -> list[tuple[TypeRef, int | None]]:
+        """The element of an array, and the offset in it."""
+        element = self._type_of(at)
+        size = self._size(element)
+        if element is None or not size:
+            return []
+        return [(element, None if offset is None else offset % size)]
 
-    def _member_words(self, at: TypeRef, offset: int | None, depth: int) -> Iterator[TypeRef]:
+    def _member(self, at: TypeRef, offset: int | None) -> tuple[TypeRef, int | None] | None:
+        """A member that is at ``offset`` of its structure, and the offset in it."""
         one = self._entries[at]
         kind = self._type_of(at)
         if one.tag not in (MEMBER, INHERITED) or kind is None or one.value(EXTERNAL):
-            return
+            return None
         place = one.value(MEMBER_AT)
         start = place[1] if place is not None else 0
         if not isinstance(start, int):
-            return
-        size = self._size(kind) or 0
-        if offset is None or start <= offset < start + size:
-            yield from self._words_at(kind, None if offset is None else offset - start, depth)
+            return None
+        if offset is None:
+            return kind, None
+        inside = start <= offset < start + (self._size(kind) or 0)
+        return (kind, offset - start) if inside else None
 
     def _may_drop(self, at: TypeRef) -> bool:
         unit = self._entries[at].unit
@@ -274,9 +283,11 @@ class DebugTypes:
         return next((kind for kind in found if kind is not None), None)
 
     def _name(self, at: TypeRef) -> str:
-        one = self._entries[at]
-        value = one.value(NAME)
-        return (text_of(self._debug, one.unit, value) or "") if value is not None else ""
+        one = self._entries.get(at)
+        value = None if one is None else one.value(NAME)
+        if one is None or value is None:
+            return ""
+        return text_of(self._debug, one.unit, value) or ""
 
     def _bare(self, kind: TypeRef) -> TypeRef:
         """The type without typedefs and qualifiers."""
@@ -297,40 +308,48 @@ class DebugTypes:
 
     def _size(self, kind: TypeRef | None) -> int | None:
         """Bytes of a type; None if they are not stated."""
-        bare = None if kind is None else self._bare(kind)
-        one = None if bare is None else self._entries.get(bare)
-        if one is None or bare is None:
-            return None
-        if one.tag in POINTERS:
-            return WORD
-        if one.tag == ARRAY:
-            return self._array_size(bare, one)
-        return _number(one, SIZE)
+        count = 1
+        for _ in range(DEEPEST):
+            bare = None if kind is None else self._bare(kind)
+            one = None if bare is None else self._entries.get(bare)
+            if one is None or bare is None:
+                return None
+            if one.tag != ARRAY:
+                size = WORD if one.tag in POINTERS else _number(one, SIZE)
+                return None if size is None else size * count
+            count *= self._length(one)
+            kind = self._type_of(bare)
+        return None
 
-    def _array_size(self, at: TypeRef, one: _Entry) -> int | None:
-        size = self._size(self._type_of(at))
-        for inside in one.inside:
-            found = self._entries[inside]
-            if found.tag != RANGE:
-                continue
-            count, upper = _number(found, COUNT), _number(found, UPPER)
-            count = upper + 1 if count is None and upper is not None else count
-            size = None if size is None or count is None else size * count
-        return size
+    def _length(self, array: _Entry) -> int:
+        """The number of elements of an array; 0 if it is not stated."""
+        length = 1
+        for found in map(self._entries.__getitem__, array.inside):
+            if found.tag == RANGE:
+                count, upper = _number(found, COUNT), _number(found, UPPER)
+                last = upper + 1 if upper is not None else 0
+                length *= last if count is None else count
+        return length
 
-    def _shape(self, kind: TypeRef | None, depth: int = DEEPEST) -> str:
+    def _shape(self, kind: TypeRef | None) -> str:
         """The shape of a parameter or a result, as text."""
-        bare = None if kind is None else self._bare(kind)
-        one = None if bare is None else self._entries.get(bare)
-        if one is None or bare is None or one.tag in OTHER_NAMES:
-            return "void"
-        if not depth:
-            return "?"
-        if one.tag in POINTERS:
-            return f"{self._shape(self._type_of(bare), depth - 1)} *"
+        stars = ""
+        for _ in range(DEEPEST):
+            bare = None if kind is None else self._bare(kind)
+            one = None if bare is None else self._entries.get(bare)
+            if one is None or bare is None or one.tag in OTHER_NAMES:
+                return f"void{stars}"
+            if one.tag not in POINTERS:
+                return f"{self._plain_shape(bare, one)}{stars}"
+            stars = stars or " "
+            stars += "*"
+            kind = self._type_of(bare)
+        return f"?{stars}"
+
+    def _plain_shape(self, at: TypeRef, one: _Entry) -> str:
         if one.tag == SUBROUTINE:
             return "function"
-        name = self._name(bare)
+        name = self._name(at)
         if one.tag in STRUCTURES:
             return f"struct {name}"
         bits = _number(one, SIZE) or 0

@@ -52,7 +52,7 @@ class LoadOrigin:
 
     ``offsets``: constants added to the target and, per level, to the address; None if not constant.
     ``constant`` is the root's value, and ``shift`` the sum of the constants that are added to it
-    before the first load, whatever else is added. Of a word, ``register`` is where it is when the
+    before the first load, beside unknown summands. Of a word, ``register`` is where it is when the
     function is entered, or ``callee`` is the entry of the only function whose result it is.
     """
 

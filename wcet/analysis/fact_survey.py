@@ -182,7 +182,6 @@ def _without_file(error: WcetError, file: Path) -> WcetError:
     """The error, without the name of the file of provisional facts, which is gone later."""
     if error.where is not None:
         error.where = re.sub(rf"{re.escape(str(file))}:\d+", "a proposed fact", error.where)
-    error.message = re.sub(rf"{re.escape(str(file))}:\d+", "a proposed fact", error.message)
     return error
 
 

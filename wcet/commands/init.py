@@ -31,8 +31,8 @@ __all__ = ["add_to"]
 SECONDS = 60  # to find missing facts
 Suggested = tuple[str, tuple[str, ...]]  # a facts file, and a line for each fact
 DESCRIPTION = f"""\
-Write a commented {FILE} for an ELF: the platform of its build attributes, and its entries: those of
-the platform, else every handler to which a table of exception vectors leads, without stubs that
+Write a commented {FILE} for an ELF: the platform of its build attributes, and its entries: the
+platform's, else every handler to which a table of exception vectors leads, without stubs that
 never end. Then 'wcet analyse', 'wcet advise', 'wcet baseline' and 'wcet check' need no options.
 
 Without a facts file, the entries are analysed, and the missing facts are written to a facts file of

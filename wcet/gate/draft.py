@@ -82,11 +82,17 @@ def other_board(image: Image, platform: Platform, named: str | None) -> str | No
 
 
 def _handler_lines(handlers: Sequence[ExceptionEntry]) -> Iterator[str]:
-    """A line for each handler, with its exceptions."""
+    """A line for each handler, with its exceptions; one for all stubs without a name."""
     yield "Entries to which the exception vectors lead; symbols and addresses may stand here."
+    stubs: list[str] = []
     for handler in handlers:
+        if handler.kind is EntryKind.STUB and handler.name == f"{handler.word:#x}":
+            stubs += handler.exceptions
+            continue
         left_out = "" if handler.kind is EntryKind.HANDLER else f"; left out: {handler.kind.value}"
         yield f"  {', '.join(handler.exceptions)}: {handler.name}{left_out}"
+    if stubs:
+        yield f"  {', '.join(stubs)}: left out, as none of them ends"
 
 
 def _no_entry(image: Image, handlers: Sequence[ExceptionEntry]) -> UsageError:
