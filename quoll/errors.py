@@ -11,6 +11,7 @@ from enum import Enum
 
 __all__ = [
     "PATH_END",
+    "PROPOSED",
     "BuildError",
     "ControlFlowError",
     "FactsError",
@@ -29,6 +30,7 @@ __all__ = [
 
 
 PATH_END = "path must end at PLACE"
+PROPOSED = "# Missing facts about "  # the beginning of a file of proposed facts
 
 
 class MissingKind(Enum):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from quoll.errors import UsageError
+from quoll.errors import PROPOSED, UsageError
 from quoll.fitting import fitted
 from wcet.process import send_output
 from wcet.reports.legend import LEGEND, legend
@@ -189,6 +189,16 @@ def _reported(path: Path) -> Iterator[None]:
         raise UsageError(f"cannot write {path}: {error.strerror}") from error
 
 
+def _states_nothing(path: Path) -> bool:
+    """Whether a file has proposed facts only, as comments: they may be found again."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    proposed = text.startswith(PROPOSED)
+    return proposed and all(line.startswith("#") for line in text.splitlines() if line)
+
+
 def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
     """Raise UsageError for names that no run may write to, or that denote one file."""
     inputs = {identity: path for path in _inputs(options) for identity in _identities(path)}
@@ -199,8 +209,9 @@ def _refuse(options: argparse.Namespace, names: Sequence[str | Path]) -> None:
         else:
             identities = _identities(Path(name))
             _require_writable(Path(name))
+        proposed = str(name) == str(getattr(options, "suggest_facts", None))
         for identity in identities:
-            if identity in inputs:
+            if identity in inputs and not (proposed and _states_nothing(Path(name))):
                 raise UsageError(
                     f"{name} is an input of this run ({inputs[identity]})",
                     hint="write the output to another file",

@@ -14,7 +14,7 @@ from quoll.printable import printable, shortened
 from quoll.processes.children import die_with
 from wcet.gate.project_file import FILE, ProjectFile
 
-__all__ = ["add_project", "given"]
+__all__ = ["add_project", "given", "given_here"]
 
 SHOWN = 20  # last lines of a failed build's output
 
@@ -56,12 +56,24 @@ def given(options: argparse.Namespace) -> ProjectFile | None:
     if project.build is not None:
         build(project.build, path.parent, quiet=options.quiet)
     options.kernel = project.kernel
+    fill(options, project)
+    return project
+
+
+def given_here(options: argparse.Namespace) -> None:
+    """Fill in missing options by the project file of this folder, if there is one."""
+    path = Path(FILE)
+    if path.exists():
+        fill(options, ProjectFile.load(path))
+
+
+def fill(options: argparse.Namespace, project: ProjectFile) -> None:
+    """Fill in missing options."""
     options.platform = options.platform or project.platform
     options.entry = options.entry or list(project.entries)
     options.end = [*project.exits, *options.end]
     options.source_dir = options.source_dir or project.sources
     options.facts = [*project.facts, *options.facts]
-    return project
 
 
 def build(command: str, folder: Path, *, quiet: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,8 +16,9 @@ from wcet.analysis.stage_times import StageLog
 from wcet.comparison_output import add_exchange, own_status, publish_comparison
 from wcet.gate.compare import compare
 from wcet.gate.project_file import percent
-from wcet.gate.record import LARGEST, BaselineRecord, read, recorded
+from wcet.gate.record import LARGEST, LATENCY, BaselineRecord, read, recorded
 from wcet.gate.same_configuration import differences, refuse_different
+from wcet.project_options import given_here
 from wcet.request import add_analysis, add_command, add_entries, requested
 
 __all__ = ["add_to"]
@@ -25,7 +27,9 @@ DESCRIPTION = """\
 Compare two kernels. OLD and NEW are each an ELF, which is analysed now, or a result that 'wcet
 baseline' or 'wcet analyse --json' has written. A result has no source lines: only its bounds
 and causes are compared. Two results are compared only if facts, platform, options and version are
-the same; --even-if-different compares others, too, and prints the differences.
+the same; --even-if-different compares others, too, and prints the differences. An ELF that is
+compared with a result is analysed for the entries of the result, and as the wcet.toml of the
+current folder says, if there is one.
 
 Output and exit status are as of 'wcet check': 0 no bound grew; 1 an entry did; 2 a kernel
 cannot be analysed; 3 the command line or a file is wrong
@@ -55,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
     """Compare two records and print; returns the exit status."""
     try:
         tolerance = Fraction(0) if options.tolerance is None else percent(options.tolerance)
-        old, new = (_record(options, path) for path in (options.baseline, options.kernel))
+        paths = (options.baseline, options.kernel)
+        _like_the_result(options, paths)
+        old, new = (_record(options, path) for path in paths)
         if not options.even_if_different:
             refuse_different(old, new, (str(options.baseline), str(options.kernel)), ALIKE)
         differing = differences(old, new)
@@ -78,13 +84,26 @@ def run(options: argparse.Namespace) -> int:
         raise own_status(fault) from fault
 
 
-def _record(options: argparse.Namespace, path: Path) -> BaselineRecord:
-    """The record of an ELF, or read from a file. Raises WcetError."""
+def _like_the_result(options: argparse.Namespace, paths: Sequence[Path]) -> None:
+    """Fill in the options with which an ELF is comparable to the only result of the two."""
+    results = [path for path in paths if not _is_elf(path)]
+    if len(results) != 1:
+        return
+    chosen = options.entry
+    given_here(options)
+    options.entry = chosen or sorted(read(results[0]).names - {LATENCY})
+
+
+def _is_elf(path: Path) -> bool:
     try:
-        is_elf = read_input(path, LARGEST).startswith(ELF)
+        return read_input(path, LARGEST).startswith(ELF)
     except Unreadable as error:
         raise UsageError(f"{path} {error}", hint="give an ELF, or a result as JSON") from error
-    if not is_elf:
+
+
+def _record(options: argparse.Namespace, path: Path) -> BaselineRecord:
+    """The record of an ELF, or read from a file. Raises WcetError."""
+    if not _is_elf(path):
         return read(path)
     stages = StageLog(verbose=not options.quiet)
     result = analyse(path, requested(options, options.entry), stages)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quoll.errors import MissingKind, MissingStatement
+from quoll.errors import PROPOSED, MissingKind, MissingStatement
 from quoll.facts.anchors import anchored
 from quoll.image.image import Image
 from quoll.printable import printable
@@ -16,8 +16,8 @@ __all__ = ["MissingFact", "missing_facts", "suggested_facts", "to_lines"]
 
 LONGEST_WAY = 8  # functions of a call chain that are named
 
-HEADER = """\
-# Missing facts about {name}. Replace N and PLACE, ... by true numbers and places, remove the
+HEADER = f"""\
+{PROPOSED}{{name}}. Replace N and PLACE, ... by true numbers and places, remove the
 # '#' in front of each fact, and give the file to --facts, unless it is beside the kernel or
 # wcet.toml names it.
 """

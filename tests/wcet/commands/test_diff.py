@@ -75,3 +75,26 @@ def test_what_is_in_neither_does_not_pass(folder: Path, capsys: pytest.CaptureFi
     assert "no entry 'mian' in either" in capsys.readouterr().err
     (folder / "broken.json").write_text("{")
     assert main(["diff", pair[0], str(folder / "broken.json"), "--quiet"]) == 3
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_kernel_is_compared_as_its_baseline_was_made(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Entries of the baseline, and platform and facts of the folder's wcet.toml."""
+    monkeypatch.chdir(tmp_path)
+    Path("more.facts").write_text("function part takes at most 777 cycles\n")
+    lines = ("kernel = 'k.elf'", "platform = 'kzm'", "entries = ['main']", "facts = ['more.facts']")
+    Path("wcet.toml").write_text("\n".join(lines))
+    shutil.copy(folder / "old.elf", "k.elf")
+    assert main(["baseline", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["diff", "wcet-baseline.json", "k.elf", "--quiet"]) == 0
+    assert "same" in capsys.readouterr().out
+    Path("wcet.toml").unlink()
+    old = str(folder / "old.baseline")
+    assert main(["diff", old, str(folder / "new.elf"), "--platform", "kzm", "--quiet"]) == 1
+    assert "main" in capsys.readouterr().out

@@ -91,6 +91,11 @@ def test_the_file_beside_the_kernel_may_be_written_but_not_replaced(
     assert (status, text.splitlines()[0][:16]) == (5, "missing: 5 facts")
     before = (tmp_path / "kernel.facts").read_text()
     status, text = suggested(capsys, elf, tmp_path / "kernel.facts")
+    assert (status, text.splitlines()[0][:16]) == (5, "missing: 5 facts"), "only comments so far"
+    assert (tmp_path / "kernel.facts").read_text() == before
+    before = before.replace("# recursion of depth at most N", "recursion of depth at most 2")
+    (tmp_path / "kernel.facts").write_text(before)
+    status, text = suggested(capsys, elf, tmp_path / "kernel.facts")
     assert (status, text) == (2, "")
     assert (tmp_path / "kernel.facts").read_text() == before
 
