@@ -21,6 +21,7 @@ COMMENT = re.compile(r"^# .*\n", re.M)
 # Each program of the preset that no other preset has, and figures that it prints.
 PROGRAMS = {
     "signals": 0,
+    "budgets": 2,  # over a hundred periods
     "modes": 0,
     "sample": 1,
     "sched_user": 1,
@@ -36,7 +37,11 @@ SLOWER = ("-icount", "shift=2,sleep=off")
 # must take 1 ns, for half a minute, only among many cases.
 LONG = ["edf"]
 HERE = [program for program in PROGRAMS if program not in LONG[cases(1) - 1 :]]
-ON = [(program, board) for board in spread(["cubieboard", "kzm"], 1) for program in HERE]
+BOARDS = ["cubieboard", "kzm"]
+ON = [
+    *((program, board) for board in spread(BOARDS, 1) for program in HERE if program != "budgets"),
+    *(("budgets", board) for board in BOARDS),
+]
 
 
 def run_time(build: str, program: str) -> tuple[Tap, list[tuple[str, str]]]:

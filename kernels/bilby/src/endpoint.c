@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints: senders and receivers meet, or queue in order of arrival.
+ * Endpoints: senders and receivers meet, or queue in order of arrival; in mcs by priority (wait_order.h).
  *
  * Invariants: state EP_IDLE <=> the queue is empty; EP_SENDING: every thread in
  * it is THREAD_BLOCKED_SEND; EP_RECEIVING: THREAD_BLOCKED_RECEIVE; EP_CLOSED:

@@ -8,6 +8,7 @@
  * the context of its notification to who has none (donation.c).
  */
 #include <timing.h>
+#include <wait_order.h>
 
 static void notification_deliver(struct tcb *waiter, word_t badges)
 {
@@ -28,7 +29,7 @@ static struct tcb *notification_dequeue(struct notification *notification)
     if (next == NULL)
         notification->tail = NULL;
     else
-        tcb_at(next)->wait_prev = NULL;
+        notification_begin_with(notification, thread, tcb_at(next));
     return thread;
 }
 
@@ -94,12 +95,6 @@ void notification_wait(struct tcb *waiter, struct notification *notification)
     }
     waiter->state = THREAD_BLOCKED_WAIT;
     waiter->waits_on = notification;
-    waiter->wait_next = NULL;
-    waiter->wait_prev = notification->tail;
-    if (notification->tail != NULL)
-        notification->tail->wait_next = waiter;
-    else
-        notification->head = waiter;
-    notification->tail = waiter;
+    notification_link(notification, waiter);
     donation_end(waiter);
 }

@@ -119,7 +119,7 @@ static word_t decode_set_priority(struct tcb *thread, const struct invocation *c
     if (priority > timing_control_priority(current_thread))
         return ERROR_RANGE;
 
-    thread_set_priority(thread, priority);
+    timing_set_priority(thread, priority);
     return ERROR_NONE;
 }
 

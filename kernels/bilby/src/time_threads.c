@@ -1,8 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Invocations of threads and CNodes that only this kind of time has. */
+#include <bound.h>
+#include <endpoint_queue.h>
 #include <timing.h>
 
 /* ---- threads -------------------------------------------------------------------------------- */
+
+/*
+ * Of a thread that waits at an endpoint: it goes behind its equals of the new priority.  If its badge
+ * is being aborted, that comes first: in its new place the abort might have passed it.
+ */
+static void move_at_endpoint(struct tcb *thread, word_t priority)
+{
+    struct endpoint *endpoint = (struct endpoint *)in_window((word_t)thread->waits_on, sizeof(struct endpoint));
+    word_t state = endpoint->state;
+    bool aborts = endpoint->abort_at != NULL && endpoint->abort_badge == thread->send_badge;
+
+    endpoint_cancel(thread);
+    thread_set_priority(thread, priority);
+    if (aborts) {
+        thread_abort(thread);
+    } else {
+        endpoint->state = state;
+        endpoint_enqueue(endpoint, thread);
+    }
+}
+
+static void move_at_notification(struct tcb *thread, word_t priority)
+{
+    struct notification *notification = notification_at(thread->waits_on);
+
+    notification_cancel(thread);
+    thread_set_priority(thread, priority);
+    thread->waits_on = notification;
+    notification_link(notification, thread);
+}
+
+void timing_set_priority(struct tcb *thread, word_t priority)
+{
+    switch (thread->state) {
+    case THREAD_BLOCKED_SEND:
+    case THREAD_BLOCKED_RECEIVE:
+        move_at_endpoint(thread, priority);
+        break;
+    case THREAD_BLOCKED_WAIT:
+        move_at_notification(thread, priority);
+        break;
+    default:
+        thread_set_priority(thread, priority);
+        break;
+    }
+}
 
 static word_t control_criticality(void)
 {

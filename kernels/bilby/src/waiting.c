@@ -16,13 +16,6 @@ void notification_cancel(struct tcb *thread)
 {
     struct notification *notification = thread->waits_on;
 
-    if (thread->wait_prev != NULL)
-        thread->wait_prev->wait_next = thread->wait_next;
-    else
-        notification->head = thread->wait_next;
-    if (thread->wait_next != NULL)
-        thread->wait_next->wait_prev = thread->wait_prev;
-    else
-        notification->tail = thread->wait_prev;
+    notification_cut(notification, thread);
     thread->waits_on = NULL;
 }

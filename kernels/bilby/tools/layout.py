@@ -62,6 +62,7 @@ TYPE_BYTES = {
     "struct_cap": 8,
     "struct_slot": 16,
     "struct_lookup": 16,
+    "struct_levels": 64,
 }
 
 

@@ -31,7 +31,7 @@ static word_t send_receive(word_t number, word_t to, word_t cap, struct message 
     message->w[1] = r3;
     message->w[2] = r4;
     message->w[3] = r5;
-    return r0 & SYSCALL_FAILED ? r0 & ~SYSCALL_FAILED : ERROR_NONE;
+    return r0 & SYSCALL_FAILED ? r0 : ERROR_NONE;
 }
 
 word_t signal_receive(word_t notification, word_t cap, struct message *message)

@@ -17,8 +17,11 @@ typedef unsigned long long ticks_t; /* a time, or the time used since the last q
 #define BUDGET_LEAST (2 * BUDGET_MIN)  /* that a context can have */
 
 ticks_t clock_now(void);
+
+/* System calls of two addresses, whose first is served first: 0, or SYSCALL_FAILED | error, as send(). */
 word_t signal_receive(word_t notification, word_t cap, struct message *message);
-word_t nb_send_receive(word_t to, word_t cap, struct message *message); /* the message goes there first */
+word_t nb_send_receive(word_t to, word_t cap, struct message *message);
+
 word_t system_criticality(word_t level);                   /* by ROOT_SCHED_CONTROL */
 word_t context_configure(word_t context, word_t budget, word_t period); /* the same */
 word_t context_bind(word_t context, word_t tcb);

@@ -107,7 +107,7 @@ static void make_queue(word_t endpoint, word_t awake)
 static bool long_queue(void)
 {
     struct child worker = make_child(revoke_untyped, 0, 100, 0);
-    word_t untyped = make(TYPE_UNTYPED, 5);
+    word_t untyped = make(TYPE_UNTYPED, ENDPOINT_SIZE_BITS);
     word_t endpoint = new_slots(1);
 
     SAME(untyped_retype(untyped, TYPE_ENDPOINT, 0, ROOT_CNODE, 0, 0, endpoint, 1), 0);

@@ -7,7 +7,7 @@ const struct test *const suite[] = {
     vspace_tests, hostile_tests, delete_tests, preempt_tests, share_tests, bound_tests,
     device_tests,
 #ifdef TIME_CONTEXTS
-    time_tests,
+    time_tests, order_tests,
 #endif
     NULL,
 };

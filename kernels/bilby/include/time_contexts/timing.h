@@ -41,6 +41,7 @@ word_t timing_decode(const struct invocation *call);
 word_t timing_decode_tcb(struct tcb *thread, const struct invocation *call);
 word_t timing_decode_cnode(const struct invocation *call);
 void timing_finalise(const struct cap *cap, bool last);
+void timing_set_priority(struct tcb *thread, word_t priority);
 
 static inline word_t timing_size_bits(word_t type)
 {

@@ -101,6 +101,12 @@ static inline word_t timing_control_priority(const struct tcb *thread)
     return thread->priority;
 }
 
+/* Also of a thread that waits: others came before it all the same. */
+static inline void timing_set_priority(struct tcb *thread, word_t priority)
+{
+    thread_set_priority(thread, priority);
+}
+
 /* A thread waits for time, as others for their turn. */
 static inline bool timing_waits(const struct tcb *thread)
 {

@@ -67,6 +67,7 @@ word_t spaces_object_bytes(const struct cap *cap);
 void time_reach(void);
 void time_reach_from_thread(const struct tcb *thread);
 void time_reach_from_cap(const struct cap *cap);
+void time_check_endpoint(const struct endpoint *endpoint);
 void time_check_notification(const struct notification *notification);
 word_t time_object_bytes(const struct cap *cap);
 word_t time_queue_of(const struct tcb *thread);       /* the index of its ready queue */

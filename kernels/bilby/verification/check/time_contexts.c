@@ -21,6 +21,8 @@
  *   T10 levels and flags are in their range; only a donee is excused
  *   T11 who is runnable or waits to send has a context; who waits for one has none.  Who is runnable is
  *       current, or in a ready queue, or in the release queue: nowhere else
+ *   T12 who waits at an endpoint or a notification stands before all that are less urgent; while two
+ *       wait or more, the index has the last of each priority, and no other priority
  */
 #include <timing.h>
 
@@ -93,6 +95,41 @@ bool time_can_take_signal(const struct notification *notification, const struct 
     return thread->context != NULL || thread->home != NULL || notification->context != NULL;
 }
 
+static bool is_in_index(const struct levels *levels, word_t rank)
+{
+    return (levels->words >> rank / 32 & 1) && (levels->bits[rank / 32] >> rank % 32 & 1);
+}
+
+static void check_index(const struct levels *levels, struct tcb *const *last, const struct tcb *head)
+{
+    const struct tcb *thread = head;
+
+    for (word_t rank = 0; rank < PRIORITIES; rank++) {
+        const struct tcb *found = NULL;
+
+        for (; thread != NULL && thread->priority + rank == PRIORITIES - 1; thread = thread->wait_next)
+            found = thread;
+        require(is_in_index(levels, rank) == (found != NULL), "T12 a bit <=> threads of a priority wait", head);
+        require(found == NULL || last[rank] == found, "T12 the index has the last of a priority", head);
+    }
+    for (word_t word = 0; word < PRIORITY_WORDS; word++)
+        require(!(levels->words >> word & 1) || levels->bits[word] != 0, "T12 a word that counts is not 0", head);
+}
+
+static void check_order(const struct levels *levels, struct tcb *const *last, const struct tcb *head)
+{
+    for (const struct tcb *thread = head; thread != NULL; thread = thread->wait_next)
+        require(thread->wait_next == NULL || thread->wait_next->priority <= thread->priority,
+                "T12 who waits stands before the less urgent", thread);
+    if (head != NULL && head->wait_next != NULL)
+        check_index(levels, last, head);
+}
+
+void time_check_endpoint(const struct endpoint *endpoint)
+{
+    check_order(&endpoint->levels, endpoint->last, endpoint->head);
+}
+
 void time_check_notification(const struct notification *notification)
 {
     const struct context *context = notification->context;
@@ -100,6 +137,7 @@ void time_check_notification(const struct notification *notification)
     require(context == NULL
             || (universe_has_object(context) && context->notification == notification),
             "T1 the context of a notification names it", notification);
+    check_order(&notification->levels, notification->last, notification->head);
 }
 
 bool time_may_be_queued(const struct tcb *thread)

@@ -45,6 +45,11 @@ bool time_can_take_signal(const struct notification *notification, const struct 
     return true;
 }
 
+void time_check_endpoint(const struct endpoint *endpoint)
+{
+    (void)endpoint;
+}
+
 void time_check_notification(const struct notification *notification)
 {
     (void)notification;

@@ -43,6 +43,7 @@ static word_t check_endpoint(const struct endpoint *endpoint)
     static const word_t waits[] = { ANY, THREAD_BLOCKED_SEND, THREAD_BLOCKED_RECEIVE, ANY };
 
     require(endpoint->state <= EP_CLOSED, "Q2 an endpoint's state is one listed", endpoint);
+    time_check_endpoint(endpoint);
     require(endpoint->state == EP_CLOSED
             || (endpoint->state == EP_IDLE) == (endpoint->head == NULL),
             "Q2 idle <=> nobody waits", endpoint);

@@ -160,8 +160,22 @@ def read_answer(kernel: Kernel, thread: Thread, handler: Thread) -> bool:
 
 
 def enqueue(kernel: Kernel, queue: list[Thread], thread: Thread) -> None:
-    kernel.touch(*queue[-1:], thread)
-    queue.append(thread)
+    """Behind the others; where time is a capability, behind the last that is as urgent."""
+    at = len(queue)
+    if kernel.time is not None:
+        at = sum(other.priority >= thread.priority for other in queue)
+    kernel.touch(*queue[max(at - 1, 0) : at + 1], thread)
+    queue.insert(at, thread)
+
+
+def requeue(kernel: Kernel, thread: Thread) -> None:
+    """A thread of another priority takes its place among those who wait, if they have an order."""
+    item = thread.waits_on
+    if kernel.time is None or item is None:
+        return
+    unlink(kernel, thread)
+    thread.waits_on = item
+    enqueue(kernel, item.queue, thread)
 
 
 def dequeue(kernel: Kernel, queue: list[Thread]) -> Thread:

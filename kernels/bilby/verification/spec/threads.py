@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from kernels.bilby.verification.spec.deletion import delete
 from kernels.bilby.verification.spec.invocation import Invocation, Refused
-from kernels.bilby.verification.spec.ipc import copy_to, derive, set_pc, suspend
+from kernels.bilby.verification.spec.ipc import copy_to, derive, requeue, set_pc, suspend
 from kernels.bilby.verification.spec.ipc import unbind as unbind_both
 from kernels.bilby.verification.spec.layout import API, RAM, WINDOW
 from kernels.bilby.verification.spec.state import Cap, State
@@ -133,3 +133,4 @@ def set_priority(call: Invocation) -> None:
         raise Refused("RANGE")
     kernel.touch(thread)
     kernel.scheduler.set_priority(thread, priority)
+    requeue(kernel, thread)

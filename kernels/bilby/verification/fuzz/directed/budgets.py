@@ -6,7 +6,7 @@ Each sequence ends at once where time is no capability.
 
 from __future__ import annotations
 
-from kernels.bilby.verification.fuzz.script import NODE, TCB, Script
+from kernels.bilby.verification.fuzz.script import LINE, NODE, TCB, Script
 from kernels.bilby.verification.spec.invocation import E
 from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, LIMITS, SLICE, TICK, message
 
@@ -67,6 +67,27 @@ def a_thread_that_lacks_time_is_not_chosen(script: Script) -> None:
     script.syscall("YIELD")
     assert script.runs(TCB)
     assert script.waits_for_time(context)
+
+
+def who_was_kept_from_running_has_one_budget(script: Script) -> None:
+    """It is runnable all the time: the used amount returns after a period, and a new one begins."""
+    if not script.is_timed:
+        return
+    urgent, notification = script.urgent()
+    thread, context = script.paid(300, 2000, priority=200)
+    assert script.runs(thread)
+    script.pass_time(150)
+    script.interrupt(LINE)
+    assert script.runs(urgent)
+    script.pass_time(2500)
+    script.syscall("RECEIVE", notification)
+    assert script.runs(thread)
+    assert _amounts(script, context) == (300, 0, 0)
+    script.pass_time(200)
+    script.syscall("RECEIVE", notification)
+    script.pass_time(100)
+    script.syscall("SEND", notification)
+    assert _amounts(script, context) == (100, 200, 0)
 
 
 def time_that_is_not_used_returns_later(script: Script) -> None:

@@ -131,11 +131,13 @@ def only_registers_of_a_stopped_thread_are_written(script: Script) -> None:
 
 def regions_are_not_left(script: Script) -> None:
     """The last objects of a region fit exactly; one more does not."""
-    region = script.make("UNTYPED", 12)
+    size = max(4096, 4 * SIZES["endpoint"])
+    region = script.make("UNTYPED", size.bit_length() - 1)
     script.make("ENDPOINT", count=3, region=region)
-    words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), 4096 // SIZES["tcb"]]
+    left = (size - 3 * SIZES["endpoint"]) // SIZES["tcb"]
+    words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), left + 1]
     script.invoke(region, "UNTYPED_RETYPE", words, [NODE], "NO_MEMORY")
-    script.make("TCB", count=(4096 // SIZES["tcb"]) - 1, region=region)
+    script.make("TCB", count=left, region=region)
     words = [API["TYPE_TCB"], 0, 0, 0, script.slots(), 1]
     script.invoke(region, "UNTYPED_RETYPE", words, [NODE], "NO_MEMORY")
     script.revoke(region)
@@ -226,8 +228,9 @@ def a_region_is_made_into_a_directory(script: Script) -> None:
 def small_objects_are_clear_when_they_are_made_again(script: Script) -> None:
     """Of half a line each, perhaps, in rows that begin and end in the middle of one."""
     for kind in ("NOTIFICATION", "ENDPOINT"):
-        region = script.make("UNTYPED", 7)
-        count = 128 // SIZES[kind.lower()]
+        size = max(128, 4 * SIZES[kind.lower()])
+        region = script.make("UNTYPED", size.bit_length() - 1)
+        count = size // SIZES[kind.lower()]
         for number in (count, 1):
             for slot in [script.make(kind, region=region) for _ in range(number)]:
                 script.syscall("NB_SEND", script.mint(slot, 0xFFFFFFF))
