@@ -46,11 +46,11 @@ def sizes() -> dict[str, int]:
     return {name: int(value) for name, value in rows}
 
 
-def bounds(platform: str, preset: str, values: dict[str, int]) -> Bounds:
-    """One analysis of all entries."""
+def bounds(platform: str, preset: str, values: dict[str, int], l2: str = "off") -> Bounds:
+    """One analysis of all entries; ``l2``: the level-2 cache, ``off`` or ``on``."""
     parser = argparse.ArgumentParser()
     add_analysis(parser)
-    arguments = [f"--platform={platform}", "--l2=off"]
+    arguments = [f"--platform={platform}", f"--l2={l2}"]
     arguments += [f"--set={name}={value}" for name, value in values.items()]
     options = requested(parser.parse_args(arguments), [])
     kernel = KERNELS / f"kzm-{preset}" / "kernel.elf"

@@ -26,7 +26,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
-__all__ = ["BOARDS", "THREADS", "figures", "main"]
+__all__ = ["BOARDS", "THREADS", "documented_operations", "figures", "main"]
 
 BOARDS = ("kzm", "cubieboard")
 THREADS = (0, 4, 12, 28, 124)  # critical ones, of modes.c
@@ -79,16 +79,23 @@ def latencies() -> str:
     return markdown(("platform", "entry", "`after`", "`mcs`", "ratio"), rows)
 
 
-def messages() -> str:
-    """Calls and answers of ``mcs`` beside calls and answers of ``after``, from ``bench.ipc``."""
+def documented_operations() -> dict[str, dict[str, list[int]]]:
+    """The figures of ``bench.ipc`` in the document, by preset and board, and by operation.
+
+    Each has the mean of a first execution, the mean with warm caches, and the bound of the path.
+    """
     document = build.ROOT / "kernels" / "bilby" / "docs" / "ipc.md"
     text = inside(document.read_text(encoding="utf-8"), "operations")
-    tables = dict(re.findall(r"^### (.*)\n\n((?:\|.*\n?)+)", text, re.M))
+    tables = re.findall(r"^### (.*)\n\n((?:\|.*\n?)+)", text, re.M)
+    return {name: _by_operation(table) for name, table in tables}
+
+
+def messages() -> str:
+    """Calls and answers of ``mcs`` beside calls and answers of ``after``, from ``bench.ipc``."""
+    tables = documented_operations()
     rows = []
     for board in BOARDS:
-        after, mcs = (
-            _by_operation(tables[f"`{preset}` on {board}"]) for preset in ("after", "mcs")
-        )
+        after, mcs = (tables[f"`{preset}` on {board}"] for preset in ("after", "mcs"))
         for name in MESSAGES:
             pairs = zip(after[name], mcs[name], strict=True)
             ratios = [f"{new:,} ({new / old:.2f})" for old, new in pairs]
