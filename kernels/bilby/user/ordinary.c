@@ -99,6 +99,27 @@ static bool overlapping_bytes_move(void)
     return true;
 }
 
+/* By the names of the run-time ABI, which other compilers call for the same. */
+void __aeabi_memcpy(void *to, const void *from, size_t count);
+void __aeabi_memmove4(void *to, const void *from, size_t count);
+void __aeabi_memset(void *to, size_t count, int value);
+void __aeabi_memclr8(void *to, size_t count);
+
+static bool abi_names(void)
+{
+    wide_t words[3] = { 1, 2, 3 };
+    char text[] = "0123456789";
+
+    __aeabi_memcpy(text + 5, text, 3);
+    SAME((word_t)strcmp(text, "0123401289"), 0);
+    __aeabi_memset(text, 4, 'x');
+    SAME((word_t)strcmp(text, "xxxx401289"), 0);
+    __aeabi_memmove4(words + 1, words, sizeof(words[0]) * 2);
+    __aeabi_memclr8(words, sizeof(words[0]));
+    return wide_is("cleared", words[0], 0) && wide_is("moved", words[1], 1)
+        && wide_is("moved", words[2], 2);
+}
+
 /* A thread begins at a function's address and stays in the state that the address says. */
 static void divides(word_t value)
 {
@@ -125,6 +146,7 @@ static const struct test tests[] = {
     { fractions, "numbers with fractions" },
     { structures_are_copied, "structures are copied and compared" },
     { overlapping_bytes_move, "bytes move to where they overlap" },
+    { abi_names, "bytes are copied, moved, set and cleared by the names of the ABI" },
     { a_thread_divides, "a thread divides in the state of its function" },
     { NULL, NULL },
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See string.h: byte by byte. */
+/*
+ * See string.h: byte by byte.  At the end are the names of the ARM's run-time ABI (section 4.3.4), which
+ * compilers call: a 4 or 8 says how addresses are aligned, and set and clear count before the value.
+ */
 #include <string.h>
 
 void *memcpy(void *restrict to, const void *restrict from, size_t count)
@@ -61,3 +64,30 @@ int strcmp(const char *a, const char *b)
         continue;
     return (unsigned char)*a - (unsigned char)*b;
 }
+
+#define SAME_AS(name) __attribute__((alias(name)))
+
+void *__aeabi_memcpy(void *restrict to, const void *restrict from, size_t count) SAME_AS("memcpy");
+void *__aeabi_memcpy4(void *restrict to, const void *restrict from, size_t count) SAME_AS("memcpy");
+void *__aeabi_memcpy8(void *restrict to, const void *restrict from, size_t count) SAME_AS("memcpy");
+void *__aeabi_memmove(void *to, const void *from, size_t count) SAME_AS("memmove");
+void *__aeabi_memmove4(void *to, const void *from, size_t count) SAME_AS("memmove");
+void *__aeabi_memmove8(void *to, const void *from, size_t count) SAME_AS("memmove");
+
+void *__aeabi_memset(void *to, size_t count, int value);
+void *__aeabi_memset(void *to, size_t count, int value)
+{
+    return memset(to, value, count);
+}
+
+void *__aeabi_memset4(void *to, size_t count, int value) SAME_AS("__aeabi_memset");
+void *__aeabi_memset8(void *to, size_t count, int value) SAME_AS("__aeabi_memset");
+
+void *__aeabi_memclr(void *to, size_t count);
+void *__aeabi_memclr(void *to, size_t count)
+{
+    return memset(to, 0, count);
+}
+
+void *__aeabi_memclr4(void *to, size_t count) SAME_AS("__aeabi_memclr");
+void *__aeabi_memclr8(void *to, size_t count) SAME_AS("__aeabi_memclr");
