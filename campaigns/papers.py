@@ -20,7 +20,16 @@ from campaigns.kernel_bounds import Bounds, bounds, sizes
 from campaigns.mcs_results import documented_operations
 from tests.testing.harness import build
 
-__all__ = ["Operations", "Published", "entries", "latencies", "main", "operations", "published"]
+__all__ = [
+    "Latency",
+    "Operations",
+    "Published",
+    "entries",
+    "latencies",
+    "main",
+    "operations",
+    "published",
+]
 
 PUBLISHED = Path(__file__).with_name("papers.toml")
 PLATFORM, MEGAHERTZ = "kzm-paper", 532

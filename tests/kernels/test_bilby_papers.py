@@ -11,7 +11,15 @@ import pytest
 from campaigns.documented import inside
 from campaigns.kernel_bounds import Bounds
 from campaigns.mcs_results import documented_operations
-from campaigns.papers import PRESETS, entries, latencies, operations, published
+from campaigns.papers import (
+    PRESETS,
+    Latency,
+    Operations,
+    entries,
+    latencies,
+    operations,
+    published,
+)
 from tests.testing.harness import build
 
 RESULTS = build.ROOT / "docs/results"
@@ -43,7 +51,8 @@ def test_each_published_figure_is_on_the_page() -> None:
 def test_each_figure_says_how_it_was_found_and_where() -> None:
     figures = published()
     assert figures.source
-    for row in (*figures.latencies, *figures.operations):
+    rows: list[Latency | Operations] = [*figures.latencies, *figures.operations]
+    for row in rows:
         assert row.kind, row
         assert row.chip, row
         assert row.source, row
