@@ -2,7 +2,7 @@
 
 python -m campaigns.masked_arrivals [FIRST [LAST [ARRIVALS]]]     seeds, the last one excluded
 
-Each seed is a kernel of each of three styles, by two compilers, in ARM and Thumb-2 code. In each,
+Each seed is a kernel of each of four styles, by two compilers, in ARM and Thumb-2 code. In each,
 ARRIVALS (400) masked intervals are measured on the concrete machine of its board, and as many
 interrupts of a timer arrive in QEMU. A row per style and build goes into ``docs/results/reach.md``.
 Exits with status 1 if an interrupt waited for longer than the bound.

@@ -126,13 +126,21 @@ class CallGraphFixpoint(FunctionTable):
         """
         if doubt.mode is not None:
             self._confirmer.modes[function.entry] = doubt.mode
-        elif doubt.restores and function.entry not in self._confirmer.restoring:
+        elif doubt.restores and self._may_restore(function):
             self._confirmer.restoring.add(function.entry)
         else:
             return False
         self._progress[function.entry].claimed = True
         self._hidden.add(function.entry)
         return True
+
+    def _may_restore(self, function: GrowingFunction) -> bool:
+        """Whether status words are not yet assumed to have the mode in which they are written.
+
+        Where a function saves a context, the word may be of the context that it continues.
+        """
+        known = function.entry in self._confirmer.restoring
+        return not known and not saves_context(function.insns.values())
 
     def _refuse_exception_returns(self) -> bool:
         """Refuse exception returns that calls may lead to, unless a statement ends the path there.

@@ -2,8 +2,8 @@
 
 Most functions save lr and callee-saved registers at constant distances from sp and reload them.
 This proof follows only that, in one pass without lifting, and gives up on everything else; values
-(``quoll.indirect.returns``) then decide. Values prove the same, only later, except for processor
-modes: a test compares the two on whole libraries.
+(``quoll.indirect.returns``) then decide. Values prove the same, only later: a test compares the two
+on whole libraries.
 
 A register or a stack word holds the entry value of a register (for sp, plus a constant), some
 unknown stack address (``STACK``), a status word with the mode at entry (``STATUS``), or nothing

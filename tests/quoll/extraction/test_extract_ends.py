@@ -230,6 +230,8 @@ def test_a_status_word_that_is_an_argument_has_the_mode_of_its_function() -> Non
     assert program.restoring == {address(image, "restore")}
     (assumed,) = (text for text in map(str, program.assumptions) if text.startswith("mode:"))
     assert "<restore>" in assumed
+    saving = assemble(RESTORING.replace("msr", "str sp, [r1]\n msr"))
+    assert address(saving, "back") in {u.addr for u in extracted(saving).unresolved}
     moved = assemble(RESTORING.replace("msr cpsr_c, r0", "cps #0x12\n msr cpsr_c, r0"))
     assert address(moved, "back") in {u.addr for u in extracted(moved).unresolved}
 
