@@ -43,7 +43,7 @@ from wcet.refinement.exclusions import (
 )
 from wcet.refinement.pass_conditions import PassConditions
 
-__all__ = ["Decision", "Ending", "ProvedExclusion", "RefinedBound", "Round", "refine"]
+__all__ = ["Ending", "PathDecision", "ProvedExclusion", "RefinedBound", "Round", "refine"]
 
 
 class Ending(Enum):
@@ -57,7 +57,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PathDecision:
     """A transfer of control that is excluded together with others."""
 
     place: str  # of the instruction that decides
@@ -73,7 +73,7 @@ class ProvedExclusion:
     words that the decisions have in common.
     """
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[PathDecision, ...]
     loop: str | None
     distance: int
     about: tuple[str, ...]
@@ -263,7 +263,7 @@ class _Rounds:
             source, target = graph.nodes[graph.edges[e].src], graph.nodes[graph.edges[e].dst]
             last = source.block.last
             decisions.append(
-                Decision(image.place(last.addr), last.text, image.place(target.block.addr))
+                PathDecision(image.place(last.addr), last.text, image.place(target.block.addr))
             )
         header = None if core.loop is None else graph.nodes[graph.loops[core.loop].header]
         loop = None if header is None else image.place(header.block.addr)

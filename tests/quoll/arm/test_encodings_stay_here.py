@@ -18,12 +18,14 @@ MODULES = [
 ]
 # Where bytes are a key, or are printed; and bytes of files, which are no instructions.
 BYTES = {
+    "quoll/facts/anchors.py",
     "quoll/indirect/stack_frames.py",
     "quoll/listing/program_text.py",
     "wcet/analysis/raw_memory.py",
 }
-# Which row of the manual's cycle-timing tables an instruction takes goes by its name.
-NAMES = {"pipeline/classes.py", "pipeline/vector_classes.py"}
+# Which row of the manual's cycle-timing tables an instruction takes goes by its name; and where
+# names are a key.
+NAMES = {"pipeline/classes.py", "pipeline/vector_classes.py", "quoll/facts/anchors.py"}
 ALLOWED = {"raw": BYTES, "mnemonic": NAMES}
 DISASSEMBLERS = frozenset(["capstone", "pypcode"])
 
