@@ -48,6 +48,7 @@ EXPECTED = {
 NAMES = ("C gcc -O2", "C gcc -Os Thumb-2", "C gcc -O2 movw", "C clang -O2 movw")
 
 
+@pytest.mark.slow("compiles and extracts programs")
 @needs("clang")
 @pytest.mark.parametrize("name", NAMES)
 def test_only_functions_of_the_type_are_candidates(name: str) -> None:

@@ -41,6 +41,7 @@ def compiled(folder: Path, *flags: str) -> Image:
     return Image.load(folder / "main.elf")
 
 
+@pytest.mark.slow("compiles and extracts programs")
 @needs("clang")
 @pytest.mark.parametrize(
     "flags", [("-mcpu=arm1136jf-s",), ("-mcpu=cortex-a8",), ("-mcpu=cortex-a8", "-mthumb")]
