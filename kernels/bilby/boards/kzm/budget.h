@@ -3,6 +3,6 @@
 #ifndef BILBY_BUDGET_H
 #define BILBY_BUDGET_H
 
-#define BUDGET_MIN 25346 /* ticks */
+#define BUDGET_MIN 25330 /* ticks */
 
 #endif
