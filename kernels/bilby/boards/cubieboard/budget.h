@@ -3,6 +3,6 @@
 #ifndef BILBY_BUDGET_H
 #define BILBY_BUDGET_H
 
-#define BUDGET_MIN 29002 /* ticks */
+#define BUDGET_MIN 29427 /* ticks */
 
 #endif
