@@ -192,11 +192,19 @@ def _repeated(
 
 
 def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
-    """The analysis's charge for this path, and the bound of its entry, in cycles."""
+    """The analysis's charge for this path, and the bound of its entry, in cycles.
+
+    A section of the path ends behind the test at which the next one starts: it is charged up to
+    there.
+    """
     entry = next(e for e in result.entries.values() if e.address == execution.entry)
     pieces = cut(entry.paths, result.image, [[execution]])
-    steps = [(p.paths.costs, [PathStep(v.node, v.edge) for v in p.visits]) for p in pieces]
-    return sum(path_cycles(costs, path) for costs, path in steps), entry.cycles
+    starts = [piece.sources[0][1] for piece in pieces]
+    cycles = 0
+    for piece, start, end in zip(pieces, starts, (*starts[1:], len(execution.pcs)), strict=True):
+        path = [PathStep(v.node, v.edge) for v in piece.visits if start + v.start < end]
+        cycles += path_cycles(piece.paths.costs, path)
+    return cycles, entry.cycles
 
 
 def table(board: str, preset: str, trace: Path) -> str:

@@ -4,7 +4,7 @@
 
 Every size is a generated program (``bench.program``), analysed by a fresh process with an empty
 cache. ``scaling.json`` is written after each size: a stopped run continues, unless the code has
-changed. Then ``scaling.md`` and ``scaling.svg`` are written. Below 5,000 contexts a program is
+changed. Then ``scaling.md`` and ``scaling.svg`` are written. Below 6,000 contexts a program is
 inlined in full; above, functions called from many contexts get a summary. ``--write`` puts the
 table into ``docs/results/performance.md``.
 """

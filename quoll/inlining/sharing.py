@@ -44,7 +44,7 @@ class SummarySettings:
     need facts.
     """
 
-    contexts: int = 5_000
+    contexts: int = 6_000
     least: int = 24
     most: int = 20_000
 

@@ -43,7 +43,8 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
             total.happened[kind] += tally.happened[kind]
     # The generator must reach all claims: hits, first misses, charges in advance, and charges that
     # real misses use up.
-    assert min(total.hits, total.first, total.ranges, total.shared) > CASES
+    assert min(total.hits, total.first, total.ranges) > CASES
+    assert total.shared > CASES // 2
     assert total.paid > CASES // 10
     assert total.symbolic > CASES // 100
     assert min(total.streams, total.missing) > CASES // 20

@@ -312,8 +312,9 @@ def test_whatever_is_said_of_an_image_is_in_its_identity(asked: Asked) -> None:
     """An attribute that is added is, unless it is said to follow from the bytes."""
     image = Image.load(asked.elf)
     first = image.identity
-    assert vars(image).keys() > DERIVED - {"lines"}
+    assert vars(image).keys() > DERIVED - {"lines", "types"}
     assert image.line(image.entry) is not None
+    assert image.types.signature(image.entry) is not None
     image.begin_lines()
     assert image.identity == first
     image.__dict__["_said"] = 1

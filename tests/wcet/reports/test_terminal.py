@@ -151,6 +151,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "loops": ("loops", "ELF", "--entry", "main", "--platform", "kzm"),
     "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
     "platform": ("platform", "list"),
+    "refine": ("refine", "ELF", "--entry", "main", "--platform", "kzm"),
     "setup": ("setup", "--list"),
     "timing": ("timing", "ELF", "main", "--platform", "kzm"),
     "values": ("values", "ELF", "main", "--platform", "kzm"),
