@@ -20,7 +20,6 @@ from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
 from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
 from quoll.image.image import Image
-from quoll.indirect.device_polls import device_poll
 from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
@@ -189,6 +188,8 @@ def _described(
     missing: Sequence[MissingStatement], program: Program, image: Image
 ) -> Iterator[MissingStatement]:
     """The missing facts, those of loops that wait for a device in its terms, once per register."""
+    from quoll.indirect.device_polls import device_poll  # it loads the disassembler
+
     functions = {
         i.addr: cfg for cfg in program.functions.values() for b in cfg.blocks for i in b.insns
     }

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import PROPOSED, MissingKind, MissingStatement
-from quoll.facts.anchors import anchored
 from quoll.image.image import Image
 from quoll.printable import printable
 from wcet.analysis.fact_survey import FactSurvey
@@ -134,6 +133,8 @@ def suggested_facts(survey: FactSurvey, name: str) -> str:
 
 def checked_place(image: Image, missing: MissingStatement) -> str:
     """The place; inside a function with its checksum, so that an edit cannot redirect the fact."""
+    from quoll.facts.anchors import anchored  # it loads the disassembler
+
     text = place(image, missing.addr)
     inside = "+" in text or missing.kind is MissingKind.LOOPS
     return (anchored(image, missing.addr) if inside else None) or text

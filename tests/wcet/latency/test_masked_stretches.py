@@ -30,10 +30,14 @@ def test_the_latency_is_the_longest_region_and_the_interrupt_path(tmp_path: Path
     assert set(view.result.assumptions) == set(regions.assumptions)
     first, *others = view.stretches
     assert first.stretch.result.cycles == regions.regions[0].cycles
-    assert [loop.iterations for loop in first.stretch.loops()] == [15]
+    loops = [[loop.iterations for loop in one.stretch.loops()] for one in view.stretches]
+    assert [15] in loops
     cycles = {region.cycles for region in regions.regions}
     assert {o.stretch.result.cycles for o in others if o.stretch.result.cycles in cycles}
-    facts.write_text(f"{facts.read_text()}{first.excluded:#x} never executes\n")
+    decided = next(one for one in view.stretches if one.excluded is not None)
+    facts.write_text(f"{facts.read_text()}{decided.excluded:#x} never executes\n")
     again = masked(elf, replace(options, facts=(facts,)), SilentStageLog(), None)
-    assert first.remaining is not None
-    assert again.regions[0].cycles == first.remaining.cycles
+    left = {region.cycles for region in again.regions}
+    assert decided.remaining is not None
+    assert decided.remaining.cycles in left
+    assert decided.stretch.result.cycles not in left
