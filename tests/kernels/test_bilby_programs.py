@@ -18,7 +18,7 @@ from tests.testing.bilby.build import BUILDS, RUN, output
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
 from tests.testing.harness import qemu
-from tests.testing.harness.cases import spread
+from tests.testing.harness.cases import cases, spread
 from wcet.platforms.platform_model import load
 
 # Code that latency.elf interrupts, where a preset has it.
@@ -37,7 +37,7 @@ def test_program(build: str, program: str) -> None:
     assert check_tap(output(RUN, build, program)).lines
 
 
-@pytest.mark.parametrize("build", SOME)
+@pytest.mark.parametrize("build", SOME[: cases(2)])
 def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_path: Path) -> None:
     """The program compares raised and delivered interrupts of the timer.
 
@@ -54,7 +54,7 @@ def test_interrupts_come_once_each_at_every_preemption_point(build: str, tmp_pat
     assert len(taken) >= (2 if build.endswith("-before") else 8)
 
 
-@pytest.mark.parametrize("build", SOME)
+@pytest.mark.parametrize("build", SOME[-cases(2) :])
 def test_interrupts_come_once_each_in_thumb_code(build: str) -> None:
     """A call that is preempted there is made again two bytes before."""
     products.kernel(build, "kernel.elf", "thumb-latency.elf")

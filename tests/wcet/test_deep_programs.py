@@ -102,7 +102,8 @@ def test_each_has_a_bound_and_a_path(
 @pytest.mark.parametrize(
     "words",
     [
-        ("cache",), ("latency",), ("masked",), ("loops",), ("loops", "--nest"), ("callgraph",),
+        ("cache",), ("latency", "--stretches", "1"), ("masked",), ("loops",), ("loops", "--nest"),
+        ("callgraph",),
         ("values", f"g{DEEP}"), ("timing", f"g{DEEP}"), ("diff",),
     ],
     ids=" ".join,

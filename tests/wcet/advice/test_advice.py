@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from quoll.recordings.trace import Trace
-from tests.testing.bilby.build import BUILD
 from tests.testing.harness import qemu
 from tests.testing.quoll.building import build
 from tests.testing.quoll.recordings import written
@@ -114,11 +113,6 @@ def test_memory_that_nobody_described(tmp_path: Path) -> None:
     assert stack.endswith("accesses of unknown address point into advised_data")
     (tmp_path / "kernel.facts").write_text(f"{ram}\n{stack}\n")
     assert not [line for line in check_each(elf, "main", tmp_path, *QUIET) if "r13" in line]
-
-
-@pytest.mark.slow("analyses the program again for each suggestion")
-def test_of_the_kernel(tmp_path: Path) -> None:
-    assert check_each(BUILD / "kernel.elf", "undefined", tmp_path, "--quiet", levers=2)
 
 
 @pytest.mark.slow("analyses the program again for each suggestion")
