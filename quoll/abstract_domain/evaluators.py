@@ -367,7 +367,7 @@ def _mode_in(code: OpCode, status: Fact, other: Fact) -> int | None:
     return status.mode if low.exact is not None and low.exact == UNCHANGED_BY.get(code) else None
 
 
-# Operation -> the lowest bits of an operand that leave those of the other as they are.
+# Operation -> the five lowest bits of one operand with which the other keeps its five lowest bits.
 UNCHANGED_BY = {OpCode.INT_AND: MODE_BITS, OpCode.INT_OR: 0, OpCode.INT_XOR: 0}
 
 

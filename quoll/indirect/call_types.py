@@ -1,4 +1,4 @@
-"""The types of an indirect call: those of the pointers that its target is loaded from.
+"""The types of an indirect call, from the types of the pointers that its target is loaded from.
 
 Each origin of the target is followed from a variable, a parameter or a result, whose type the debug
 information has, through the members that are loaded. One origin without a known type leaves the

@@ -99,7 +99,7 @@ def _refuse_other_modes(values: ValueResults, image: Image, modes: Mapping[int, 
         if assumed is not None and mode is not None and mode != assumed:
             raise ControlFlowError(
                 f"control gets here in mode {mode:#x}, though the function returns in mode "
-                f"{assumed:#x}: sp and lr at its return are not those of its call",
+                f"{assumed:#x}: its return uses another sp and lr than its call",
                 where=image.place(node.block.addr),
                 hint="state where its returns go: targets of PLACE are PLACE; or that the path "
                 "ends there: path must end at PLACE",

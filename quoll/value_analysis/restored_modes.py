@@ -36,7 +36,7 @@ def unproved_modes(values: ValueResults, program: Program, image: Image) -> froz
             elif not stays:
                 raise ControlFlowError(
                     f"{insn.text} changes the mode here, though the function was taken to stay in "
-                    "the mode in which it is called: sp and lr at its return are not those of its "
+                    "the mode in which it is called: its return uses another sp and lr than its "
                     "call",
                     where=image.place(insn.addr),
                     hint="state where its returns go: targets of PLACE are PLACE; or that the path "

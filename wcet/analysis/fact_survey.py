@@ -187,7 +187,7 @@ def _without_file(error: WcetError, file: Path) -> WcetError:
 def _described(
     missing: Sequence[MissingStatement], program: Program, image: Image
 ) -> Iterator[MissingStatement]:
-    """The missing facts, those of loops that wait for a device in its terms, once per register."""
+    """The missing facts; loops that wait for a device register are named by it, once for each."""
     from quoll.indirect.device_polls import device_poll  # it loads the disassembler
 
     functions = {

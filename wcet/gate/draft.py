@@ -49,7 +49,7 @@ def draft(
 
 
 def entries_of(image: Image, platform: Platform | None, named: Sequence[str]) -> ChosenEntries:
-    """The entries ``named`` by the user, else those of the platform, else of exception vectors.
+    """The entries that the user ``named``; else the platform's; else handlers of exception vectors.
 
     Raises UsageError if there are none: names of functions are no evidence.
     """
@@ -82,17 +82,17 @@ def other_board(image: Image, platform: Platform, named: str | None) -> str | No
 
 
 def _handler_lines(handlers: Sequence[ExceptionEntry]) -> Iterator[str]:
-    """A line for each handler, with its exceptions; one for all stubs without a name."""
+    """A line for each handler, with its exceptions; one for all nameless ones that never end."""
     yield "Entries to which the exception vectors lead; symbols and addresses may stand here."
-    stubs: list[str] = []
+    endless: list[str] = []
     for handler in handlers:
-        if handler.kind is EntryKind.STUB and handler.name == f"{handler.word:#x}":
-            stubs += handler.exceptions
+        if handler.kind is EntryKind.ENDLESS and handler.name == f"{handler.word:#x}":
+            endless += handler.exceptions
             continue
         left_out = "" if handler.kind is EntryKind.HANDLER else f"; left out: {handler.kind.value}"
         yield f"  {', '.join(handler.exceptions)}: {handler.name}{left_out}"
-    if stubs:
-        yield f"  {', '.join(stubs)}: left out, as none of them ends"
+    if endless:
+        yield f"  {', '.join(endless)}: left out, as none of them ends"
 
 
 def _no_entry(image: Image, handlers: Sequence[ExceptionEntry]) -> UsageError:

@@ -1,6 +1,6 @@
 """The entries of a kernel that its exception vectors lead to, and which of them can have a bound.
 
-A handler from which control gets to no end of a path is a stub, such as ``b .``: it has no bound,
+A handler from which control gets to no end of a path is endless, such as ``b .``: it has no bound,
 and no entry is made of it. Nor is one made of the reset, behind which the kernel runs.
 """
 
@@ -25,7 +25,7 @@ class EntryKind(Enum):
 
     HANDLER = "handler"
     RESET = "the kernel starts there"
-    STUB = "it never ends"
+    ENDLESS = "it never ends"
     NO_CODE = "no code is there"
 
 
@@ -71,7 +71,7 @@ def _kind(image: Image, word: int, *exceptions: str) -> EntryKind:
         program = extract(image, [word])
     except WcetError:
         return EntryKind.NO_CODE
-    return EntryKind.HANDLER if _may_end(program, word & ~1) else EntryKind.STUB
+    return EntryKind.HANDLER if _may_end(program, word & ~1) else EntryKind.ENDLESS
 
 
 def _may_end(program: Program, entry: int) -> bool:

@@ -159,7 +159,7 @@ class _Rounds:
     def begin(
         run: AnalysisRun, name: str, address: int, programs: Sequence[StartProgram]
     ) -> _Rounds:
-        """No round yet. The starts of the values' graph are those of the programs."""
+        """No round yet. The values' graph and the programs have the same starts of paths."""
         entry = valued(AnalysisTarget(run, name, address))
         segments = divided(entry)
         for segment, program in zip(segments, programs, strict=True):
@@ -245,7 +245,7 @@ class _Rounds:
         return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
-        """Add those of ``cores`` that are found by the time ``end``."""
+        """Add the ``cores`` that are found by the time ``end``."""
         found: list[ProvedExclusion | None] = []
         for core in cores:
             new = core.key not in self.cores

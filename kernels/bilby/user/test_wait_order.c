@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests: threads wait by priority, and those of one priority in order of arrival (preset mcs). */
+/* Tests: threads wait by priority, threads of one priority in order of arrival (preset mcs). */
 #include "tests.h"
 
 #define COUNT 6

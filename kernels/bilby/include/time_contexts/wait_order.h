@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue in which threads wait at an endpoint or a notification: the more urgent before the less
- * urgent, by priority, and those of one priority in order of arrival.  The same functions, for an
- * order of arrival alone, are in ../time_slices/wait_order.h.
+ * The queue in which threads wait at an endpoint or a notification: in order of priority,
+ * and threads of one priority in order of arrival.  ../time_slices/wait_order.h has the same
+ * functions for an order of arrival alone.
  *
  * One list holds all of a queue.  An index (levels.c) leads to the last thread of each priority, so
  * that a thread enters and leaves in constant time.  It counts only while two threads wait or more:

@@ -40,7 +40,7 @@ def _by_priority(threads: Sequence[int], priorities: Sequence[int]) -> list[int]
 
 
 def _order(script: Script, threads: Sequence[int]) -> list[int]:
-    """Those of these threads that wait, in the order of their queue."""
+    """The waiting ones of ``threads``, in the order of their queue."""
     slots = {script.thread_of(thread).address: thread for thread in threads}
     waiting = [script.thread_of(thread).waits_on for thread in threads]
     (item,) = {id(item): item for item in waiting if item is not None}.values()
@@ -57,28 +57,29 @@ def _take_all(script: Script, name: str, item: int, expected: Sequence[int]) -> 
         assert script.runs(TCB)
 
 
+def _waiters_are_served(script: Script, kind: str, wait: str, serve: str) -> None:
+    """Threads of mixed priorities wait by one system call; another serves them by priority."""
+    item = script.make(kind)
+    threads = _arrive(script, wait, item, MIXED)
+    _take_all(script, serve, item, _by_priority(threads, MIXED))
+
+
 def senders_are_received_by_priority(script: Script) -> None:
     if not script.is_timed:
         return
-    endpoint = script.make("ENDPOINT")
-    threads = _arrive(script, "SEND", endpoint, MIXED)
-    _take_all(script, "RECEIVE", endpoint, _by_priority(threads, MIXED))
+    _waiters_are_served(script, "ENDPOINT", "SEND", "RECEIVE")
 
 
 def receivers_get_messages_by_priority(script: Script) -> None:
     if not script.is_timed:
         return
-    endpoint = script.make("ENDPOINT")
-    threads = _arrive(script, "RECEIVE", endpoint, MIXED)
-    _take_all(script, "SEND", endpoint, _by_priority(threads, MIXED))
+    _waiters_are_served(script, "ENDPOINT", "RECEIVE", "SEND")
 
 
 def signals_go_to_waiters_by_priority(script: Script) -> None:
     if not script.is_timed:
         return
-    notification = script.make("NOTIFICATION")
-    threads = _arrive(script, "RECEIVE", notification, MIXED)
-    _take_all(script, "SEND", notification, _by_priority(threads, MIXED))
+    _waiters_are_served(script, "NOTIFICATION", "RECEIVE", "SEND")
 
 
 def a_caller_is_served_by_the_most_urgent_server(script: Script) -> None:
