@@ -52,6 +52,7 @@ COMMANDS = {
     "refine": "wcet.commands.refine",
     "replay": "wcet.commands.replay",
     "setup": "wcet.commands.setup",
+    "sweep": "wcet.commands.sweep",
     "timing": "wcet.commands.timing",
     "values": "wcet.commands.values",
 }

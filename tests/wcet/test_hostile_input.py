@@ -87,6 +87,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "path": ["path", elf, "--entry", "main", *quiet],
         "replay": ["replay", __file__, "--kernel", elf, "--quiet"],
         "setup": ["setup", "--list"],
+        "sweep": ["sweep", "matrix.toml", "--quiet"],
         "timing": ["timing", elf, "main", *quiet],
         "values": ["values", elf, "main", *quiet],
     }[name]
@@ -94,7 +95,7 @@ def command(name: str, elf: Path | str) -> list[str]:
 
 FROM_TRACES = ("check-facts", "replay")
 ONE_STATUS = ("check", "diff", "latency")  # for every error: 3
-READ_NO_ELF = ("completion", "explain", "help", "setup")
+READ_NO_ELF = ("completion", "explain", "help", "setup", "sweep")
 READ_ELF = sorted(COMMANDS.keys() - {*READ_NO_ELF})
 HAVE_FACTS = sorted(set(READ_ELF) - {"init", "platform"})
 HAVE_PLATFORMS = sorted(set(READ_ELF) - {"cfg", "disasm", "callgraph", "platform"})

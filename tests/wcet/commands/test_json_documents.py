@@ -34,6 +34,13 @@ unsigned main(unsigned a, unsigned n) {{
 void handler(void) {{ table[0]++; }}
 """
 FACT = f"loop prog.c:{SOURCE[: SOURCE.index(LOOP)].count(chr(10))} at most n\n"
+MATRIX = """\
+entries = ["syscall"]
+platforms = ["kzm"]
+[[kernels]]
+files = ["kernel.elf"]
+facts = ["n.facts"]
+"""
 UNDEFINED = 0xFFFF0004  # the vector of the shortest path: one instruction
 KERNEL = ("kernel.elf", "--platform", "kzm", "--quiet")
 GIVEN = ("--facts", "n.facts", "--set", "n=4")
@@ -63,6 +70,7 @@ RUNS = [
     ("masked", ["masked", *KERNEL], 6),
     ("check", ["check", *KERNEL, *GIVEN, "--baseline", "old.json", "--even-if-different"], 1),
     ("diff", ["diff", "old.json", "new.json", "--quiet", "--even-if-different"], 1),
+    ("sweep", ["sweep", "m.toml", "--quiet"], 0),
     ("replay", ["replay", "a.trace", "--kernel", *KERNEL, *GIVEN, "--timing", "undefined"], 0),
     ("check-facts", ["check-facts", "kernel.elf", "a.trace", *KERNEL[1:], *GIVEN], 0),
 ]
@@ -74,6 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("documents")
     (found / "kernel.elf").write_bytes(built(SOURCE, "-O1").read_bytes())
     (found / "n.facts").write_text(FACT)
+    (found / "m.toml").write_text(MATRIX)
     header = struct.pack("<8s4I", b"QUOLLTRC", 2, 0xF0000000, 0xFFFFFFFF, 0xFFFF0000)
     executed = struct.pack("<4s4I", b"EXEC", 1, 0, End.OUTSIDE, UNDEFINED)
     trailer = struct.pack("<4sI3Q", b"DONE", 0, 1, 1, 0)

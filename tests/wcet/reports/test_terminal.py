@@ -163,6 +163,7 @@ ELSEWHERE = {
     "help": "it prints a page as it is written",
     "init": "it writes a file",
     "masked": "it needs a kernel with an interrupt: tests/wcet/commands/test_masked.py",
+    "sweep": "it prints one table: tests/wcet/sweep/test_command.py",
     "replay": "it needs a recording: tests/wcet/executions",
 }
 EXPLAINED = {

@@ -1,0 +1,159 @@
+"""Tasks on a Dask cluster: processes of this machine, or the workers of a scheduler.
+
+A result is stored as soon as it is there, under the content of its task. A task whose result is
+stored is not executed again, so a sweep that was stopped goes on where it ended. A task of a worker
+that ends is executed by another one; a task that three workers did not survive fails. When the
+scheduler ends, this waits for another one at the same address, and submits the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quoll.errors import ResourceError, UsageError
+from wcet.sweep.task import Json, Task, execute, version
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["Outcome", "ResultFolder", "run_tasks"]
+
+PATIENCE = 60.0  # seconds to wait for a scheduler
+PAUSE = 1.0  # seconds between attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a task, or the text of its failure; one of them is None."""
+
+    result: Json
+    failure: str | None = None
+
+
+class ResultFolder:
+    """Results of tasks by key, a file each. Files appear whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder. Raises UsageError if that is not possible."""
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from error
+
+    def get(self, key: str) -> Outcome | None:
+        """The stored result; None without one, or if its file is damaged."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            stored = json.loads((self._folder / f"{key}.json").read_bytes())
+            if stored["key"] == key:
+                return Outcome(stored["result"])
+        return None
+
+    def put(self, key: str, result: Json) -> None:
+        """Store a result. Raises UsageError if the folder cannot be written."""
+        target, temporary = self._folder / f"{key}.json", self._folder / f".{key}.{os.getpid()}"
+        try:
+            temporary.write_text(json.dumps({"key": key, "result": result}), encoding="utf-8")
+            temporary.replace(target)
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror}") from error
+
+
+def run_tasks(
+    tasks: Sequence[Task],
+    folder: ResultFolder,
+    report: Callable[[Task, Outcome, str], None],
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> list[Outcome]:
+    """The outcome of each task, in their order, however the workers finish.
+
+    ``report`` is called for each task that ends now, with the address of the dashboard. Failures
+    are not stored: another run tries again. ``workers``: processes of this machine if no scheduler
+    is named (default: one a processor). Raises UsageError if Dask is missing, and ResourceError
+    if no scheduler answers.
+    """
+    wanted = version()
+    keys = [task.key(wanted) for task in tasks]
+    done = {key: stored for key in keys if (stored := folder.get(key)) is not None}
+    left = {key: task for key, task in zip(keys, tasks, strict=True) if key not in done}
+    while left:
+        with _client(scheduler, workers) as client:
+            for key, outcome in _outcomes(client, left, wanted):
+                if outcome.failure is None:
+                    folder.put(key, outcome.result)
+                done[key] = outcome
+                report(left.pop(key), outcome, client.dashboard_link)
+        if left and scheduler is None:
+            raise ResourceError("the scheduler of this machine ended before the sweep")
+    return [done[key] for key in keys]
+
+
+def _outcomes(
+    client: Client, tasks: Mapping[str, Task], wanted: str
+) -> Iterator[tuple[str, Outcome]]:
+    """Outcomes as they come; ends early when the scheduler is lost."""
+    from distributed import as_completed
+
+    futures = [
+        client.submit(execute, task.function, task.argument, wanted, key=key)
+        for key, task in tasks.items()
+    ]
+    for future in as_completed(futures):
+        try:
+            outcome = _outcome(future)
+        except (CancelledError, OSError):  # the scheduler or the connection to it is gone
+            return
+        yield str(future.key), outcome
+        future.release()
+
+
+def _outcome(future: Future) -> Outcome:
+    if future.status == "error":
+        error = future.exception()
+        return Outcome(None, f"{type(error).__name__}: {error}")
+    return Outcome(future.result())
+
+
+@contextmanager
+def _client(scheduler: str | None, workers: int | None) -> Iterator[Client]:
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise UsageError(
+            "a sweep needs Dask, which is not installed", hint="pip install 'quoll[sweep]'"
+        ) from error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it reports each lost connection
+    if scheduler is None:
+        with (
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as local,
+            Client(local) as client,
+        ):
+            yield client
+        return
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            client = Client(scheduler, timeout=PAUSE)
+            break
+        except (OSError, TimeoutError, ValueError) as error:
+            if isinstance(error, ValueError):
+                raise UsageError(f"--scheduler {scheduler} is no address: {error}") from error
+            if time.monotonic() > end:
+                raise ResourceError(
+                    f"no scheduler answers at {scheduler} within {PATIENCE:.0f} seconds",
+                    hint="start one with 'dask scheduler', and workers with 'dask worker ADDRESS'",
+                ) from error
+            time.sleep(PAUSE)
+    with client:
+        yield client
