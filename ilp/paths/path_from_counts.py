@@ -179,7 +179,11 @@ def first_at(nest: LoopNest, node: int, level: int) -> int:
 
 
 def walk(nest: LoopNest, levels: dict[int, LoopLevel]) -> Iterator[PathStep]:
-    """The steps of the path. Visits of loops nest like calls, on an explicit stack."""
+    """The steps of the path. Visits of loops nest like calls, on an explicit stack.
+
+    Equal steps are one object: a path of millions of steps then takes eight bytes for each.
+    """
+    known: dict[tuple[int, int], PathStep] = {}
     stack = [visit(nest, levels[ROOT], ROOT, END)]
     while stack:
         move = next(stack[-1], None)
@@ -191,7 +195,9 @@ def walk(nest: LoopNest, levels: dict[int, LoopLevel]) -> Iterator[PathStep]:
             loop = -2 - at
             stack.append(visit(nest, levels[loop], loop, e))
         else:
-            yield PathStep(at, None if e == END else e)
+            if move not in known:
+                known[move] = PathStep(at, None if e == END else e)
+            yield known[move]
 
 
 def visit(nest: LoopNest, level: LoopLevel, loop: int, leave: int) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build
 from tests.testing.harness.build import ENTRIES
 from tests.testing.wcet.entry_graphs import EntryGraphs
+from wcet.cli import main
 
 pytestmark = pytest.mark.usefixtures("all_processors")
 
@@ -58,12 +60,18 @@ def test_every_entry_has_a_bound(report: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_the_worst_path_is_contiguous_and_adds_up(
-    report: dict[str, Any], graphs: dict[int, Supergraph], image: Image, name: str
+    report: dict[str, Any],
+    graphs: dict[int, Supergraph],
+    image: Image,
+    name: str,
+    kernel: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Checked against an expansion of its own, not against the run that made the path."""
     entry = report["entries"][name]
-    path = entry["path"]
     assert entry["path_unrealisable"] is None
+    assert main(["path", str(kernel), "--entry", name, "--full", "--quiet"]) == 0
+    _, *path = map(json.loads, capsys.readouterr().out.splitlines())
     pcs: list[int] = []
     for step in path:
         at, end = int(step["address"], 16), int(step["end"], 16)
@@ -76,6 +84,8 @@ def test_the_worst_path_is_contiguous_and_adds_up(
     assert sum(step["cycles"] for step in path) == entry["cycles"]
     assert sum(entry["causes"].values()) == entry["cycles"]
     assert all(sum(s["causes"].values()) == s["cycles"] for s in path)
+    blocks = [block for section in entry["path"] for block in section["blocks"]]
+    assert sum(block["executions"] for block in blocks) == len(path)
 
 
 def test_interrupt_latency_is_longest_masked_path_plus_interrupt(report: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.stage_times import StageLog
-from wcet.atomic import publish_document
+from wcet.atomic import STANDARD_OUTPUT, publish_document
+from wcet.process import send_output
+from wcet.reports.path_document import step_lines
 from wcet.reports.path_text import TreeFolding, collapsed, loop_name, source_listing, tree
 from wcet.reports.result_text import CAUSES, TextStyle, full_path
 from wcet.request import (
@@ -47,6 +50,7 @@ __all__ = ["add_to", "explain"]
 SCHEMA_VERSION = 1
 DEEPEST = 400  # levels of a JSON document: readers accept 1,000, and a section has two
 SHOWN = 12  # changes of calls printed by --why
+TOGETHER = 1_000  # steps written at once
 
 DESCRIPTION = """\
 Print the worst path of one entry of a kernel, with the cycles by cause.
@@ -67,6 +71,7 @@ examples:
   wcet path kernel.elf --entry syscall --source | less
   wcet path kernel.elf --entry syscall --flame syscall.folded    # speedscope, flamegraph.pl
   wcet path kernel.elf --entry syscall --why resolve.h:38
+  wcet path kernel.elf --entry syscall --full | wc -l
 """
 
 
@@ -78,6 +83,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument("--entry", required=True, metavar="ENTRY", help="one, as for 'wcet analyse'")
     form = p.add_mutually_exclusive_group()
     form.add_argument("--flat", action="store_true", help="every block in order")
+    form.add_argument(
+        "--full", action="store_true", help="every step, a JSON object a line, as they are made"
+    )
     form.add_argument(
         "--source", action="store_true", help="the source lines on the path, with runs and cycles"
     )
@@ -102,6 +110,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, or use the cached result, and print; returns the exit status."""
+    if options.full and STANDARD_OUTPUT in (options.json, options.flame):
+        raise UsageError("--full prints the steps: name a file for the other output")
     wanted = requested(options, [options.entry])
     result = analyse(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
     if len(result.entries) != 1:
@@ -124,8 +134,18 @@ def run(options: argparse.Namespace) -> int:
         document = partial(path_json, result, entry, whole)
         lines = path_text(result, entry, whole, options, style)
     flame = (options.flame, lambda: "\n".join(collapsed(result, entry, whole)) + "\n")
+    if options.full:
+        lines = iter(())
     publish_document(options, document, lambda: lines, [flame])
+    if options.full:
+        stream(step_lines(result, entry))
     return 0
+
+
+def stream(lines: Iterator[str]) -> None:
+    """Print ``lines`` as they are made; errors as for ``send_output``."""
+    while some := list(islice(lines, TOGETHER)):
+        send_output("".join(f"{line}\n" for line in some))
 
 
 def path_text(

@@ -23,6 +23,7 @@ from quoll.errors import InputError
 from quoll.facts.fact import Fact
 from quoll.input_files import Unreadable, read_input
 from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.reports.json_document import SCHEMA_VERSION as REPORT_VERSION
 from wcet.reports.path_text import read_source
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+REPORTS = (1, REPORT_VERSION)  # they differ in the path only
 LARGEST = 64 << 20  # bytes of a record
 LATENCY = "interrupt latency"  # as the name of an entry
 MISSES = (CostCause.FETCH_MISS, CostCause.LOAD_MISS, CostCause.STORE, CostCause.TLB)
@@ -277,9 +279,10 @@ def read(path: Path) -> BaselineRecord:
         document = json.loads(read_input(path, LARGEST).decode("utf-8"))
         if not isinstance(document, dict) or "schema_version" not in document:
             raise ValueError("it has no schema_version")
-        if document.pop("schema_version") != SCHEMA_VERSION:
+        of_report = isinstance(document.get("kernel"), dict)
+        if document.pop("schema_version") not in (REPORTS if of_report else (SCHEMA_VERSION,)):
             raise ValueError("it is of another version of this program")
-        if isinstance(document.get("kernel"), dict):
+        if of_report:
             return _of_report(document)
         return _made(BaselineRecord, document, "")
     except Unreadable as error:

@@ -7,15 +7,14 @@ from importlib.metadata import version
 from typing import Any
 
 from ilp.parametric import ParametricBound
-from ilp.paths.solution import PathStep
-from pipeline.costs import CostCause
 from quoll.assumptions import table
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.latency.summarised_calls import summarised_calls
+from wcet.reports.path_document import nest_json
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 had every step of a path
 
 
 def to_json(result: AnalysisResult) -> str:
@@ -67,7 +66,7 @@ def to_json(result: AnalysisResult) -> str:
 
 
 def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
-    """One entry: the bound, its causes, and the worst path step by step."""
+    """One entry: the bound, its causes, and the worst path as a nest of calls and loops."""
     graph = entry.graph
     return {
         "symbol": entry.symbol,
@@ -131,7 +130,7 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
             }
             for edge in entry.infeasible
         ],
-        "path": [step_json(result, entry, step, c) for step, c in entry.charged_steps()],
+        "path": nest_json(result, entry),
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(map(str, entry.assumptions)),
     }
@@ -169,22 +168,4 @@ def parametric_json(
         ],
         "example": dict(entry.example),
         "example_cycles": entry.cycles,
-    }
-
-
-def step_json(
-    result: AnalysisResult, entry: EntryResult, step: PathStep, causes: tuple[int, ...]
-) -> dict[str, Any]:
-    """One block of the worst path, with its outgoing edge."""
-    node = entry.graph.nodes[step.node]
-    line = result.image.line(node.block.addr)
-    return {
-        "address": hex(node.block.addr),
-        "end": hex(node.block.end),
-        "function": result.function(entry.graph.contexts[node.context].function),
-        "line": None if line is None else str(line),
-        "context": node.context,
-        "edge": None if step.edge is None else entry.graph.edges[step.edge].kind.value,
-        "cycles": sum(causes),
-        "causes": {c.name.lower(): causes[c] for c in CostCause if causes[c]},
     }

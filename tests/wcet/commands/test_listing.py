@@ -119,13 +119,15 @@ def test_cycles_are_those_of_the_path(capsys: pytest.CaptureFixture[str], progra
     result = json.loads(
         out(capsys, "analyse", program, "--entry", "main", *asked, "--quiet", "--json", "-")
     )
-    steps = [s for s in result["entries"]["main"]["path"] if s["function"] == "main"]
+    entry = result["entries"]["main"]
+    names = [context["function"] for context in entry["contexts"]]
+    blocks = [b for s in entry["path"] if names[s["context"]] == "main" for b in s["blocks"]]
     of = ["cfg", program, "--function", "main", "--cycles", "main", *asked]
     dot = out(capsys, *of, "--dot", "-")
     drawn = re.findall(r"([\d,]+) cycles, ([\d,]+)×", dot)
     numbers = [[int(n.replace(",", "")) for n in pair] for pair in drawn]
-    assert sum(cycles for cycles, _ in numbers) == sum(step["cycles"] for step in steps)
-    assert sum(runs for _, runs in numbers) == len(steps)
+    assert sum(cycles for cycles, _ in numbers) == sum(block["cycles"] for block in blocks)
+    assert sum(runs for _, runs in numbers) == sum(block["executions"] for block in blocks)
 
 
 def test_cycles_need_a_drawing(capsys: pytest.CaptureFixture[str], program: Path) -> None:
