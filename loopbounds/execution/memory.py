@@ -1,10 +1,11 @@
 """Memory of a concrete execution: as loaded, with its stores since.
 
-Words are recorded by address; in a stack of unknown place, by distance from sp at the entry. Stores
-to memory whose content at the start of paths is unknown are not recorded: loads from it are
-unknown. A store that may hit anything, a constant or code, and an access to a word with two virtual
-addresses, raise Undecided. Where only counts matter that unknown words do not decide, a store that
-may hit anything makes all words unknown instead, except constants (S2).
+Words are recorded by address; in a stack of unknown place, by distance from sp at the entry. Where
+the content at the start of paths is unknown, a store is recorded only if the platform's map says
+that the address is cached or tightly coupled memory and its translation fixed: uncached memory and
+devices may return anything. A store that may hit anything, a constant or code, and an access to a
+word with two virtual addresses, raise Undecided. Where only counts matter that unknown words do not
+decide, a store that may hit anything makes all words unknown instead, except constants (S2).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class ConcreteMemory:
         self._named: Cells = {}
         self._frames: Cells = {}
         self._recorded: dict[int, bool] = {}  # by word: whether stores to it are recorded
+        self._changeable: set[tuple[int, int]] = set()  # addresses and sizes without constants
         self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
 
@@ -121,10 +123,9 @@ class ConcreteMemory:
                 self._assumed.add(S3.of())
             starts = self._image.as_loaded
             keeps = self._image.is_constant_range(word, 4)
-            self._recorded[word] = keeps and any(
-                low <= word and word + 3 <= high for low, high in starts
-            )
-            read = self._image.at_start if self._recorded[word] else self._image.constant
+            loaded = keeps and any(low <= word and word + 3 <= high for low, high in starts)
+            self._recorded[word] = loaded or memory.is_memory(span)
+            read = self._image.at_start if loaded else self._image.constant
             known = read(word, 4)
             self._named[word] = (
                 tuple(read(word + i, 1) for i in range(4)) if known is None else known
@@ -137,11 +138,14 @@ class ConcreteMemory:
                 self._named[word] = None
 
     def _refuse_constant(self, at: int, size: int) -> None:
+        if (at, size) in self._changeable:
+            return
         for addr in range(at, at + size):
             if self._image.constant(addr & WORD, 1) is not None:
                 raise Undecided("a store hits a constant")
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
+        self._changeable.add((at, size))
 
 
 def _words(at: int, size: int) -> list[int]:

@@ -84,6 +84,10 @@ CACHEABILITY = {
 }
 
 
+# Uncached memory is often shared with devices.
+PROGRAM_MEMORY = (RegionKind.CACHED, RegionKind.TCM)
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryRegion:
     """Virtual addresses ``low`` to ``high``, both included, of one memory type.
@@ -175,6 +179,11 @@ class MemoryMap:
                 return False
             at = region.high + 1
         return True
+
+    def is_memory(self, span: Span) -> bool:
+        """Whether ``tells`` is true of a range, and it is memory of the program alone."""
+        touched = (r for r in self.regions if r.low <= span[1] and span[0] <= r.high)
+        return self.tells(span) and all(region.kind in PROGRAM_MEMORY for region in touched)
 
     def meets(self, a: Span, b: Span) -> bool:
         """Whether two ranges share a byte, by their addresses or by the map."""

@@ -21,7 +21,7 @@ SOURCE = """const unsigned fixed[4] = {1, 2, 3, 4};
 unsigned data[8] = {0x01020304, 5}, zero[8];
 int main(void) { return data[fixed[0]] + zero[1]; }
 """
-STACK = 0x7FFF0000
+STACK, RAM = 0x7FFF0000, 0x60000000
 
 
 @cache
@@ -43,7 +43,7 @@ def twin(of: Image) -> ByteMemory:
 
 accesses = st.tuples(
     st.booleans(),
-    st.sampled_from(["data", "zero", "frame"]),
+    st.sampled_from(["data", "zero", "frame", "ram"]),
     st.integers(0, 27),
     st.sampled_from([1, 2, 4, 8]),
     st.none() | st.integers(0, (1 << 64) - 1) | st.integers(-64, 64).map(StackAddress),
@@ -55,13 +55,14 @@ accesses = st.tuples(
 def test_what_is_known_is_what_is_there(
     drawn: list[tuple[bool, str, int, int, ConcreteValue]],
 ) -> None:
-    memory, concrete = ConcreteMemory(image()), twin(image())
+    ram = MemoryRegion("ram", RAM, RAM + 0xFFF, RegionKind.CACHED, RAM, fixed=True)
+    memory, concrete = ConcreteMemory(image().mapped(MemoryMap((ram,)))), twin(image())
     unknown = 0xA5A5A5A5A5A5A5A5
     for stores, name, offset, size, value in drawn:
         place: ConcreteValue = StackAddress(offset - 40)
         at = STACK + offset - 40
         if name != "frame":
-            place = at = address(image(), name) + offset
+            place = at = (RAM if name == "ram" else address(image(), name)) + offset
         if stores:
             stored: ConcreteValue = value & (1 << 8 * size) - 1 if isinstance(value, int) else value
             stored = None if isinstance(stored, StackAddress) and size != 4 else stored
@@ -113,6 +114,22 @@ def test_code_in_writable_memory_is_not_stored_to(tmp_path: Path) -> None:
     started = loaded.starting_with(loaded.loaded_in_place()).changing(loaded.loaded_in_place())
     with pytest.raises(Undecided, match="code"):
         ConcreteMemory(started).store(address(started, "main"), 4, 1)
+
+
+@pytest.mark.parametrize("kind", RegionKind)
+@pytest.mark.parametrize("fixed", [True, False])
+def test_memory_outside_the_image(kind: RegionKind, fixed: bool) -> None:
+    """Unknown at first; then it has the word stored last, if only the program stores there."""
+    region = MemoryRegion("ram", STACK, STACK + 0xFFF, kind, STACK, fixed)
+    memory = ConcreteMemory(image().mapped(MemoryMap((region,))))
+    assert memory.load(STACK + 4, 4) is None
+    memory.store(STACK + 4, 4, 0x01020304)
+    known = fixed and kind in (RegionKind.CACHED, RegionKind.TCM)
+    assert memory.load(STACK + 4, 4) == (0x01020304 if known else None)
+    assert memory.load(STACK + 6, 1) == (2 if known else None)
+    assert memory.load(STACK + 5, 4) is None
+    memory.discard(STACK + 8)
+    assert memory.load(STACK + 4, 4) is None
 
 
 def test_a_device_keeps_nothing() -> None:
