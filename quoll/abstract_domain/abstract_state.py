@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, cast
 
-from quoll.abstract_domain.condition import Condition, symbols
+from quoll.abstract_domain.condition import Condition, decide, symbols
 from quoll.abstract_domain.terms import (
     MASK,
     RIGID,
@@ -271,7 +271,10 @@ class _Merge:
         return symbol << 32 | (x - offset) & MASK
 
     def _condition(self, x: Condition, y: Condition) -> Condition:
-        return x if x == y and all(map(self._retained, symbols(x))) else None
+        if x == y and all(map(self._retained, symbols(x))):
+            return x
+        known = decide(x, self.a.facts, {})
+        return known if known is decide(y, self.b.facts, {}) else None
 
     def _cells(self, a: Mapping[int, object], b: Mapping[int, object]) -> Mapping[int, object]:
         nothing_renamed = self.low == self.high
@@ -339,8 +342,15 @@ class _Cover:
         for x, y in zip(a.words, b.words, strict=True):
             if (x != y or y >= EXISTENTIAL) and not self._term(x, y):
                 return False
-        for ours, theirs in zip(a.registers[FLAG:], b.registers[FLAG:], strict=True):
+        for ours, theirs in zip(a.registers[MODE:], b.registers[MODE:], strict=True):
             if theirs is not None and ours != theirs:
+                return False
+        for p, q in zip(a.flags, b.flags, strict=True):
+            if (
+                q is not None
+                and p != q
+                and (type(q) is not bool or decide(p, a.facts, {}) is not q)
+            ):
                 return False
         for condition in b.flags:
             if not all(self._same(symbol) for symbol in symbols(condition)):

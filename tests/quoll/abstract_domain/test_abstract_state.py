@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from quoll.abstract_domain.abstract_state import ENTRY_MODE, AbstractState, covered_by, merge
+from quoll.abstract_domain.condition import TermComparison
 from quoll.abstract_domain.terms import (
     MASK,
     RIGID,
@@ -18,6 +19,7 @@ from quoll.abstract_domain.terms import (
     union,
     widen_facts,
 )
+from quoll.intervals.interval_comparison import ComparisonOperator
 from quoll.intervals.masked_words import MaskedWords
 from quoll.intervals.strided_interval import ANY, ValueSet
 from tests.testing.harness.cases import cases
@@ -111,6 +113,25 @@ def test_words_that_are_known_are_equal_whatever_they_are_called() -> None:
     assert covered_by(a, b)
     assert not covered_by(a._replace(facts={compared: ValueSet.of(0)}), b)
     assert not covered_by(a._replace(facts={**facts, loaded: ValueSet.of(4)}), b)
+
+
+def test_a_flag_with_one_value_in_both_states_is_known() -> None:
+    """An instruction under ``ne`` clears the flag; where it is skipped, the flag was set before."""
+    around = environment()
+    symbol = around.names.of(3, "word")
+    zero = TermComparison(ComparisonOperator.EQ, symbol << 32, 0)
+    words = (symbol << 32, *(0,) * 14)
+    skipped = AbstractState(
+        (*words, *(zero,) * 4, None, None), {}, {}, {}, {symbol: ValueSet.of(0)}
+    )
+    executed = AbstractState((*words, *(True,) * 4, None, None), {}, {}, {}, {})
+    merged = merge(skipped, executed, around.names, (1, 1), "test", None)
+    assert merged.flags == (True,) * 4
+    assert covered_by(skipped, merged)
+    assert not covered_by(skipped._replace(facts={}), merged)
+    assert merge(skipped._replace(facts={}), executed, around.names, (1, 1), "test", None).flags == (
+        None, None, None, None,
+    )  # fmt: skip
 
 
 @pytest.mark.slow("many random values")
