@@ -34,6 +34,7 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
+EXECUTED_OFTEN = 64  # executions of a block before its instructions are compiled together
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted
 REFUTING_CONTEXTS = 8  # contexts of a loop sliced to refute a fact: further ones are alike

@@ -114,6 +114,7 @@ class _Walk:
         self._headed: dict[int, list[int]] = {}  # loops by header
         self._entered: dict[int, list[int]] = {}  # loops by edge
         self._inside: dict[int, list[int]] = {}  # inner loops by the enclosing one
+        self._ways: dict[tuple[int, int], int | None] = {}  # edges by source and address
         for loop in graph.loops:
             self._headed.setdefault(loop.header, []).append(loop.index)
             for edge in loop.entries:
@@ -179,6 +180,11 @@ class _Walk:
 
     def _edge(self, node: int, target: int) -> int | None:
         """The edge by which control gets to ``target``; None where the path ends."""
+        if (node, target) not in self._ways:
+            self._ways[node, target] = self._found_edge(node, target)
+        return self._ways[node, target]
+
+    def _found_edge(self, node: int, target: int) -> int | None:
         graph = self._graph
         found = [e for e in graph.successors[node] if self._first(e) == target]
         if len(found) == 1:

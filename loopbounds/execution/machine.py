@@ -1,14 +1,16 @@
 """The effect of an instruction on words that may be unknown.
 
 Each instruction is compiled once, from its ops to a Python function over the registers, as numbered
-in ``quoll.semantics.ops``.
+in ``quoll.semantics.ops``. Of a block that is executed often, instructions without inner branches
+are compiled together, for the case that all registers which they read are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import cast
 
 from loopbounds.budgets import table
@@ -27,6 +29,7 @@ __all__ = ["NOWHERE", "ConcreteMachine"]
 
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address
+UNKNOWN = -3  # in place of an address: nothing was executed, because a register is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
@@ -39,6 +42,7 @@ class CompiledInsn:
 
     effect: Effect
     outputs: tuple[int, ...] | None
+    ops: tuple[Op, ...]
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -46,7 +50,13 @@ class CompiledInsn:
         ops = lift(insn)
         acts = any(op.code in ACTS for op in ops)
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
-        return CompiledInsn(_compiled(ops), None if acts else tuple(sorted(written)))
+        outputs = None if acts else tuple(sorted(written))
+        return CompiledInsn(_compiled(_source(ops)), outputs, ops)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it has no inner branch."""
+        return not any(op.code in BRANCHES for op in self.ops)
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
@@ -62,6 +72,36 @@ class CompiledInsn:
             for register in self.outputs:
                 registers[register] = None
             return NEXT
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRun:
+    """Instructions without inner branches; ``effect`` executes them if it knows their registers."""
+
+    effect: Effect
+    insns: tuple[CompiledInsn, ...]
+
+    @staticmethod
+    def of(insns: tuple[CompiledInsn, ...]) -> CompiledRun:
+        """The run of ``insns``."""
+        return CompiledRun(_compiled(_known_source([op for i in insns for op in i.ops])), insns)
+
+    def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
+        """As for an instruction."""
+        target = self.effect(registers, memory)
+        if target == UNKNOWN:
+            for insn in self.insns:
+                target = insn.execute(registers, memory)
+        return target
+
+
+def _runs(insns: Sequence[CompiledInsn]) -> Iterator[CompiledInsn | CompiledRun]:
+    """The instructions, those without inner branches together."""
+    for straight, group in groupby(insns, key=lambda insn: insn.is_straight):
+        if straight:
+            yield CompiledRun.of(tuple(group))
+        else:
+            yield from group
 
 
 class ConcreteMachine:
@@ -85,7 +125,8 @@ class ConcreteMachine:
         if self._place_unknown:
             self._registers[SP] = StackAddress(0)
         self._steps: dict[Hashable, CompiledInsn] = {}
-        self._of_block: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity
+        self._of_block: dict[int, tuple[CompiledInsn | CompiledRun, ...]] = {}  # by identity
+        self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
 
     @property
     def assumed(self) -> tuple[Assumption, ...]:
@@ -110,13 +151,19 @@ class ConcreteMachine:
         self.executed += len(block.insns)
         if self.executed > table.EXECUTED_INSTRUCTIONS:
             raise Undecided(f"it is longer than {table.EXECUTED_INSTRUCTIONS:,} instructions")
-        steps = self._of_block.get(id(block))
-        if steps is None:
-            steps = self._of_block[id(block)] = tuple(map(self._step, block.insns))
+        steps = self._of_block.get(id(block)) or self._compiled_block(block)
         target = NEXT
         for step in steps:
             target = step.execute(self._registers, self._memory)
         return block.end if target == NEXT else target
+
+    def _compiled_block(self, block: Block) -> tuple[CompiledInsn | CompiledRun, ...]:
+        insns = tuple(map(self._step, block.insns))
+        self._executed[id(block)] += 1
+        if self._executed[id(block)] < table.EXECUTED_OFTEN:
+            return insns
+        self._of_block[id(block)] = steps = tuple(_runs(insns))
+        return steps
 
     def _step(self, insn: Insn) -> CompiledInsn:
         key = identity(insn)
@@ -142,11 +189,11 @@ def _to(target: ConcreteValue, thumb: ConcreteValue) -> int:
     return NOWHERE
 
 
-def _compiled(ops: tuple[Op, ...]) -> Effect:
+def _compiled(source: list[str]) -> Effect:
     names: dict[str, object] = {
         **NAMESPACE, "trap": _trap, "test": _test, "to": _to, "mixed": mixed, "OpCode": OpCode,
     }  # fmt: skip
-    exec("\n".join(_source(ops)), names)
+    exec("\n".join(source), names)
     return cast("Effect", names["effect"])
 
 
@@ -165,15 +212,59 @@ def _source(ops: tuple[Op, ...]) -> list[str]:
     return [*lines, f"        return {NEXT}"]
 
 
+def _known_source(ops: Sequence[Op]) -> list[str]:
+    """Ops without branches, if the registers that they read are known: these are local names."""
+    body: list[str] = []
+    read: dict[str, Var] = {}
+    written: dict[str, Var] = {}
+    known: set[str] = set()
+    for op in ops:
+        inputs = [var for var in op.ins if var.space is not Space.CONST]
+        first = {_local(v): v for v in inputs if v.space is Space.REG and _local(v) not in written}
+        read |= first
+        known |= first.keys()
+        if op.code in (OpCode.GOTO, OpCode.TRAP):
+            body += _restores(written)
+        body += _lines(op, None, _local, known)
+        if op.out is not None:
+            name = _local(op.out)
+            pure = op.code is not OpCode.LOAD and op.code not in UNKNOWN_CODES
+            exact = pure and all(_local(var) in known for var in inputs)
+            known = known | {name} if exact else known - {name}
+            if op.out.space is Space.REG:
+                written[name] = op.out
+    loads = [f"{name} = r[{var.offset}]" for name, var in read.items()]
+    checks = " and ".join(f"type({name}) is int" for name in read) or "True"
+    body = [*loads, f"if not ({checks}): return {UNKNOWN}", *body, *_restores(written)]
+    return ["def effect(r, memory):", *(f"    {line}" for line in body), f"    return {NEXT}"]
+
+
+def _restores(written: dict[str, Var]) -> list[str]:
+    return [f"r[{var.offset}] = {name}" for name, var in written.items()]
+
+
+def _local(var: Var) -> str:
+    """The name of a register as a local variable; of others as ``_text``."""
+    return f"r{var.offset}" if var.space is Space.REG else _text(var)
+
+
 def _text(var: Var) -> str:
     if var.space is Space.CONST:
         return f"{var.offset:#x}"
     return f"r[{var.offset}]" if var.space is Space.REG else f"t{var.offset}_{var.size}"
 
 
-def _lines(op: Op, last: int | None) -> list[str]:
-    """Statements for one op; ``last``: the label behind the last op, None if there is no other."""
-    ins = [_text(var) for var in op.ins]
+def _lines(
+    op: Op,
+    last: int | None,
+    name: Callable[[Var], str] = _text,
+    known: Set[str] = frozenset(),
+) -> list[str]:
+    """Statements for one op; ``last``: the label behind the last op, None if there is no other.
+
+    ``name`` names a word, and ``known`` has the names of words that are known numbers.
+    """
+    ins = [name(var) for var in op.ins]
     match op.code:
         case OpCode.BRANCH | OpCode.CBRANCH:
             target = op.ins[0].offset
@@ -194,13 +285,17 @@ def _lines(op: Op, last: int | None) -> list[str]:
         case OpCode.RETRANSLATE:
             return ["memory.retranslate()"]
     assert op.out is not None, op
-    out = _text(op.out)
+    out = name(op.out)
     if op.code is OpCode.LOAD:
         return [f"{out} = memory.load({ins[0]}, {op.out.size})"]
     if op.code in UNKNOWN_CODES:
         return [f"{out} = None"]
     value = expression(op.code, ins, [var.size for var in op.ins], op.out.size)
-    unsure = [text for text, var in zip(ins, op.ins, strict=True) if var.space is not Space.CONST]
+    unsure = [
+        text
+        for text, var in zip(ins, op.ins, strict=True)
+        if var.space is not Space.CONST and text not in known
+    ]
     if not unsure:
         return [f"{out} = {value}"]
     known = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))

@@ -45,16 +45,22 @@ class ConcreteMemory:
 
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
+        if size == 4 and address in self._recorded and not address & 3:
+            word = self._named[address]
+            return None if isinstance(word, tuple) else word
         if address is None:
             return None
         if isinstance(address, int):
             at, cells = address, self._named
-            self._look_at(at, size)
+            try:
+                self._look_at(at, size)
+            except Undecided:
+                return None
         else:
             at, cells = address.offset & WORD, self._frames
         if size == 4 and not at & 3:
-            word = cells.get(at)
-            return None if isinstance(word, tuple) else word
+            content = cells.get(at)
+            return None if isinstance(content, tuple) else content
         known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 

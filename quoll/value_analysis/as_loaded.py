@@ -8,16 +8,16 @@ none of these words has changed the values hold, and so the next step changes no
 contents of stored words are still known: they are cells of the first state.
 
 A store into a stack at an unknown address spares this memory, by a listed assumption. Any other
-store that is not proved to go elsewhere may hit all of it.
+store that is not proved to go elsewhere may hit all of it, except read-only sections (S2).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
-from quoll.abstract_domain.abstract_memory import S3
+from quoll.abstract_domain.abstract_memory import S2, S3
 from quoll.arm.insn import AccessKind
 from quoll.arm.status import writes_masks
 from quoll.arm.system_registers import DISCARDED
@@ -61,6 +61,10 @@ def stored_as_loaded(values: MemoryAccesses, image: Image) -> frozenset[Span]:
     constant = image.constant_as_loaded()
     places = frozenset(_stored(values)) if constant else frozenset()
     memory = image.memory
+    read_only = _read_only(image, constant) if EVERYWHERE in places else ()
+    if read_only:
+        values.environment.used.add(S2)
+        places = places - {EVERYWHERE} | frozenset(_between(read_only))
     hit = frozenset(
         (max(low, first), min(high, last))
         for span in places
@@ -72,6 +76,25 @@ def stored_as_loaded(values: MemoryAccesses, image: Image) -> frozenset[Span]:
     if any(memory.assumes_apart(span, loaded) for span in places for loaded in left):
         values.environment.used.add(S3)
     return hit
+
+
+def _read_only(image: Image, spans: Iterable[Span]) -> tuple[Span, ...]:
+    """The parts of ``spans`` in sections that are constant in any case, in ascending order."""
+    always = image.starting_with(())
+    sections = [(s.addr, s.addr + s.size - 1) for s in image.sections if s.size and not s.writable]
+    parts = {(max(a, low), min(b, high)) for a, b in spans for low, high in sections}
+    return tuple(sorted(span for span in parts if span[0] <= span[1] and always.is_constant(span)))
+
+
+def _between(spans: Iterable[Span]) -> Iterator[Span]:
+    """All addresses outside ``spans``, which are in ascending order."""
+    at = EVERYWHERE[0]
+    for low, high in spans:
+        if at < low:
+            yield at, low - 1
+        at = max(at, high + 1)
+    if at <= EVERYWHERE[1]:
+        yield at, EVERYWHERE[1]
 
 
 def words_at_start(image: Image) -> dict[int, int]:

@@ -14,7 +14,8 @@ from quoll.assumptions import S5
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import FactsError
 from quoll.facts.read import Facts, parse
-from tests.testing.loopbounds.counting import load
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from tests.testing.loopbounds.counting import Program, load
 from tests.testing.loopbounds.programs import FLAGS, KINDS, UNCOUNTED, random_program
 from tests.testing.quoll.building import build
 
@@ -40,6 +41,24 @@ __attribute__((naked)) int main(void) {
         "1: subs r0, r0, #1; bne 1b; pop {r0, r2, r4, lr}; mov sp, r2; bx lr; .ltorg");
 }
 """
+STACK = 0x60000000
+BOOTED = f"""
+static int a[16];
+__attribute__((noinline)) int work(volatile int *p, int n) {{
+    for (int i = 0; i < n; i++) {{ p[i] = i; if (i & 1) n--; }}
+    while (*--p != 3) ;
+    return n;
+}}
+__attribute__((noinline, used)) int called(void) {{
+    volatile int local[12];
+    local[0] = 3;
+    return work(local + 1, 9) + a[0];
+}}
+__attribute__((naked)) int main(void) {{
+    asm("mov r2, sp; ldr sp, ={STACK + 0x800}; push {{r2, lr}}; bl called; pop {{r2, lr}};"
+        "mov sp, r2; bx lr; .ltorg");
+}}
+"""
 LOOP = "for (unsigned i = 0; i != n; i += 3) s += i; return s; }"
 UNDECIDED = {
     "an argument decides": f"int main(unsigned n) {{ unsigned s = 0; {LOOP}",
@@ -59,7 +78,11 @@ UNDECIDED = {
 
 @pytest.mark.parametrize("source", [SORT, LOCAL, SWITCHED], ids=["sort", "local", "switched"])
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2"])
-def test_counts_are_those_of_the_twin(source: str, level: str) -> None:
+@pytest.mark.parametrize("often", [1, 1000])
+def test_counts_are_those_of_the_twin(
+    source: str, level: str, often: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "EXECUTED_OFTEN", often)
     code = load(
         build(source, "-fno-tree-loop-distribute-patterns", optimise=level), from_reset=True
     )
@@ -71,6 +94,20 @@ def test_counts_are_those_of_the_twin(source: str, level: str) -> None:
             assert bound.total == totals[code.header(bound)]
 
 
+@pytest.mark.parametrize(
+    ("kind", "counted"), [(RegionKind.CACHED, True), (RegionKind.DEVICE, False)]
+)
+def test_a_stack_at_a_known_place(kind: RegionKind, counted: bool) -> None:
+    """It is in no section; the platform's map says that it is memory."""
+    ram = MemoryMap((MemoryRegion("ram", STACK, STACK + 0xFFF, kind, STACK, fixed=True),))
+    code = Program(build(BOOTED, optimise="-O1"), "main", from_reset=True, memory=ram)
+    found = code.execution()
+    assert (found is not None) is counted
+    if found is not None:
+        headers = [code.graph.nodes[loop.header].block.addr for loop in code.graph.loops]
+        assert dict(zip(headers, found.most, strict=True)) == code.counts(())
+
+
 def test_a_total_less_than_the_product() -> None:
     code = load(build(SORT, "-fno-tree-loop-distribute-patterns", optimise="-O1"), from_reset=True)
     assert [(b.bound, b.total) for b in code.bounds()] == [(11, None), (11, 66)]
@@ -78,8 +115,9 @@ def test_a_total_less_than_the_product() -> None:
 
 @pytest.mark.slow("NuSMV proves each bound")
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(UNCOUNTED))[::3])
-def test_random_programs(kind: str) -> None:
+def test_random_programs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds by the only execution are the counts of the twin."""
+    monkeypatch.setattr(table, "EXECUTED_OFTEN", 2)
     chance = random.Random(f"the only execution {kind}")
     source = random_program(chance, kind).replace(
         "int main(unsigned a, unsigned b)",

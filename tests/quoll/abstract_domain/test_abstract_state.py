@@ -128,10 +128,9 @@ def test_a_flag_with_one_value_in_both_states_is_known() -> None:
     merged = merge(skipped, executed, around.names, (1, 1), "test", None)
     assert merged.flags == (True,) * 4
     assert covered_by(skipped, merged)
-    assert not covered_by(skipped._replace(facts={}), merged)
-    assert merge(skipped._replace(facts={}), executed, around.names, (1, 1), "test", None).flags == (
-        None, None, None, None,
-    )  # fmt: skip
+    undecided = skipped._replace(facts={})
+    assert not covered_by(undecided, merged)
+    assert merge(undecided, executed, around.names, (1, 1), "test", None).flags == (None,) * 4
 
 
 @pytest.mark.slow("many random values")

@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from quoll.abstract_domain.abstract_memory import S2
 from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
@@ -105,6 +106,22 @@ def test_a_stack_in_the_memory_that_is_loaded_changes_it() -> None:
         known = values.operand(last, len(graph.nodes[last].block.insns) - 1, 0)
         found[word] = set(known) if known.size < 64 else {-1}
     assert found == {2: {0}, 61: {-1}}
+
+
+def test_a_store_of_unknown_address_spares_read_only_sections() -> None:
+    """Where no segment is writable, all of them are as loaded, and the code is among them."""
+    source = """const unsigned fixed[2] = {1, 2};
+    unsigned main(volatile unsigned *p) { *p = 5; return fixed[p[1] & 1]; }"""
+    image = Image.load(build(source))
+    image = image.starting_with(image.loaded_in_place())
+    entry = address(image, "main")
+    assert any(low <= entry <= high for low, high in image.as_loaded)
+    graph = expand(extract(image, [entry]), entry, image)
+    values = analyse(graph, image, EntryRegisters(0x13, {}), starts=True)
+    changed = image.changing(values.changed)
+    assert changed.constant(address(image, "fixed"), 4) == 1
+    assert changed.constant(entry, 4) is not None
+    assert S2 in values.environment.used
 
 
 def test_segments_that_are_copied_elsewhere_are_not_loaded_in_place() -> None:

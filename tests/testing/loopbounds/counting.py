@@ -17,6 +17,7 @@ from quoll.extraction.extract import extract
 from quoll.facts.located import NO_FACTS, locate
 from quoll.facts.read import Facts
 from quoll.image.image import Image
+from quoll.image.memory_map import NO_MAP, MemoryMap
 from quoll.inlining.expand import expand
 from quoll.value_analysis.value_results import ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
@@ -32,8 +33,10 @@ STEPS = 20_000
 class Program:
     """A function of an ELF: its graph, its loop bounds, and its executions."""
 
-    def __init__(self, path: Path, function: str, *, from_reset: bool = False) -> None:
-        image = Image.load(path)
+    def __init__(
+        self, path: Path, function: str, *, from_reset: bool = False, memory: MemoryMap = NO_MAP
+    ) -> None:
+        image = Image.load(path).mapped(memory)
         self.entry = address(image, function)
         if from_reset:
             image = image.starting_with(image.loaded_in_place())
