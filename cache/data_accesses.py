@@ -48,6 +48,11 @@ class DataAccess(NamedTuple):
     sets: int = ANY_SET  # sets that may hold its line, bit n for set n
 
     @property
+    def may_bypass(self) -> bool:
+        """Whether the core may send the access past L1: to a monitor, or as a locked transfer."""
+        return self.exclusive or self.access is AccessKind.SWAP
+
+    @property
     def target(self) -> AccessedLines:
         """The lines that the access may touch."""
         return AccessedLines(self.candidates, self.symbol, self.spans, self.sets)

@@ -280,7 +280,8 @@ class DataClassifier:
         if self._holds(effect):
             return _AccessStep(insn, effect, None, None, held=True)
         scope = None
-        if effect.candidates is not None and len(effect.candidates) == 1 and effect.fixed:
+        alone = effect.candidates is not None and len(effect.candidates) == 1 and effect.fixed
+        if alone and effect.candidates is not None and not effect.may_bypass:
             scope = scope_of(effect.candidates[0], loops, persistent)
         store = effect.access is AccessKind.STORE and not self.hierarchy.l1d.write_allocate
         reads = (
@@ -290,7 +291,7 @@ class DataClassifier:
         event = CacheEvent(
             effect.target,
             certain=effect.certain or (store and effect.executed),
-            pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.exclusive,
+            pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.may_bypass,
             first=(scope is not None or ranged is not None) and not store,
             store=store,
             group=self._group(effect),
@@ -314,9 +315,9 @@ class DataClassifier:
         lines, size = access.candidates, self.hierarchy.l1d.line_bytes
         kinds = (AccessKind.LOAD, AccessKind.PRELOAD)
         fills = access.access in kinds or self.hierarchy.l1d.write_allocate
-        if lines is None or len(lines) < 2 or access.exclusive or not fills:
+        if lines is None or len(lines) < 2 or access.may_bypass or not fills:
             return None
-        if access.memory is not Cacheability.ALWAYS or access.access is AccessKind.SWAP:
+        if access.memory is not Cacheability.ALWAYS:
             return None
         loop = range_scope(lines, loops, persistent)
         fixed = loop is not None and all(self.hierarchy.memory.fixed(n * size) for n in lines)
@@ -341,7 +342,7 @@ class DataClassifier:
             elif step.held:
                 verdict, absent = LOCKED, False
             if step.access is not None:
-                if step.access.memory in UNCACHED:
+                if step.access.memory in UNCACHED or step.access.may_bypass:
                     verdict = BEFORE_ANYTHING
                 missed = absent and not step.access.repeated
                 references = self._references(step, step.access, verdict, absent=missed)
@@ -416,6 +417,7 @@ class DataClassifier:
                 l1=l1,
                 l2=self.hierarchy.beyond_l1(access.low, access.end),
                 uncached=access.memory not in AT_HOME
+                or (access.memory is Cacheability.ALWAYS and access.may_bypass)
                 or (access.vector and kind is ReferenceKind.STORE),
                 scope=scope,
                 stream=stream,

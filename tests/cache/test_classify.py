@@ -10,6 +10,8 @@ import pytest
 from cache.classify import classify
 from cache.geometry import CacheGeometry
 from cache.reference import HitClass, Reference, ReferenceKind
+from pipeline.charge import due_cycles
+from pipeline.timing_model import MemoryLatencies
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.inlining.supergraph import Context, SuperEdge, Supergraph, SuperLoop, SuperNode
 from quoll.intervals.strided_interval import ValueSet
@@ -101,6 +103,35 @@ def test_what_is_resident_after(between: str, value: ValueSet | None, after: Hit
 def test_what_leaves_nothing_resident(first: str) -> None:
     found = data(f"{first}\nldr r0, [r1]\n", HERE, HERE)
     assert found[-1] == (1, ReferenceKind.LOAD, HitClass.NC, 1)
+
+
+@pytest.mark.parametrize(
+    ("access", "cycles"),
+    [("ldrex r0, [r1]", 123), ("strex r2, r0, [r1]", 60), ("swp r0, r2, [r1]", 123 + 60)],
+)
+def test_locked_accesses_are_charged_although_their_line_is_resident(
+    access: str, cycles: int
+) -> None:
+    """They may go past L1: to an exclusive monitor, or as a locked pair on the bus."""
+    memory = MemoryLatencies(60, None, 3, dirty_l1_victims=True, dirty_l2_victims=True)
+    program = straight(f"ldr r0, [r1]\n{access}\n", [HERE, HERE])
+    references = classify(program.graph, program, hierarchy(0)).references[0]
+    assert sum(due_cycles(r, memory) for r in references if r.insn == 1) == cycles
+
+
+@pytest.mark.parametrize("access", ["ldrex r0, [r1]", "swp r0, r2, [r1]"])
+def test_locked_accesses_miss_in_every_iteration(access: str) -> None:
+    """One that goes past L1 fills no line, so it never is a first miss."""
+    (locked,), (beq, *_) = pool(f"{access}\n"), pool("beq .\n")
+    body = Block(0, (at(locked, CODE), at(beq, CODE + 4)))
+    graph = Supergraph(
+        (Context(None, None, CODE),), (SuperNode(0, body),), (SuperEdge(0, 0, EdgeKind.TAKEN),),
+        ((0,),), ((0,),), 0, (0,), (SuperLoop(0, 0, (), (0,), frozenset([0]), None),),
+    )  # fmt: skip
+    classes = classify(graph, Program(graph, {(0, 0): HERE}), hierarchy(0))
+    (load, *_) = [r for r in classes.references[0] if r.kind is ReferenceKind.LOAD]
+    assert load.due
+    assert load.uncached
 
 
 def test_lists_cross_lines() -> None:

@@ -256,6 +256,10 @@ class Walk:
             if vector_role(insn) and cached and self.random.random() < 0.5:
                 self._past_l1(line, words, memory.access)
                 continue
+            locked = memory.exclusive or memory.access is AccessKind.SWAP
+            if locked and cached and self.random.random() < 0.5:
+                self._locked(words, memory.access)
+                continue
             if memory.access is not AccessKind.STORE:
                 self._load(line, words, cached, loads[min(position, len(loads) - 1)])
             if memory.access in (AccessKind.STORE, AccessKind.SWAP):
@@ -270,6 +274,13 @@ class Walk:
         if self.dcache.resident(line) and self.random.random() < 0.5:
             self.dcache.clean(line)
             self.dcache.invalidate(line)
+
+    def _locked(self, words: int, access: AccessKind) -> None:
+        """An exclusive access or a swap that goes to memory, as if L1 were not there."""
+        if access is not AccessKind.STORE:
+            self.tally.happened["load"] += words * self.memory.uncached_word
+        if access is not AccessKind.LOAD:
+            self.tally.happened[self.stores] += words * self.memory.uncached_word
 
     def _is_cached(self, addr: int) -> bool:
         """Whether the line at ``addr`` is cached memory; an access may lie half in another kind."""
