@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from cache.contested import LineFill, contested_lines
 from cache.data_accesses import DataAccess, DataAccessModel
 from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
 from cache.geometry import CacheHierarchy
@@ -90,6 +91,7 @@ class _AccessStep(NamedTuple):
     held: bool = False  # locked: it hits, and changes nothing
     stream: AccessStream | None = None
     ranged: int | None = None  # the loop in which each of its lines misses at most once
+    contested: int | None = None  # the loop in which evictions of its lines are charged
 
 
 def _events(steps: Sequence[Sequence[_AccessStep]]) -> list[list[CacheEvent]]:
@@ -116,6 +118,9 @@ class DataClassifier:
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[object, Reference]] = {}
         self.ranges = RangeCollector(graph, scopes, hierarchy)
+        self.contested: dict[int, frozenset[int]] = {}  # by loop
+        self.watched: frozenset[int] = frozenset()  # nodes of the loops with contested lines
+        self.fills: dict[int, list[LineFill]] = {}
 
     def run(self) -> DataClasses:
         accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
@@ -130,6 +135,7 @@ class DataClassifier:
             else frozenset[int]()
             for loop in self.scopes.loops
         ]
+        self._contest(accesses, persistent)
         steps = [
             [self._step(i, what, self.scopes.around[n], persistent) for i, what in found]
             for n, found in enumerate(accesses)
@@ -149,7 +155,7 @@ class DataClassifier:
             for n, (of, here) in enumerate(zip(steps, events.nodes, strict=True))
         )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
-        return DataClasses(nodes, loops_out, self.ranges.build(self.missing))
+        return DataClasses(nodes, loops_out, self.ranges.build(self.missing, self.fills))
 
     def _residency(
         self, steps: Sequence[Sequence[_AccessStep]], along: Sequence[tuple[CacheEvent, ...]]
@@ -259,6 +265,32 @@ class DataClassifier:
             lines.update(what.candidates)
         return frozenset(lines)
 
+    def _contest(
+        self,
+        accesses: Sequence[Sequence[tuple[int, DataAccess | CacheOperation]]],
+        persistent: Sequence[frozenset[int]],
+    ) -> None:
+        """Find the contested lines of each loop (``cache.contested``)."""
+        if self.policy.persistent(self.hierarchy.l1d.free_ways) > 1:
+            return  # more lines of a set are persistent
+        for loop in self.scopes.eligible:
+            inside = [what for n in self.scopes.executed[loop] for _, what in accesses[n]]
+            found = [what for what in inside if isinstance(what, DataAccess)]
+            forgets = any(isinstance(what, CacheOperation) and what.forget_d for what in inside)
+            if forgets or any(what.vector for what in found):
+                continue
+            wanted = [
+                what.candidates
+                for what in found
+                if what.candidates is not None
+                and not persistent[loop].issuperset(what.candidates)
+                and self._fills_cached(what)
+            ]
+            lines = contested_lines(found, wanted, self.hierarchy.l1d) if wanted else None
+            if lines:
+                self.contested[loop] = lines
+        self.watched = frozenset(n for loop in self.contested for n in self.scopes.executed[loop])
+
     def _step(
         self,
         insn: int,
@@ -283,6 +315,9 @@ class DataClassifier:
         alone = effect.candidates is not None and len(effect.candidates) == 1 and effect.fixed
         if alone and effect.candidates is not None and not effect.may_bypass:
             scope = scope_of(effect.candidates[0], loops, persistent)
+        contested = None
+        if scope is None and ranged is None:
+            contested = self._contested(effect, loops)
         store = effect.access is AccessKind.STORE and not self.hierarchy.l1d.write_allocate
         reads = (
             effect.access in (AccessKind.LOAD, AccessKind.PRELOAD, AccessKind.STORE) and not store
@@ -292,11 +327,11 @@ class DataClassifier:
             effect.target,
             certain=effect.certain or (store and effect.executed),
             pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.may_bypass,
-            first=(scope is not None or ranged is not None) and not store,
+            first=(scope, ranged, contested) != (None, None, None) and not store,
             store=store,
             group=self._group(effect),
         )
-        return _AccessStep(insn, effect, scope, event, ranged=ranged)
+        return _AccessStep(insn, effect, scope, event, ranged=ranged, contested=contested)
 
     def _group(self, access: DataAccess) -> int | None:
         """``CacheEvent.group`` of a load: charges of lines that L2 surely holds are less."""
@@ -312,16 +347,28 @@ class DataClassifier:
         self, access: DataAccess, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
     ) -> int | None:
         """The loop at whose entry all lines of a range can be charged; None if there is none."""
+        lines = access.candidates
+        if lines is None or len(lines) < 2:
+            return None
+        loop = range_scope(lines, loops, persistent)
+        return loop if loop is not None and self._fills_cached(access) else None
+
+    def _contested(self, access: DataAccess, loops: tuple[int, ...]) -> int | None:
+        """The innermost loop in which all lines of an access are contested."""
+        if access.candidates is None or not self._fills_cached(access):
+            return None
+        within = (n for n in reversed(loops) if n in self.contested)
+        return next((n for n in within if self.contested[n].issuperset(access.candidates)), None)
+
+    def _fills_cached(self, access: DataAccess) -> bool:
+        """Whether an access that misses fills its line, in cached memory of fixed translation."""
         lines, size = access.candidates, self.hierarchy.l1d.line_bytes
         kinds = (AccessKind.LOAD, AccessKind.PRELOAD)
         fills = access.access in kinds or self.hierarchy.l1d.write_allocate
-        if lines is None or len(lines) < 2 or access.may_bypass or not fills:
-            return None
-        if access.memory is not Cacheability.ALWAYS:
-            return None
-        loop = range_scope(lines, loops, persistent)
-        fixed = loop is not None and all(self.hierarchy.memory.fixed(n * size) for n in lines)
-        return loop if fixed else None
+        if lines is None or access.may_bypass or not fills or self._holds(access):
+            return False
+        fixed = self.hierarchy.memory.fixed
+        return access.memory is Cacheability.ALWAYS and all(fixed(n * size) for n in lines)
 
     def _classify(
         self,
@@ -349,6 +396,9 @@ class DataClassifier:
                 if verdict.misses:
                     verdict = verdict._replace(misses=verdict.misses - 1)
                 references[0] = self._in_range(node, step, references[0])
+                if node in self.watched:
+                    fill = LineFill(step.access, references[0])
+                    self.fills.setdefault(node, []).append(fill)
                 found.extend(references)
                 self._charge_once(node, step.access, references[0])
             elif step.operation is not None and step.operation.lines != 0:
@@ -429,8 +479,11 @@ class DataClassifier:
     def _in_range(self, node: int, step: _AccessStep, reference: Reference) -> Reference:
         """The reference, which may be charged with the lines of its range."""
         lines = None if step.access is None else step.access.candidates
-        charged = reference.l1 in (HitClass.NC, HitClass.PL) and not reference.credited
-        if lines is None or step.ranged is None or not charged:
+        if lines is None or reference.credited:
+            return reference
+        if step.contested is not None and reference.l1 is HitClass.NC:
+            return self.ranges.contest(node, step.contested, lines, reference)
+        if step.ranged is None or reference.l1 not in (HitClass.NC, HitClass.PL):
             return reference
         return self.ranges.use(node, step.ranged, lines, reference)
 

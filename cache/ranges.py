@@ -8,7 +8,8 @@ a line share its charge, those to the line alone too.
     Claim: the misses of a persistent line by accesses that are not charged, from one entry of the
     loop to the next, are at most the charges of the line at this entry.
 
-An enclosing loop that charges a line covers its misses in the loops inside.
+An enclosing loop that charges a line covers its misses in the loops inside. The *contested* lines
+of a loop (``cache.contested``) are one range, with the charges of the accesses that may evict them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cache.contested import ContestedLines, LineFill
 from cache.geometry import CacheHierarchy
 from cache.persistence import LoopScopes
-from cache.reference import AccessStream, HitClass, PersistentRange, RangeUse, Reference
+from cache.reference import (
+    AccessStream,
+    HitClass,
+    LineEviction,
+    PersistentRange,
+    RangeUse,
+    Reference,
+    ReferenceKind,
+)
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["RangeCollector", "range_scope"]
@@ -37,6 +47,8 @@ class _Range:
 
     index: int
     access: Reference
+    lines: set[int]
+    contested: bool
     uses: list[RangeUse] = field(default_factory=list)
 
 
@@ -45,7 +57,7 @@ class RangeCollector:
 
     def __init__(self, graph: Supergraph, scopes: LoopScopes, hierarchy: CacheHierarchy) -> None:
         self._graph, self._scopes, self._hierarchy = graph, scopes, hierarchy
-        self._found: dict[tuple[int, tuple[int, ...]], _Range] = {}
+        self._found: dict[tuple[int, tuple[int, ...] | None], _Range] = {}
         self._around: dict[tuple[int, int], tuple[int, ...]] = {}
 
     def use(self, node: int, loop: int, lines: tuple[int, ...], access: Reference) -> Reference:
@@ -56,8 +68,25 @@ class RangeCollector:
         stream, around = access.stream, self._loops(node, loop)
         if stream is not None and not self._inside(stream, loop):
             return access
-        found = self._found.setdefault((loop, lines), _Range(len(self._found), access))
-        found.uses.append(RangeUse(around, stream))
+        return self._use(loop, lines, access, RangeUse(around, stream), contested=False)
+
+    def contest(self, node: int, loop: int, lines: tuple[int, ...], access: Reference) -> Reference:
+        """``access`` of a node as one to ``lines``, which are contested in ``loop``."""
+        return self._use(loop, lines, access, RangeUse(self._loops(node, loop)), contested=True)
+
+    def _use(
+        self,
+        loop: int,
+        lines: tuple[int, ...],
+        access: Reference,
+        use: RangeUse,
+        *,
+        contested: bool,
+    ) -> Reference:
+        new = _Range(len(self._found), access, set(), contested)
+        found = self._found.setdefault((loop, None if contested else lines), new)
+        found.lines.update(lines)
+        found.uses.append(use)
         return access._replace(range=found.index)
 
     def _inside(self, stream: AccessStream, loop: int) -> bool:
@@ -74,19 +103,46 @@ class RangeCollector:
         return known
 
     def build(
-        self, charged: Mapping[int, Mapping[object, Reference]]
+        self,
+        charged: Mapping[int, Mapping[object, Reference]],
+        fills: Mapping[int, Sequence[LineFill]],
     ) -> tuple[PersistentRange, ...]:
-        """The ranges; ``charged``: by loop, the lines that its entry is charged anyway."""
+        """The ranges. ``charged``: by loop, the lines that its entry is charged anyway.
+
+        ``fills``: of each node in a loop with contested lines.
+        """
         return tuple(
-            self._range(loop, lines, found, charged) for (loop, lines), found in self._found.items()
+            self._range(loop, found, charged, self._evictions(loop, found, fills))
+            for (loop, _), found in self._found.items()
+        )
+
+    def _evictions(
+        self, loop: int, found: _Range, fills: Mapping[int, Sequence[LineFill]]
+    ) -> tuple[LineEviction, ...]:
+        """The accesses of a loop that may evict a contested line."""
+        if not found.contested:
+            return ()
+        lines = ContestedLines.of(found.lines, self._hierarchy.l1d)
+        return tuple(
+            LineEviction(node, self._refilled(fill.reference.insn), self._loops(node, loop))
+            for node in sorted(self._scopes.executed[loop])
+            for fill in fills.get(node, ())
+            if fill.evicts(lines)
+        )
+
+    def _refilled(self, insn: int) -> Reference:
+        """The miss of a line that an access of instruction ``insn`` has evicted."""
+        words, l2 = self._hierarchy.l1d.line_bytes // 4, self._hierarchy.beyond_l1(None, None)
+        return Reference(
+            insn, ReferenceKind.LOAD, None, None, words, cacheable=True, l1=HitClass.NC, l2=l2
         )
 
     def _range(
         self,
         loop: int,
-        lines: tuple[int, ...],
         found: _Range,
         charged: Mapping[int, Mapping[object, Reference]],
+        evictions: tuple[LineEviction, ...],
     ) -> PersistentRange:
         scope, executed = self._scopes.loops[loop], self._scopes.executed
         covered = {
@@ -99,8 +155,11 @@ class RangeCollector:
             loop,
             scope.entries,
             scope.header == self._graph.entry,
-            tuple(self._charge(found.access, loop, n) for n in lines if n not in covered),
+            tuple(
+                self._charge(found.access, loop, n) for n in sorted(found.lines) if n not in covered
+            ),
             tuple(found.uses),
+            evictions,
         )
 
     def _charge(self, access: Reference, loop: int, line: int) -> Reference:

@@ -18,6 +18,7 @@ __all__ = [
     "AccessStream",
     "CacheClassification",
     "HitClass",
+    "LineEviction",
     "PersistentRange",
     "RangeUse",
     "Reference",
@@ -155,11 +156,24 @@ class RangeUse:
 
 
 @dataclass(frozen=True, slots=True)
+class LineEviction:
+    """An access of ``node`` that may evict a line of a range, which then misses once more.
+
+    ``charge``: for this miss, where the access stands. ``around``: as in ``RangeUse``.
+    """
+
+    node: int
+    charge: Reference
+    around: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PersistentRange:
     """Lines of which each misses at most once until a loop is left, and their accesses.
 
     ``charges``: a first miss for each line that no other charge at the loop's entry covers.
     ``entries``: the edges into the loop; ``starts``: whether the path starts at its header.
+    ``evictions``: accesses that may make a line miss once more (``cache.contested``).
     """
 
     loop: int
@@ -167,12 +181,17 @@ class PersistentRange:
     starts: bool
     charges: tuple[Reference, ...]
     uses: tuple[RangeUse, ...]
+    evictions: tuple[LineEviction, ...] = ()
 
     def gains(self, iterations: Mapping[int, int]) -> bool:
-        """Whether its accesses are charged more misses than it has lines."""
+        """Whether its accesses are charged more misses than it has lines and evictions."""
         of_uses = [use.misses(iterations) for use in self.uses]
-        return sum((n for n in of_uses if n is not None), Fraction()) > len(self.charges) or any(
-            n is None for n in of_uses
+        of_evictions = [_product(one.around, iterations) for one in self.evictions]
+        evicted = sum(n for n in of_evictions if n is not None)
+        if None in of_evictions:
+            return False
+        return None in of_uses or sum(n for n in of_uses if n is not None) > evicted + len(
+            self.charges
         )
 
 
@@ -226,6 +245,7 @@ class CacheClassification:
             """Charges at the entry of loops, without the streams in ranges charged there."""
             return of(tuple(r for r in references if r.range not in gaining))
 
+        evicting = _by_node([self.ranges[at] for at in gaining])
         first = [once(references) for references in self.first_misses]
         start = once(self.start_misses)
         for edge, charges in _by_edge([self.ranges[at] for at in gaining]).items():
@@ -235,11 +255,32 @@ class CacheClassification:
                 first[edge] += charges
         return replace(
             self,
-            references=tuple(map(of, self.references)),
+            references=tuple(
+                _with_evictions(of(references), evicting.get(node, ()))
+                for node, references in enumerate(self.references)
+            ),
             first_misses=tuple(first),
             start_misses=start,
             ranges=(),
         )
+
+
+def _by_node(ranges: Sequence[PersistentRange]) -> dict[int, tuple[Reference, ...]]:
+    """The charges for evictions from ``ranges``, by node."""
+    found: dict[int, tuple[Reference, ...]] = {}
+    for lines in ranges:
+        for one in lines.evictions:
+            found[one.node] = (*found.get(one.node, ()), one.charge)
+    return found
+
+
+def _with_evictions(
+    references: tuple[Reference, ...], evictions: tuple[Reference, ...]
+) -> tuple[Reference, ...]:
+    """The references of a node, each behind those of its instruction."""
+    if not evictions:
+        return references
+    return tuple(sorted((*references, *evictions), key=lambda r: r.insn))
 
 
 def _by_edge(ranges: Sequence[PersistentRange]) -> dict[int | None, tuple[Reference, ...]]:

@@ -224,7 +224,8 @@ def _program(
     )
     values: dict[tuple[int, int], ValueSet | None] = {}
     origins: dict[tuple[int, int], SymbolicAddress] = {}
-    unknown = 1.0 if steady or objects else random.choice([0.0] if tables else [0.0, 0.3, 0.9])
+    unknown = random.choice([0.0, 0.2] if tables else [0.0, 0.3, 0.9])
+    unknown = 1.0 if steady or objects else unknown
     for n, node in enumerate(nodes):
         for i, insn in enumerate(node.block.insns):
             if insn.memory is None:

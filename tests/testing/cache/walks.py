@@ -73,6 +73,7 @@ class Tally:
     streams: int = 0  # executions of loads that miss once per line
     shared: int = 0  # loads through a symbol for which another one is charged
     ranges: int = 0  # executions of accesses to one of several lines, each charged once
+    contested: int = 0  # loops with lines for whose evictions other accesses are charged
 
 
 class HoldingCache(SimulatedCache):
@@ -409,12 +410,16 @@ def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
     caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
     rounds = {loop.index: random.choice([1, 3, 50]) for loop in program.graph.loops}
     classes = classify(program.graph, program, caches)
+    contested = 0
     if random.random() < 0.8:
-        classes = classes.counted(rounds if random.random() < 0.8 else {})
+        known = rounds if random.random() < 0.8 else {}
+        contested = sum(bool(lines.evictions) and lines.gains(known) for lines in classes.ranges)
+        classes = classes.counted(known)
     if policy is ReplacementPolicy.ONE_WAY:
         policy = random.choice(list(ReplacementPolicy))
         one_way = replace(geometry, size=geometry.size // geometry.ways, ways=1, locked_ways=0)
         geometry = random.choice([one_way, geometry])
     locked = caches.locked_i, caches.locked_d
     initial = caches.initial_i, caches.initial_d
-    return Walk(program, classes, ahead, geometry, policy, random, locked, initial).run(STEPS)
+    tally = Walk(program, classes, ahead, geometry, policy, random, locked, initial).run(STEPS)
+    return replace(tally, contested=contested)
