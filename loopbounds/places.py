@@ -10,6 +10,7 @@ from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import PlacedFact
+from quoll.facts.fact_places import is_bare_offset
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
@@ -54,13 +55,15 @@ def loops_meant(
     the loop). This is decided before infeasible edges are removed: where the deepest loop never
     repeats, the fact has no effect, and does not count the enclosing loop. Raises FactsError when
     the place is reached but in no loop, unless paths are only sections of executions (``in_part``);
-    and when two lines of one file denote one loop, because the compiler has merged two loops, and
-    neither number bounds the merged one. A fact in a comment counts the loop written there
-    (``loopbounds.written_loops``), if the binary has it.
+    when an offset without a checksum is in a function with several loops, as an edit may move
+    another one there; and when two lines of one file denote one loop, because the compiler has
+    merged two loops, and neither number bounds the merged one. A fact in a comment counts the loop
+    written there (``loopbounds.written_loops``), if the binary has it.
     """
     found: list[list[F]] = [[] for _ in graph.loops]
     for fact in about:
         headers = _headers_at(graph, image, facts, fact)
+        _refuse_bare_offset(graph, image, facts, fact)
         told = in_part or fact.source.statement is not None
         if headers and not any(headers.values()) and not told:
             raise FactsError(
@@ -75,6 +78,29 @@ def loops_meant(
     for stated in found:
         _refuse_merged(stated)
     return found
+
+
+def _refuse_bare_offset(
+    graph: Supergraph, image: Image, facts: LocatedFacts, fact: PlacedFact
+) -> None:
+    """Raise FactsError if the place of ``fact`` may be another loop after an edit, unnoticed."""
+    if not is_bare_offset(fact.place) or fact.source.statement is not None:
+        return
+    (at,) = facts.at(fact, fact.place).addresses
+    nests = {id(c.nest): c.nest for c in graph.contexts}.values()
+    here = [nest for nest in nests if any(b.addr <= at < b.end for b, _ in nest)]
+    if max((len({h for _, around in nest for h in around}) for nest in here), default=0) < 2:
+        return
+    from quoll.facts.anchors import anchored  # it loads the disassembler
+
+    checked = anchored(image, at)
+    meant = f"{image.place(at)} is there now; if it is meant, write {checked}"
+    raise FactsError(
+        f"{fact.place} is one of several loops of its function, and says nothing of which: after "
+        "an edit another one may be there",
+        where=str(fact.source),
+        hint=meant if checked else "name the loop by its line: file.c:LINE",
+    )
 
 
 def _refuse_merged(stated: Sequence[PlacedFact]) -> None:

@@ -50,6 +50,11 @@ class AssumptionKind:
         """The names of the values that its text shows, without the source of a fact."""
         return _fields(self.template)
 
+    @property
+    def of_program(self) -> bool:
+        """Whether executions of the program can contradict it, as a command then shows."""
+        return "wcet " in self.checked_by
+
     def of(self, source: str = "", /, **values: str | int) -> Assumption:
         """An assumption of this kind, with a value for each of its fields."""
         assert values.keys() == self.fields, (self.name, *values)
@@ -182,6 +187,15 @@ EXCEPTION_RETURN = AssumptionKind(
     "exception return: {insn} at {place} ends the path",
     proved_by="the exits of the platform, or a fact: path must end at PLACE",
     refuted_by="an execution in which it resumes analysed code on behalf of the same path",
+    checked_by=LEAVES,
+)
+HALTS = AssumptionKind(
+    "halts",
+    "halt: control that gets to {place} stays for ever in an endless loop that does nothing, at "
+    "{loops}, so that its path ends there",
+    proved_by="values that exclude the way there (the text is then not listed)",
+    refuted_by="an execution that leaves the loop on behalf of the same path: an interrupt handler "
+    "that changes where it returns",
     checked_by=LEAVES,
 )
 ENTRY_MODE = AssumptionKind(

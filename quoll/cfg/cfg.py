@@ -51,6 +51,7 @@ class Block:
     passes: tuple[int, ...] = ()  # callees that a fact replaces: passed along ACROSS, or RETURN
     comes_back: tuple[int, ...] = ()  # words in lr when it calls, if not the address after it
     by_values: bool = False  # its targets follow from the values that earlier calls preserve
+    no_return: bool = False  # ``calls`` are tail calls of functions that never return
 
     @property
     def addr(self) -> int:

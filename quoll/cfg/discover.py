@@ -202,6 +202,7 @@ class FunctionBuilder:
 
     def _come_back(self, insn: int) -> None:
         if insn in self.function.tails:
+            self.function.version += insn not in self.function.tail_returns
             self.function.tail_returns.add(insn)
         else:
             self.continue_after(insn)

@@ -253,6 +253,7 @@ def _block(function: GrowingFunction, index: int, insns: list[Insn], *, returns:
         passes=tuple(sorted(function.passes.get(last, ()))),
         comes_back=tuple(sorted(function.linked.get(last, ()))),
         by_values=last in function.by_values,
+        no_return=tail and last not in function.tail_returns and last not in function.passes,
     )
 
 

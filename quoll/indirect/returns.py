@@ -189,7 +189,7 @@ class ReturnConfirmer:
         """
         preserved = CALLEE_SAVED
         for block in cfg.blocks:
-            if block.last.addr in assumed or not (block.returns or block.tail):
+            if block.last.addr in assumed or block.no_return or not (block.returns or block.tail):
                 continue
             preserved &= confirmed.endings[block.index].preserved
             if block.tail:

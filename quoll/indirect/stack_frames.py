@@ -291,7 +291,7 @@ class _FrameProof:
             target = leaves.registers[PC] if last.memory else leaves.registers[last.sources[0]]
             if target != entry(LR):
                 raise FrameProofFailure(last)
-        elif block.tail and (block.calls or block.passes):
+        elif block.tail and not block.no_return:
             if leaves.registers[LR] != entry(LR) or leaves.registers[SP] != entry(SP):
                 raise FrameProofFailure(last)
             self._preserved &= self._called(block, leaves).preserved

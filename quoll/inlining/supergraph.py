@@ -2,7 +2,7 @@
 
 A ``Supergraph`` is the plain expansion for one entry: a node is a block in a context, a call edge
 leads into the callee's copy, a return edge leads back. Nodes that the entry does not reach, or from
-which no exit is reachable, are left out, except the first of the latter (``stops``).
+which no exit is reachable, are left out, except the first of the latter (``stops``, ``halts``).
 """
 
 from __future__ import annotations
@@ -127,6 +127,8 @@ class Supergraph:
     guidance: AppliedGuidance = NO_GUIDANCE
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)  # node -> omitted targets
     counted: tuple[CountedEdges, ...] = ()
+    # exits from which control only gets to loops that do nothing -> addresses of their blocks
+    halts: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @cached_property
     def called_in(self) -> tuple[tuple[int, ...], ...]:

@@ -5,6 +5,11 @@ ever, or the path ends there although no statement says so. The first block of s
 the graph as one of its ``stops``, for facts and values to exclude it; a graph with a stop gets no
 bound (rule 33). A place is no stop if a fact excludes the continuation, or if values do and nothing
 iterates: an instruction all of whose successors are excluded is never executed.
+
+A place is one of the ``halts`` instead if control can only stay in loops that do nothing: they call
+nothing, touch no memory, and may wait for interrupts. A path ends where it enters such a place, as
+nothing of the program follows (rule 53); the report lists that. A graph whose paths all end so has
+no end of a path.
 """
 
 from __future__ import annotations
@@ -12,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quoll.cfg.cfg import EdgeKind
+from quoll.arm.insn import ControlFlow
+from quoll.cfg.cfg import Block, EdgeKind
 from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, MissingKind, MissingStatement
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
+from quoll.graph.closure import closure
 from quoll.graph.components import components
 from quoll.image.image import Image
 from quoll.inlining.super_loops import super_loops
@@ -44,6 +51,7 @@ class SupergraphDraft:
     guidance: AppliedGuidance = NO_GUIDANCE
     cut: set[int] = field(default_factory=set)  # nodes that lost a successor to a fact
     stops: dict[int, frozenset[int]] = field(default_factory=dict)
+    halts: dict[int, frozenset[int]] = field(default_factory=dict)
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
 
@@ -72,6 +80,7 @@ def without_edges(
         exits,
         guidance or graph.guidance,
         stops=dict(graph.stops),
+        halts=dict(graph.halts),
         left_out=_with_left_out(graph.left_out, graph.nodes, (graph.edges[i] for i in removed)),
     )
     if guidance is not None:
@@ -104,7 +113,7 @@ def trimmed(
     None: all. Raises as ``without_edges`` does.
     """
     forward = _forward(draft, entry)
-    exits = [n for n in dict.fromkeys(draft.exits) if forward[n]]
+    exits = [n for n in dict.fromkeys(draft.exits) if forward[n] and n not in draft.halts]
     if not exits and draft.guidance.removed:
         facts = dict.fromkeys(removed.fact for removed in draft.guidance.removed)
         raise InfeasibleError(
@@ -118,10 +127,12 @@ def trimmed(
             where=_at(image, draft.nodes[entry].block.addr),
             hint="name the exits: instructions after which control is back in user mode",
         )
-    before = {n: causes for n, causes in draft.stops.items() if forward[n]}
+    before = {n: causes for n, causes in (draft.stops | draft.halts).items() if forward[n]}
     backward = _backward(draft, [*exits, *before])
     found = _stops(draft, forward, backward, stays)
-    stops = dict(sorted((before | found).items()))
+    stops, halts = _divided(draft, found)
+    stops |= {n: causes for n, causes in before.items() if n in draft.stops}
+    halts |= {n: causes for n, causes in before.items() if n in draft.halts}
     surviving = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
     number = {old: new for new, old in enumerate(surviving)}
     edges = tuple(
@@ -142,10 +153,11 @@ def trimmed(
         tuple(map(tuple, successors)),
         tuple(map(tuple, predecessors)),
         number[entry],
-        tuple(number[n] for n in exits),
+        tuple(number[n] for n in (*exits, *sorted(halts))),
         super_loops(edges, successors, predecessors, number[entry]),
-        {number[n]: causes for n, causes in stops.items()},
+        {number[n]: causes for n, causes in sorted(stops.items())},
         draft.guidance,
+        halts={number[n]: causes for n, causes in halts.items()},
         left_out={
             number[node]: addresses
             for node, addresses in _with_left_out(
@@ -216,6 +228,33 @@ def _stops(
     there = lost if stays is None else stays(lost)
     stops = {e.dst for e in draft.edges if forward[e.src] and backward[e.src] and e.dst in there}
     return _last_blocks(draft, sorted(stops), there)
+
+
+def _divided(
+    draft: SupergraphDraft, found: Mapping[int, frozenset[int]]
+) -> tuple[dict[int, frozenset[int]], dict[int, frozenset[int]]]:
+    """The stops with the places where control stays and works, and the halts with their places."""
+    last = frozenset().union(*found.values())
+    nodes = [n for n, node in enumerate(draft.nodes) if node.block.addr in last] if last else []
+    onward: dict[int, list[int]] = {}
+    for src, dst in _pairs(draft):
+        onward.setdefault(src, []).append(dst)
+    working = {draft.nodes[n].block.addr for n in nodes if not _does_nothing(draft, n, onward)}
+    stops = {n: causes & working for n, causes in found.items() if causes & working}
+    return stops, {n: causes for n, causes in found.items() if n not in stops}
+
+
+def _does_nothing(draft: SupergraphDraft, node: int, onward: Mapping[int, Sequence[int]]) -> bool:
+    """Whether control that is at ``node`` stays in a loop of instructions without an effect."""
+    loop = closure([node], lambda n: onward.get(n, ()))
+    return all(onward.get(n) and _has_no_effect(draft.nodes[n].block) for n in loop)
+
+
+def _has_no_effect(block: Block) -> bool:
+    """Whether ``block`` calls nothing and touches no memory; it may wait for an interrupt."""
+    calls = block.calls or block.passes or block.exits or block.returns
+    ways = (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.WAIT)
+    return not calls and all(i.memory is None and i.flow in ways for i in block.insns)
 
 
 def _last_blocks(

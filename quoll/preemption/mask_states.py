@@ -87,12 +87,16 @@ def _start_in(values: ValueResults, node: int) -> RegionStart | None:
 
 
 def possible_exits(values: ValueResults) -> tuple[int, ...]:
-    """The nodes after which a path may end, except for returns whose condition never holds."""
+    """The nodes after which a path may end and other code may run.
+
+    Halts are none of them, nor are returns whose condition never holds.
+    """
     graph = values.graph
 
     def possible(node: int) -> bool:
         block = graph.nodes[node].block
-        return block.exits or bool(block.passes) or not block.returns or values.returns(node)
+        ends = block.exits or bool(block.passes) or not block.returns or values.returns(node)
+        return ends and node not in graph.halts
 
     return tuple(filter(possible, graph.exits))
 

@@ -13,6 +13,7 @@ from quoll.assumptions import (
     EXITS,
     F1,
     FAST_INTERRUPTS,
+    HALTS,
     MACHINE,
     NOT_MASKED,
     RETURNS_UNMASKED,
@@ -58,6 +59,9 @@ def presupposed(
             yield EXITS.of(place=image.place(addr))
         elif insn.flow is ControlFlow.EXCEPTION_RETURN:
             yield RETURNS_UNMASKED.of(entry=name, place=image.place(addr))
+    halted = ((graph.nodes[n].block.addr, at) for n, at in graph.halts.items())
+    for addr, loops in sorted((addr, tuple(sorted(at))) for addr, at in halted):
+        yield HALTS.of(place=image.place(addr), loops=", ".join(map(image.place, loops)))
 
 
 def needed_of_core(graph: Supergraph, image: Image, platform: Platform) -> Iterator[Assumption]:

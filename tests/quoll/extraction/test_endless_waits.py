@@ -59,9 +59,27 @@ def test_a_wait_with_a_way_on_needs_a_fact(more: str) -> None:
     assert UnresolvedKind.WAITS in kinds
 
 
-def test_the_endless_loop_is_the_place_to_state() -> None:
-    """One place, not the calls of each function that leads there."""
+def test_an_endless_loop_that_does_nothing_ends_the_path() -> None:
+    """The report lists the way there and the loop, and no fact is needed."""
     image = assemble(IDLES.format(wait="wfi", more=""), cpu="cortex-a8")
+    graph = expand(extracted(image), address(image, "main"), image)
+    refuse_stops(graph, image)
+    idle = frozenset({address(image, "idle")})
+    ends = {graph.nodes[n].block.addr: at for n, at in graph.halts.items()}
+    assert ends == {address(image, "panic"): idle, address(image, "halt"): idle}
+    assert graph.halts.keys() < set(graph.exits)
+
+
+def test_an_entry_that_only_halts_has_no_bound() -> None:
+    image = assemble(IDLES.format(wait="wfi", more=""), cpu="cortex-a8")
+    with pytest.raises(ControlFlowError, match="no end of a path is reachable"):
+        expand(extracted(image, "panic"), address(image, "panic"), image)
+
+
+@pytest.mark.parametrize("work", ["ldr r0, [r1]", "str r0, [r1]", "bl other", "push {r0}"])
+def test_the_endless_loop_is_the_place_to_state(work: str) -> None:
+    """One place, not the calls of each function that leads there."""
+    image = assemble(IDLES.format(wait="wfi", more=work), cpu="cortex-a8")
     main = address(image, "main")
     with pytest.raises(ControlFlowError, match="no end of a path") as error:
         refuse_stops(expand(extracted(image), main, image), image)
@@ -71,3 +89,21 @@ def test_the_endless_loop_is_the_place_to_state() -> None:
     assert f"by way of {image.place(address(image, 'panic'))} and 1 other" in str(error.value)
     program = extracted(image, facts=parse("path must end at idle", "k.facts"))
     refuse_stops(expand(program, main, image), image)
+
+
+def test_a_tail_call_of_a_function_that_never_returns_needs_no_frame() -> None:
+    """Clang calls such a function by ``mov lr, pc; b``, with its own frame on the stack."""
+    source = """
+main:   push {r4, lr}
+        bl get
+        pop {r4, pc}
+get:    push {r11, lr}
+        cmp r0, #4
+        poplo {r11, pc}
+        mov lr, pc
+        b halt
+halt:   b halt
+"""
+    program = extracted(assemble(source))
+    assert program.unresolved == ()
+    assert {str(one)[:2] for one in program.assumptions} == {"S1"}

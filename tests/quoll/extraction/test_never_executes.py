@@ -37,7 +37,8 @@ deep:   push {r4, lr}
 report: push {r4, lr}
         cmp r0, #7
         bne fine
-spins:  b spins
+spins:  str r0, [r1]
+        b spins
 fine:   pop {r4, pc}
 """
 

@@ -263,6 +263,9 @@ def _paths(graph: Supergraph) -> Iterator[str]:
     for stop in graph.stops:
         if stop in graph.exits or graph.successors[stop]:
             yield f"S3 node {stop} stops, but goes on"
+    for halt in graph.halts:
+        if halt not in graph.exits or graph.successors[halt]:
+            yield f"S3 node {halt} halts, but goes on, or is no exit"
 
 
 def _loop_nest(graph: Supergraph) -> Iterator[str]:
@@ -321,7 +324,7 @@ def _erased(graph: Supergraph, program: Program) -> Iterator[str]:
         alone = _caller(graph, program, node.context) is None
         if any(r.exits for e in graph.predecessors[exit_] for r in graph.passed(e)):
             continue
-        if not (node.block.exits or (node.block.returns and alone)):
+        if not (node.block.exits or (node.block.returns and alone) or exit_ in graph.halts):
             yield f"S5 node {exit_} at {node.block.addr:#x} is no exit"
     if graph.nodes[graph.entry].block.addr != graph.contexts[0].function:
         yield "S5 the entry node is not the entry"
@@ -366,7 +369,7 @@ def _complete(graph: Supergraph, program: Program) -> Iterator[str]:
     opened = {(c.parent, c.call_site, c.function) for c in graph.contexts}
     taken = {(r.source, r.target) for r in graph.guidance.removed}
     for n, node in enumerate(graph.nodes):
-        if n in graph.stops:
+        if n in graph.stops or n in graph.halts:
             continue
         there = {
             (graph.nodes[graph.edges[e].dst].block.addr, graph.edges[e].kind)

@@ -23,7 +23,10 @@ __attribute__((noinline)) int walk(struct item *at) {
     return sum;
 }
 __attribute__((noinline)) int call(int x) { return chosen(x) + 1; }
-void other(void) { for (struct item *at = items; at; at = at->next) sink = 1; if (sink) for (;;) ; }
+void other(void) {
+    for (struct item *at = items; at; at = at->next) sink = 1;
+    if (sink) for (;;) sink = 2;
+}
 int main(int n) { return depth(items) + walk(items) + call(n); }
 """
 FLAGS = ("-fno-ipa-cp", "-fno-optimize-sibling-calls", "-fno-tree-loop-distribute-patterns")
