@@ -10,7 +10,6 @@ from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import PlacedFact
-from quoll.facts.fact_places import is_bare_offset
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
@@ -84,7 +83,7 @@ def _refuse_bare_offset(
     graph: Supergraph, image: Image, facts: LocatedFacts, fact: PlacedFact
 ) -> None:
     """Raise FactsError if the place of ``fact`` may be another loop after an edit, unnoticed."""
-    if not is_bare_offset(fact.place) or fact.source.statement is not None:
+    if not fact.is_bare_offset or fact.source.statement is not None:
         return
     (at,) = facts.at(fact, fact.place).addresses
     nests = {id(c.nest): c.nest for c in graph.contexts}.values()

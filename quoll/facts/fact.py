@@ -120,6 +120,11 @@ class PlacedFact(Fact):
 
     place: str
 
+    @property
+    def is_bare_offset(self) -> bool:
+        """Whether the place is an offset without a checksum, where an edit may put other code."""
+        return re.fullmatch(rf"{SYMBOL}\+{NUMBER}", self.place) is not None
+
     def fields(self) -> Mapping[str, str | int]:
         return {"place": self.place}
 

@@ -21,7 +21,7 @@ from quoll.image.memory_map import Span
 from quoll.source.loop_statement import LoopStatement, SingleLoop
 from quoll.spelling import did_you_mean
 
-__all__ = ["ADDRESS", "FactPlace", "find_place", "is_bare_offset"]
+__all__ = ["ADDRESS", "FactPlace", "find_place"]
 
 ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,8}")
 LINE = re.compile(r"(?P<file>.+\.[A-Za-z]+):(?P<line>[0-9]{1,18})")
@@ -60,11 +60,6 @@ class FactPlace:
         if self.exact:
             return [addr for addr in self.addresses if addr in addresses]
         return [addr for addr in addresses if self.covers(addr)]
-
-
-def is_bare_offset(text: str) -> bool:
-    """Whether a place is an offset into a symbol without a checksum, which an edit may move."""
-    return OFFSET.fullmatch(text) is not None and ANCHORED.fullmatch(text) is None
 
 
 def find_place(

@@ -25,6 +25,7 @@ from wcet.analysis.stage_times import SilentStageLog, StageLog
 from wcet.atomic import publish
 from wcet.numbers import seconds
 from wcet.project_options import add_project, given
+from wcet.reports.assumption_text import by_origin
 from wcet.reports.json_document import to_json
 from wcet.reports.missing_facts import suggested_facts, to_lines
 from wcet.reports.outside_memory import outside_warnings
@@ -128,6 +129,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="all paths, loops and assumptions on a terminal, too, which otherwise shows one "
         "screen; as do --paths, --stats and --wide",
     )
+    p.add_argument(
+        "--assumptions",
+        action="store_true",
+        help="print the assumptions only: stated ones, those that executions may contradict, those "
+        "about the board",
+    )
     p.add_argument("--stats", action="store_true", help="print time and memory of each stage")
     add_color(p)
 
@@ -135,6 +142,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def run(options: argparse.Namespace) -> int:
     """Analyse, then print; writes files only if at least one entry has a bound."""
     project = given(options)
+    options.wide |= options.assumptions  # to be read as they are
     if options.baseline and not options.html:
         raise UsageError("--baseline is of the report that --html writes")
     if options.html:
@@ -167,8 +175,6 @@ def run(options: argparse.Namespace) -> int:
         stats=options.stats,
         columns=columns_of(options),
     )
-    all_of_it = options.details or options.paths or options.stats or options.wide
-    screen = None if all_of_it else Screen.of_output()
     publish(
         options,
         [
@@ -176,12 +182,21 @@ def run(options: argparse.Namespace) -> int:
             (options.json, lambda: to_json(result)),
             (options.html, html),
         ],
-        lambda: to_text(result, style) if screen is None else to_screen(result, style, screen),
+        lambda: printed(result, options, style),
     )
     for name, error in result.unbounded.items():
         for paragraph in error.paragraphs or (str(error),):
             print(f"wcet: error {error.code}: entry {name}: {paragraph}", file=sys.stderr)
     return max((error.exit_status for error in result.unbounded.values()), default=0)
+
+
+def printed(result: AnalysisResult, options: argparse.Namespace, style: TextStyle) -> str:
+    """The report, or the part of it that is asked for, or as much as fits a terminal."""
+    if options.assumptions:
+        return "\n\n".join(by_origin(result, style)) + "\n"
+    all_of_it = options.details or options.paths or options.stats or options.wide
+    screen = None if all_of_it else Screen.of_output()
+    return to_text(result, style) if screen is None else to_screen(result, style, screen)
 
 
 def baseline(file: Path) -> BaselineRecord:

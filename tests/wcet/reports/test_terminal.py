@@ -100,8 +100,12 @@ def test_one_screen(elf: Path, columns: int, lines: int) -> None:
     assert len(found) < lines or lines == 12
     assert max(map(len, found)) <= columns
     text = "\n".join(found)
-    assert "assumptions: " in text
+    assert re.search(r"^\d+ assumptions, 0 stated by you, \d+ the .*: --assumptions$", text, re.M)
     assert "--details" in text
+    if lines > 12:
+        assert "where the cycles of main go" in text
+        assert re.search(r"% +64×  a_func.* prog\.c:4, loop :4 at most 64, exact", text), text
+        assert "iterations of the loop" not in text, "an exact bound has no remedy"
     [head] = [line for line in found if line.startswith("entry ")]
     assert "TLB" not in head  # nothing is charged for it
     assert ("I-misses" if columns > 60 else "other") in head
