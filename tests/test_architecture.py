@@ -31,7 +31,8 @@ ORDER = (
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
     "wcet.platforms", "wcet.analysis", "wcet.refinement", "wcet.masked", "wcet.latency",
     "wcet.executions",
-    "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet.sweep", "wcet", "wcet.commands",
+    "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet.pinning", "wcet.sweep",
+    "wcet", "wcet.commands",
 )  # fmt: skip
 MOST = 23  # modules in a folder
 FILES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))

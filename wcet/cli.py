@@ -48,6 +48,7 @@ COMMANDS = {
     "loops": "wcet.commands.loops",
     "masked": "wcet.commands.masked",
     "path": "wcet.commands.path",
+    "pin": "wcet.commands.pin",
     "platform": "wcet.commands.platform",
     "refine": "wcet.commands.refine",
     "replay": "wcet.commands.replay",

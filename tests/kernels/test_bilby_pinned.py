@@ -53,11 +53,18 @@ def test_tables_take_the_same_room_without_symbols(tmp_path: Path) -> None:
     assert not re.findall(r"word 0x0*[1-9a-f]", empty)
 
 
+def test_a_line_within_a_symbol(tmp_path: Path) -> None:
+    done = pinned(tmp_path, "instructions\n  first+0x20 32\ndata\n", "asm")
+    assert re.findall(r"word (0x0*[1-9a-f]\w*)", done.stdout) == ["0xf0010020"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("instructions\n  third\n", "list:2: the kernel has no symbol third"),
         ("data\n  top\n", "list:2: top has no size"),
+        ("data\n  first+x 32\n", "list:2: 'x' is no number"),
+        ("data\n  first+0x20\n", "list:2: first+0x20 has no size"),
         ("  first\n", "list:1: 'first' is in no section"),
         ("others\n  first\n", "list:1"),
     ],

@@ -84,6 +84,7 @@ def command(name: str, elf: Path | str) -> list[str]:
         "loops": ["loops", elf, "--entry", "main", *quiet],
         "masked": ["masked", elf, "--entry", "main", *quiet],
         "platform": ["platform", "check", "kzm", elf],
+        "pin": ["pin", elf, "--entry", "main", *quiet],
         "path": ["path", elf, "--entry", "main", *quiet],
         "replay": ["replay", __file__, "--kernel", elf, "--quiet"],
         "setup": ["setup", "--list"],

@@ -64,12 +64,22 @@ def read_symbols(text: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+def number(place: str, text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError as error:
+        raise PinError(f"{place}: {text!r} is no number") from error
+
+
 def extent(place: str, words: list[str], symbols: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    if words[0] not in symbols:
-        raise PinError(f"{place}: the kernel has no symbol {words[0]}")
-    address, size = symbols[words[0]]
+    name, plus, offset = words[0].partition("+")
+    if name not in symbols:
+        raise PinError(f"{place}: the kernel has no symbol {name}")
+    address, size = symbols[name]
+    if plus:
+        address, size = address + number(place, offset), 0
     if len(words) == 2:
-        size = int(words[1], 0)
+        size = number(place, words[1])
     if size == 0:
         raise PinError(f"{place}: {words[0]} has no size; give one")
     return (address, address + size) if size > 0 else (address + size, address)

@@ -66,6 +66,7 @@ RUNS = [
     ("latency", ["latency", *KERNEL, "--facts", "n.facts", "--at-most", "1000"], 1),
     ("latency", ["latency", *KERNEL], 2),
     ("refine", ["refine", *SYSCALL], 0),
+    ("pin", ["pin", *SYSCALL], 0),
     ("masked", ["masked", *KERNEL, *GIVEN], 0),
     ("masked", ["masked", *KERNEL], 6),
     ("check", ["check", *KERNEL, *GIVEN, "--baseline", "old.json", "--even-if-different"], 1),

@@ -50,6 +50,7 @@ COMMANDS = {
     "masked": ("masked", "ELF"),
     "advise": ("advise", "ELF"),
     "refine": ("refine", "ELF"),
+    "pin": ("pin", "ELF"),
 }
 # These bound no loops, and so read no fact about one.
 NO_LOOPS = {"values", "timing", "cache FUNCTION"}

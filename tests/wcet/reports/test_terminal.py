@@ -154,6 +154,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "latency": ("latency", "ELF", "--entry", "main", "--platform", "kzm"),
     "loops": ("loops", "ELF", "--entry", "main", "--platform", "kzm"),
     "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
+    "pin": ("pin", "ELF", "--entry", "main", "--platform", "kzm"),
     "platform": ("platform", "list"),
     "refine": ("refine", "ELF", "--entry", "main", "--platform", "kzm"),
     "setup": ("setup", "--list"),

@@ -1,0 +1,177 @@
+"""The bounds of entries for pinned lines, each from the same values and loop bounds.
+
+Only the stages from the caches on depend on pinned lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cache.geometry import CacheHierarchy
+from cache.reference import CacheClassification, Reference, ReferenceKind
+from pipeline.charge import access_cycles, latencies
+from pipeline.timing_model import MemoryLatencies
+from quoll.assumptions import Assumption
+from quoll.errors import UsageError
+from quoll.preemption.segments import PendingSegment
+from wcet.analysis.entry_stages import (
+    AnalysisTarget,
+    BoundedLoops,
+    ValuedCode,
+    block_timer,
+    bounded,
+    charged,
+    divided,
+    hierarchy_of,
+    iterations,
+    of_segment,
+    timed,
+)
+from wcet.analysis.integer_programs import paths_result
+from wcet.analysis.preparation import ValuedEntry, assumed_by, valued
+from wcet.analysis.prepared import PreparedPaths
+from wcet.analysis.references import known_line
+from wcet.analysis.result import EntryResult
+from wcet.analysis.run import AnalysisRun
+from wcet.pinning.pins import PinnedCache, PinnedLine, Pins, locked
+
+__all__ = ["EntryWithPins", "PinnedBounds", "PinnedEntry"]
+
+CACHES = {
+    ReferenceKind.FETCH: PinnedCache.INSTRUCTIONS,
+    ReferenceKind.PREFETCH: PinnedCache.INSTRUCTIONS,
+    ReferenceKind.LOAD: PinnedCache.DATA,
+    ReferenceKind.STORE: PinnedCache.DATA,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedEntry:
+    """An entry before the caches."""
+
+    name: str
+    address: int
+    valued: ValuedEntry
+    parts: tuple[PendingSegment, ...]
+    loops: BoundedLoops
+
+    @staticmethod
+    def of(run: AnalysisRun, name: str, address: int) -> PinnedEntry:
+        """The stages up to loop bounds. Raises UsageError for an entry with summaries."""
+        entry = valued(AnalysisTarget(run, name, address))
+        if entry.summaries:
+            raise UsageError(
+                f"{name} has functions that are analysed once for all calls, whose cycles do not "
+                "follow pinned lines",
+                hint="use --share never",
+            )
+        parts = tuple(divided(entry))
+        with run.stages.stage("loop bounds", name):
+            loops = bounded(entry, parts)
+        return PinnedEntry(name, address, entry, parts, loops)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """The assumptions of values and loop bounds."""
+        return assumed_by(self.valued, self.parts, self.loops)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWithPins:
+    """The bound of an entry for some pins.
+
+    ``misses``: by line, its cycles on the worst path. ``order``: the lines of the worst path in
+    the order in which it touches them first.
+    """
+
+    result: EntryResult
+    misses: Mapping[PinnedLine, int]
+    order: tuple[PinnedLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedBounds:
+    """All entries; ``ways``: the locked ways of each cache that holds pinned lines."""
+
+    run: AnalysisRun
+    entries: tuple[PinnedEntry, ...]
+    ways: int
+
+    def solved(self, pins: Pins) -> tuple[EntryWithPins, ...]:
+        """The bounds with ``pins``. Raises UnboundedLoop."""
+        platform = self.run.platform
+        hierarchy = locked(platform.hierarchy, pins, self.ways)
+        run = replace(self.run, platform=replace(platform, hierarchy=hierarchy))
+        return tuple(_solved(run, entry) for entry in self.entries)
+
+
+def _solved(run: AnalysisRun, entry: PinnedEntry) -> EntryWithPins:
+    """The worst start of paths decides; equal ones count as the first of them."""
+    known = entry.valued.code
+    own = replace(run, image=known.run.image)
+    code = ValuedCode(replace(known, run=own), entry.valued.graph, entry.valued.values)
+    timer, worst = block_timer(own), None
+    for part in entry.parts:
+        before = timed(code, part, timer)
+        bounds = of_segment(part, entry.loops.bounds)
+        costs = charged(code, part, before, iterations(bounds))
+        loops = entry.loops
+        paths = PreparedPaths(
+            part.start, part.graph, costs.costs, bounds, loops.execution, loops.prefix
+        )
+        whole = len(entry.parts) == 1 and part.start is None
+        result = paths_result(own, entry.name, entry.address, paths, whole=whole)
+        if worst is None or result.cycles > worst[0].cycles:
+            worst = result, part, costs.classes
+    assert worst is not None
+    result, part, classes = worst
+    hierarchy = hierarchy_of(code.code, part)
+    memory = latencies(part.graph, hierarchy, own.platform.timing.memory)
+    misses = _misses(result, classes, hierarchy, memory)
+    return EntryWithPins(result, misses, _order(result, classes, hierarchy))
+
+
+def _misses(
+    result: EntryResult,
+    classes: CacheClassification,
+    hierarchy: CacheHierarchy,
+    memory: MemoryLatencies,
+) -> dict[PinnedLine, int]:
+    """Cycles by line; a line that misses once per entry of a loop counts where that is entered."""
+    found: Counter[PinnedLine] = Counter()
+    of_nodes = zip(classes.references, result.solution.nodes, strict=True)
+    of_edges = zip(classes.prefetches, result.solution.edges, strict=True)
+    of_loops = zip(classes.first_misses, result.solution.edges, strict=True)
+    due = [(own, count) for own, count in (*of_nodes, *of_edges) if count]
+    charges = [(own, count) for own, count in of_loops if count]
+    for references, at_entry in ((due, False), (charges, True)):
+        for own, count in references:
+            for reference in own:
+                line = _line(reference, hierarchy)
+                if line is not None and (at_entry or reference.due):
+                    found[line] += count * access_cycles(reference, memory)
+    return found
+
+
+def _order(
+    result: EntryResult, classes: CacheClassification, hierarchy: CacheHierarchy
+) -> tuple[PinnedLine, ...]:
+    found: dict[PinnedLine, None] = {}
+    for step in result.path.steps:
+        for reference in classes.references[step.node]:
+            line = _line(reference, hierarchy)
+            if line is not None:
+                found.setdefault(line)
+    return tuple(found)
+
+
+def _line(reference: Reference, hierarchy: CacheHierarchy) -> PinnedLine | None:
+    """The one line of a reference to cached memory."""
+    cache = CACHES.get(reference.kind)
+    if cache is None:
+        return None
+    geometry = hierarchy.l1i if cache is PinnedCache.INSTRUCTIONS else hierarchy.l1d
+    number = known_line(reference, geometry.line_bytes)
+    return None if number is None else PinnedLine(cache.value, number)
