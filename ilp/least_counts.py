@@ -181,4 +181,4 @@ def _contradicted(constraint: Constraint, over: int, evidence: str) -> FactsErro
         text, hint = f"{text}{fact.count}", f"state at least {least}, or remove the fact"
     else:
         text, hint = f"no path satisfies '{fact}'", "correct the fact, or remove it"
-    return FactsError(f"{text}: {evidence}", where=str(fact.source), hint=hint)
+    return FactsError.contradicted(f"{text}: {evidence}", about=fact.key, hint=hint)

@@ -47,11 +47,11 @@ def refuse_too_short(
         found = least_call(image, facts, exits, fact)
         least = 0 if found is None else found.instructions // width
         if found is not None and least > fact.cycles:
-            raise FactsError(
+            raise FactsError.contradicted(
                 f"{fact.function} takes at least {least} cycles in every call, not at most "
                 f"{fact.cycles}: it issues at least {found.instructions} instructions that are no "
                 f"branches, {found.evidence}",
-                where=str(fact.source),
+                about=fact.key,
                 hint=f"state at least {least} cycles, or remove the fact",
             )
 

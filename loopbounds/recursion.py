@@ -117,11 +117,11 @@ def _counted(
     for address, fact in facts.addressed(RecursionFact):
         most = executed.most.get(address, 0)
         if most > fact.activations:
-            raise FactsError(
+            raise FactsError.contradicted(
                 f"{fact.function} has {most} activations at a time in the concrete execution of "
                 "its "
                 f"entry, not at most {fact.activations}",
-                where=str(fact.source),
+                about=fact.key,
                 hint=f"state at least {most}, or remove the fact",
             )
     evidence = (

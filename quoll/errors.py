@@ -137,6 +137,15 @@ class FactsError(WcetError):
 
     code = "E103"
     exit_status = 4
+    # The fact that an execution contradicts: its source as FILE:LINE, and its first place.
+    about: tuple[str, str] | None = None
+
+    @staticmethod
+    def contradicted(message: str, about: tuple[str, str], hint: str) -> FactsError:
+        """The error about a fact that an execution, or every execution, contradicts."""
+        error = FactsError(message, where=about[0], hint=hint)
+        error.about = about
+        return error
 
 
 class ControlFlowError(WcetError):

@@ -50,6 +50,7 @@ COMMANDS = {
     "path": "wcet.commands.path",
     "pin": "wcet.commands.pin",
     "platform": "wcet.commands.platform",
+    "prove": "wcet.commands.prove",
     "refine": "wcet.commands.refine",
     "replay": "wcet.commands.replay",
     "setup": "wcet.commands.setup",

@@ -26,7 +26,7 @@ from quoll.facts.located import LocatedFacts
 from quoll.facts.read import Facts
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["Constraint", "is_implied", "resolve_constraints", "unused_constraints"]
+__all__ = ["UNLIMITED", "Constraint", "is_implied", "resolve_constraints", "unused_constraints"]
 
 UNLIMITED = 1 << 62  # iterations of a loop without a proved bound
 

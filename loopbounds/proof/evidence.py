@@ -101,10 +101,10 @@ def refute_by_execution(
 ) -> None:
     """Raise FactsError if the concrete execution under ``hypotheses`` exceeds the fact."""
     if executions > fact.bound:
-        raise FactsError(
+        raise FactsError.contradicted(
             f"{fact.place} is executed {executions} times in the concrete execution of its entry, "
             f"not at most {fact.bound}{if_they_hold(hypotheses)}",
-            where=str(fact.source),
+            about=fact.key,
             hint=f"state at least {executions}, or remove the fact",
         )
 
@@ -253,10 +253,10 @@ def _refute(fact: LoopFact, cut: Slice, apart: int, replay: ExecutionReplay) -> 
         if shown is not None:
             executions = shown.executions + apart
             entered = "is repeated" if apart else "is entered from outside"
-            raise FactsError(
+            raise FactsError.contradicted(
                 f"{fact.place} is executed {executions} times{_or_more(run, shown)} "
                 f"whenever it {entered}, not at most {fact.bound}: {_shown(run, cut, shown)}",
-                where=str(fact.source),
+                about=fact.key,
                 hint=f"state at least {executions}, or remove the fact",
             )
 
@@ -282,10 +282,10 @@ def _refute_for_some(
     executions = shown.executions + apart
     values = ", ".join(f"{register} = {value:#x}" for register, value in pairs)
     said = f", or limit the initial value: 'register {pairs[0][0]} at {entry:#x} is at most M'"
-    raise FactsError(
+    raise FactsError.contradicted(
         f"{fact.place} is executed {executions} times{_or_more(run, shown)}, not at "
         f"most {fact.bound}, where the path begins with {values}: {_shown(run, cut, shown)}",
-        where=str(fact.source),
+        about=fact.key,
         hint=f"state at least {executions}{said}",
     )
 

@@ -113,6 +113,11 @@ class Fact:
         """Every text that names a place of the ELF, first the place that the fact is about."""
         return (*self.places(), *self.functions())
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its source and its first place: a line may state a fact for each of several places."""
+        return str(self.source), next(iter(self.names()), "")
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedFact(Fact):

@@ -23,10 +23,10 @@ def refuse_contradicted(values: ValueResults, image: Image, regions: MemoryRegio
                 if known is None:
                     continue
                 what = "it accesses" if pointer.register is None else f"r{pointer.register} is"
-                raise FactsError(
+                raise FactsError.contradicted(
                     f"'{pointer.fact}' is not so: {what} {known} when control is at "
                     f"{image.place(insn.addr)}",
-                    where=str(pointer.fact.source),
+                    about=pointer.fact.key,
                     hint="correct the fact or remove it",
                 )
 
@@ -36,10 +36,10 @@ def _refuse_masked(values: ValueResults, image: Image, regions: MemoryRegions) -
     for index, node in enumerate(values.graph.nodes if regions.unmasked else ()):
         fact = regions.unmasked.get(node.block.addr)
         if fact is not None and values.reached(index) and values.masked(index) is not False:
-            raise FactsError(
+            raise FactsError.contradicted(
                 f"'{fact}' is not so: interrupts are masked when control gets to "
                 f"{image.place(node.block.addr)}, in some context at least",
-                where=str(fact.source),
+                about=fact.key,
                 hint="an exception masks them; name a function that runs behind the instruction "
                 "that unmasks them, or remove the fact",
             )

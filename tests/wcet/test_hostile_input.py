@@ -66,6 +66,7 @@ def command(name: str, elf: Path | str) -> list[str]:
     quiet = ["--platform", "kzm", "--quiet", "--no-cache"]
     return {
         "advise": ["advise", elf, "--entry", "main", *quiet],
+        "prove": ["prove", elf, "--entry", "main", *quiet],
         "refine": ["refine", elf, "--entry", "main", *quiet],
         "analyse": ["analyse", elf, "--entry", "main", *quiet],
         "baseline": ["baseline", elf, "--entry", "main", *quiet],

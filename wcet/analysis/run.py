@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ilp.constraints.parameters import refuse_unknown
 from quoll.facts.annotations import Annotations, read_annotations
+from quoll.facts.fact import Fact
 from quoll.facts.located import LocatedFacts, locate
 from quoll.facts.read import Facts, load, uncontradicted
 from quoll.image.image import Image
@@ -67,6 +68,12 @@ class AnalysisRun:
         return AnalysisRun(
             image, platform, reason, files, facts, entries, exits, options, stages, store
         )
+
+    def stating(self, chosen: Iterable[Fact]) -> AnalysisRun:
+        """The same run with only ``chosen`` of its facts; the platform keeps all regions."""
+        facts = locate(Facts(tuple(chosen)), self.image)
+        store = PreparedStore(self.options, self.image, self.platform, facts, self.exits)
+        return replace(self, facts=facts, store=store)
 
 
 def choose_platform(image: Image, options: AnalysisOptions) -> tuple[Platform, str]:

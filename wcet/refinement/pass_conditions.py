@@ -83,6 +83,17 @@ class PassConditions:
         self._use([loop])
         return found
 
+    def arriving(self, loop: int | None, nodes: Iterable[int]) -> dict[int, Term]:
+        """By node, conditions under which a pass reaches all of ``nodes``.
+
+        Each is in no loop inside the pass, or the header of one. The keys are the nodes and their
+        dominators: a pass that reaches a node has reached each dominator from the one before.
+        """
+        wanted = list(nodes)
+        found = self._verified(lambda: self._arriving(loop, wanted))
+        self._use([loop])
+        return found
+
     def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
         """Ranges of the symbols in ``conditions`` of a pass: by values, and by bounds of loops."""
         symbols, values = self._scope(loop).symbols, self.code.values
@@ -101,6 +112,12 @@ class PassConditions:
         most = min(2, len(conditions))
         common = sorted((s for s, times in read.items() if times >= most), key=lambda s: s.serial)
         return tuple(dict.fromkeys(str(described(self._scope(loop), s)) for s in common))
+
+    def words(self, loop: int | None, conditions: Iterable[Term]) -> dict[Term, str]:
+        """The unknown words that conditions of a pass read, described for people."""
+        scope = self._scope(loop)
+        symbols = sorted(rewrite.symbols(conditions), key=lambda s: s.serial)
+        return {s: str(described(scope, s)) for s in symbols}
 
     def _verified(self, compute: Callable[[], T]) -> T:
         """The result of ``compute``, with verified assumptions.
@@ -122,6 +139,19 @@ class PassConditions:
     def _of_pass(self, one: Pass) -> dict[int, Term]:
         scope = self._scope(one.loop)
         return {edge: self._condition(scope, edge) for edge in one.edges}
+
+    def _arriving(self, loop: int | None, nodes: Iterable[int]) -> dict[int, Term]:
+        scope, acyclic = self._scope(loop), self.code.acyclic
+        around = -1 if loop is None else loop
+        chain = dict.fromkeys(nodes)
+        for node in tuple(chain):
+            at = node
+            while at != scope.start:
+                if acyclic.innermost[at] == around:  # it is executed once in a pass
+                    chain[at] = None
+                at = acyclic.dominator[at]
+        reached = sorted(chain.keys() - {scope.start}, key=lambda n: acyclic.order[n])
+        return {n: self._decided(scope, scope.gates.entered(n)) for n in reached}
 
     def _again(self, loop: int, edge: int, later: int) -> list[Term]:
         scope = self._scope(loop)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from loopbounds.budgets.budget import StepLimits
-from loopbounds.smt.solver import SearchFailed, SmtResult, SmtSolver
+from loopbounds.smt.solver import Formula, SearchFailed, SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import FALSE, TRUE, Term
 from loopbounds.terms.well_typed import IllTyped
 
-__all__ = ["CHECK", "contradictory", "core_of", "cores"]
+__all__ = ["CHECK", "as_smt_lib", "connected", "contradictory", "core_of", "cores"]
 
 CHECK = StepLimits(steps=20_000, seconds=5)  # a check takes milliseconds; some hundreds are made
 Conditions = Mapping[int, Term]  # by edge
@@ -27,14 +27,27 @@ def contradictory(conditions: Sequence[Term], ranges: Ranges) -> bool:
     """Whether it is proved that ``conditions`` cannot hold together."""
     if FALSE in conditions:
         return True
-    formulas = [*conditions, *ranges(conditions)]
     solver = SmtSolver()
-    symbols = {s: solver.symbol(f"{s.name}.{s.serial}", s.width) for s in rewrite.symbols(formulas)}
     try:
-        found = solver.check(SmtTranslation(solver, symbols).of(formulas), CHECK)
+        found = solver.check(translated(solver, [*conditions, *ranges(conditions)]), CHECK)
     except (SearchFailed, IllTyped):
         return False
     return found.result is SmtResult.UNSAT
+
+
+def as_smt_lib(conditions: Sequence[Term], ranges: Ranges) -> str:
+    """The check of ``contradictory`` as SMT-LIB 2; "" where a term has no translation."""
+    solver = SmtSolver()
+    try:
+        return solver.text(translated(solver, [*conditions, *ranges(conditions)]))
+    except IllTyped:
+        return ""
+
+
+def translated(solver: SmtSolver, terms: Sequence[Term]) -> list[Formula]:
+    """``terms`` over new symbols of ``solver``. Raises IllTyped."""
+    symbols = {s: solver.symbol(f"{s.name}.{s.serial}", s.width) for s in rewrite.symbols(terms)}
+    return SmtTranslation(solver, symbols).of(terms)
 
 
 def core_of(conditions: Conditions, ranges: Ranges) -> tuple[int, ...]:

@@ -65,6 +65,7 @@ RUNS = [
     ("latency", ["latency", *KERNEL, *GIVEN, "--at-most", "1 s"], 0),
     ("latency", ["latency", *KERNEL, "--facts", "n.facts", "--at-most", "1000"], 1),
     ("latency", ["latency", *KERNEL], 2),
+    ("prove", ["prove", *SYSCALL, "--facts", "n.facts"], 1),
     ("refine", ["refine", *SYSCALL], 0),
     ("pin", ["pin", *SYSCALL], 0),
     ("masked", ["masked", *KERNEL, *GIVEN], 0),

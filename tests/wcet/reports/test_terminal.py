@@ -156,6 +156,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "path": ("path", "ELF", "--entry", "main", "--platform", "kzm"),
     "pin": ("pin", "ELF", "--entry", "main", "--platform", "kzm"),
     "platform": ("platform", "list"),
+    "prove": ("prove", "ELF", "--entry", "main", "--platform", "kzm"),
     "refine": ("refine", "ELF", "--entry", "main", "--platform", "kzm"),
     "setup": ("setup", "--list"),
     "timing": ("timing", "ELF", "main", "--platform", "kzm"),

@@ -1,0 +1,162 @@
+"""``wcet prove``: verdicts on facts of small programs, and proofs that rest on no facts in turn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.testing.quoll.building import build
+from tests.testing.wcet.infeasible_programs import build_pairs
+from tests.testing.wcet.programs import CODE
+from tests.testing.wcet.proved import options_for
+from wcet.analysis.stage_times import SilentStageLog
+from wcet.cli import main
+from wcet.proving.prove import FactProofs, prove_facts
+
+HEAD = ".syntax unified\n.global main\n.type main, %function\nmain:\n"
+# A square is 0 or 1 modulo 4. Otherwise the loop would run 100 times.
+SQUARE = """\
+mul r1, r0, r0
+and r1, r1, #3
+mov r3, #4
+cmp r1, #3
+bne loop
+odd: mov r3, #100
+loop: subs r3, r3, #1
+bne loop
+bx lr
+"""
+COUNTED = "mov r3, #8\nloop: subs r3, r3, #1\nbne loop\nbx lr\n"
+READ = "ldr r1, =word\nldr r3, [r1]\nfrom: add r3, r3, #1\n"
+FROM_MEMORY = f"{READ}loop: subs r3, r3, #1\nbne loop\nbx lr\n.ltorg\n.data\nword: .word 0\n"
+GUARDED = (
+    "cmp r0, #5\nbls 1f\nx: add r1, r1, #1\n1: cmp r0, #5\nbls 2f\ny: add r1, r1, #2\n2: bx lr\n"
+)
+STORES = "ldr r1, =word\nstr r0, [r1]\nat: str r0, [r2]\nbx lr\n.ltorg\n.data\nword: .word 0\n"
+CALLS = """\
+push {r4, lr}
+bl g
+cmp r0, #0
+beq 1f
+first: bl h
+b 2f
+1: bl h
+2: pop {r4, pc}
+.type g, %function
+g: cmp r0, #1
+bxeq lr
+bx lr
+.type h, %function
+h: add r0, r0, #1
+bx lr
+"""
+
+
+class Case(NamedTuple):
+    code: str
+    facts: str
+    verdicts: str  # a letter for each fact: proved, refuted or assumed
+
+
+CASES = {
+    "proved by conditions": Case(SQUARE, "odd never executes", "p"),
+    "a proved fact helps to prove another": Case(
+        SQUARE, "loop loop at most 4\nodd never executes", "pp"
+    ),
+    "too few executions": Case(SQUARE, "loop loop at most 3\nodd never executes", "rp"),
+    "ignored code": Case(SQUARE, "ignore odd", "p"),
+    "an ignored edge": Case(SQUARE, "ignore edge main -> odd", "p"),
+    "a branch": Case(SQUARE, "branch at main+0x10 is always taken", "p"),
+    "counted": Case(COUNTED, "loop loop at most 8\nloop executes at most 8 times", "pp"),
+    "refuted by execution": Case(COUNTED, "loop loop at most 7", "r"),
+    "refuted by counts": Case(COUNTED, "loop executes at most 7 times", "r"),
+    "an unknown count": Case(FROM_MEMORY, "loop loop at most 9", "a"),
+    "a count from a stated register": Case(
+        FROM_MEMORY, "loop loop at most 9\nregister r3 at from is at most 8", "pa"
+    ),
+    "a range": Case(SQUARE, "register r3 at loop is at most 100\nregister r1 at odd is at most 2",
+                    "pr"),
+    "twice the same": Case(
+        FROM_MEMORY, "register r3 at from is at most 8\nregister r3 at from is at most 8", "aa"
+    ),
+    "each proves the other": Case(GUARDED, "x never executes\nignore x", "aa"),
+    "one would prove the other": Case(GUARDED, "x never executes\ny never executes", "aa"),
+    "both or none": Case(GUARDED, "x is consistent with y in main", "a"),
+    "an edge that is taken": Case(GUARDED, "ignore edge main -> x", "a"),
+    "not in conflict": Case(GUARDED, "x conflicts with y in main", "a"),
+    "required": Case(CALLS, "require g\nrequire first\nh executes at most 1 times", "pap"),
+    "an invocation": Case(CALLS, "h executes at most 1 times in h\ng is consistent with h in main",
+                          "pp"),
+    "replaced": Case(CALLS, "h executes at most 1 times\nfunction g takes at most 9 cycles", "aa"),
+    "read-only": Case(STORES, "region r from 0xf0040000 to 0xf0040fff is read-only", "a"),
+    "a board": Case(STORES, "region r from 0xf0040000 to 0xf0040fff is cached", "a"),
+}  # fmt: skip
+
+
+def proofs(folder: Path, code: str, facts: str) -> FactProofs:
+    elf = build(HEAD + code, language="S", link=(CODE,))
+    file = folder / "my.facts"
+    file.write_text(facts + "\n")
+    return prove_facts(elf, options_for(file), SilentStageLog())
+
+
+@pytest.mark.slow("a whole analysis or two for each case")
+@pytest.mark.parametrize("name", CASES)
+def test_verdicts(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    found = proofs(tmp_path, case.code, case.facts)
+    assert [one.verdict.value[0] for one in found.facts] == list(case.verdicts), found.facts
+    assert all(one.why for one in found.facts)
+    assert all(bool(one.needs) == (one.verdict.value == "assumed") for one in found.facts)
+
+
+@pytest.mark.slow("two whole analyses")
+def test_a_proof_names_the_facts_that_it_rests_on(tmp_path: Path) -> None:
+    case = CASES["a count from a stated register"]
+    loop, register = proofs(tmp_path, case.code, case.facts).facts
+    assert loop.given == (str(register.fact.source),)
+    assert not register.given
+    case = CASES["a proved fact helps to prove another"]
+    loop, never = proofs(tmp_path, case.code, case.facts).facts
+    assert not loop.given
+    assert not never.given
+
+
+@pytest.mark.slow("analyses a program of pairs")
+def test_a_planted_pair_is_a_conflict(tmp_path: Path) -> None:
+    file = tmp_path / "my.facts"
+    file.write_text("work conflicts with more in main\n")
+    elf = build_pairs(("global",), 1, "-O1").elf
+    [one] = prove_facts(elf, options_for(file), SilentStageLog()).facts
+    assert one.verdict.value == "proved", one
+    assert "exclude each other" in one.why
+    elf = build_pairs(("toggled",), 1, "-O1").elf
+    [one] = prove_facts(elf, options_for(file), SilentStageLog()).facts
+    assert one.verdict.value == "assumed", one
+    assert one.formulas
+    assert all("(check-sat)" in formula for formula in one.formulas)
+
+
+@pytest.mark.slow("runs the command several times")
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elf = build(HEAD + GUARDED, language="S", link=(CODE,))
+    file = tmp_path / "my.facts"
+    command = ["prove", str(elf), "--platform", "kzm", "--entry", "main", "--quiet", "--no-cache"]
+    file.write_text("x executes at most 1 times\n")
+    assert main([*command, "--facts", str(file)]) == 0
+    file.write_text("x executes at most 1 times\ny never executes\n")
+    folder = tmp_path / "open"
+    assert main([*command, "--facts", str(file), "--obligations", str(folder)]) == 1
+    assert main([*command, "--facts", str(file), "--allow-assumed"]) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["002.1.smt2", "002.txt"]
+    assert "y never executes" in (folder / "002.txt").read_text()
+    assert "(assert" in (folder / "002.1.smt2").read_text()
+    capsys.readouterr()
+    assert main([*command, "--facts", str(file), "--obligations", str(folder)]) == 2
+    assert "is not an empty folder" in capsys.readouterr().err
+    assert main([*command, "--facts", str(file), "--json", "-"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["proved"], document["refuted"], document["assumed"]) == (1, 0, 1)

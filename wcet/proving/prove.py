@@ -1,0 +1,243 @@
+"""Each fact of a run: proved from the binary, refuted, or assumed.
+
+    refuted        facts that recordings, the analysis or its least counts contradict
+    first stage    proofs from PREMISES and proved facts alone, until a round proves nothing new
+    second stage   proofs of facts that shape nothing, from the SHAPING facts that stay assumed
+
+A proof never depends on its own fact. In the first stage each round uses facts of earlier rounds
+only, so that proofs are ordered. In the second, proofs depend on facts that are not proved, and on
+none of those that they may prove: these shape neither graphs nor values, nor the proofs of bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from quoll.assumptions import Assumption
+from quoll.errors import FactsError, WcetError
+from quoll.facts.count_facts import LoopFact, LoopParameter
+from quoll.facts.fact import CountedFact, Fact
+from quoll.facts.guidance import (
+    BranchFact,
+    IgnoreEdgeFact,
+    IgnoreFact,
+    RecursionFact,
+    RequireFact,
+)
+from quoll.facts.invariants import ListAtMostFact, RegisterAtMostFact
+from quoll.facts.located import LocatedFacts
+from quoll.facts.memory_facts import (
+    InitialContentsFact,
+    PointsIntoFact,
+    RegionFact,
+    UnknownPointsIntoFact,
+)
+from quoll.image.image import Image
+from wcet.analysis.analysis import cached_or_prepared
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.fact_evidence import FactEvidence
+from wcet.analysis.integer_programs import constraints_of, start_programs
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import StageLog
+from wcet.proving.count_proofs import of_counts
+from wcet.proving.cut_proofs import of_cut
+from wcet.proving.entry_basis import EntryBasis
+from wcet.proving.loop_proofs import of_list, of_loop, of_recursion
+from wcet.proving.premises import is_premise, is_shaping, needed_for
+from wcet.proving.verdict import EntryFinding, FactVerdict, FindingKind, JudgedFact
+from wcet.proving.word_proofs import of_memory, of_word
+
+__all__ = ["FactProofs", "prove_facts"]
+
+Key = tuple[str, str]
+NOWHERE = "no analysed entry gets to it"
+
+
+@dataclass(frozen=True, slots=True)
+class FactProofs:
+    """The verdicts in the order of the facts, and the assumptions of the proofs."""
+
+    image: Image
+    located: LocatedFacts
+    entries: tuple[str, ...]
+    facts: tuple[JudgedFact, ...]
+    assumptions: tuple[Assumption, ...]
+
+    def count(self, verdict: FactVerdict) -> int:
+        """The number of facts with a verdict."""
+        return sum(one.verdict is verdict for one in self.facts)
+
+
+def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> FactProofs:
+    """Judge each fact of the entries that ``options`` requests.
+
+    Raises as ``wcet.analysis.analysis.analyse`` does for wrong inputs, and for entries that cannot
+    be analysed with all facts but the refuted ones.
+    """
+    options = replace(options, vivu=replace(options.vivu, unroll=False))
+    run = AnalysisRun.begin(kernel, options, stages)
+    refuted = refutations(run)
+    proving = replace(options.bounds, prove_stated=True)
+    proofs = _Proofs(replace(run, options=replace(options, bounds=proving)), refuted)
+    proofs.first_stage()
+    proofs.second_stage()
+    stages.done()
+    judged = tuple(proofs.judged(fact) for fact in run.facts.facts)
+    assumptions = tuple(dict.fromkeys(proofs.assumed))
+    return FactProofs(run.image, run.facts, tuple(run.entries), judged, assumptions)
+
+
+def refutations(run: AnalysisRun) -> dict[Key, str]:
+    """The facts that recordings or the analysis contradict, with the contradiction."""
+    evidence = FactEvidence(run.options.store, run.image)
+    found = {
+        fact.key: violated
+        for fact in run.facts.facts
+        for outcome in evidence.of(fact).values()
+        if (violated := outcome.violated)
+    }
+    while True:
+        error = contradiction(run.stating(f for f in run.facts.facts if f.key not in found))
+        if error is None or error.about is None:
+            return found
+        found[error.about] = error.message
+
+
+def contradiction(run: AnalysisRun) -> FactsError | None:
+    """The first contradiction in an analysis of all entries."""
+    for name, address in run.entries.items():
+        try:
+            prepared = cached_or_prepared(run, name, address)
+            start_programs(run, name, address, prepared, constraints_of(run, name, prepared))
+        except FactsError as error:
+            if error.about is None:
+                raise
+            return error
+    return None
+
+
+@dataclass(slots=True)
+class _Proofs:
+    """The facts while they are judged; ``without``: why entries need facts that shape graphs."""
+
+    run: AnalysisRun
+    refuted: dict[Key, str]
+    proved: dict[Key, JudgedFact] = field(default_factory=dict)
+    open: dict[Key, EntryFinding] = field(default_factory=dict)
+    without: str = ""
+    assumed: list[Assumption] = field(default_factory=list)
+
+    def first_stage(self) -> None:
+        """Rounds of proofs from premises and facts that earlier rounds proved."""
+        while self.without == "":
+            try:
+                new = self._round(self._left(), self._known(), "prove")
+            except WcetError as error:
+                if not any(map(is_shaping, self._left())):
+                    raise
+                self.without = str(error)
+                return
+            if not any(map(is_shaping, new)):
+                return
+
+    def second_stage(self) -> None:
+        """Proofs of the facts that shape nothing, from all those that do."""
+        left = [f for f in self._left() if not is_shaping(f) or isinstance(f, RecursionFact)]
+        axioms = [f for f in self._left() if is_shaping(f)]
+        if not left or not axioms:
+            return
+        bounds = [f for f in self._left() if isinstance(f, LoopFact | LoopParameter)]
+        self._round(left, [*self._known(), *axioms, *bounds], "prove from facts", axioms)
+
+    def judged(self, fact: Fact) -> JudgedFact:
+        """The verdict on a fact."""
+        if fact.key in self.refuted:
+            return JudgedFact(fact, FactVerdict.REFUTED, self.refuted[fact.key])
+        if fact.key in self.proved:
+            return self.proved[fact.key]
+        if is_premise(fact):
+            return JudgedFact(fact, FactVerdict.ASSUMED, "no proof is tried", needed_for(fact))
+        found = self.open.get(fact.key)
+        if found is None:
+            why = f"without facts of its kind an entry has no analysis: {self.without}"
+            return JudgedFact(fact, FactVerdict.ASSUMED, why, needed_for(fact))
+        return JudgedFact(
+            fact, FactVerdict.ASSUMED, found.why, needed_for(fact), formulas=found.formulas
+        )
+
+    def _known(self) -> list[Fact]:
+        """The premises, and the proved facts about the regions that they describe."""
+        facts = self.run.facts.facts
+        regions = {f.name for f in facts if isinstance(f, RegionFact) and is_premise(f)}
+        proved = (f for f in facts if f.key in self.proved)
+        usable = (f for f in proved if not isinstance(f, PointsIntoFact) or f.region in regions)
+        return [*(f for f in facts if is_premise(f)), *usable]
+
+    def _left(self) -> list[Fact]:
+        """The facts that are neither premises, nor proved, nor refuted."""
+        done = self.proved.keys() | self.refuted.keys()
+        return [f for f in self.run.facts.facts if f.key not in done and not is_premise(f)]
+
+    def _round(
+        self, wanted: Sequence[Fact], known: Iterable[Fact], stage: str, axioms: Sequence[Fact] = ()
+    ) -> list[Fact]:
+        """Analyse the entries under ``known``, and judge the facts ``wanted``; the proved ones."""
+        run = self.run.stating(dict.fromkeys(known))
+        findings: dict[Key, list[EntryFinding]] = {fact.key: [] for fact in wanted}
+        assumed: list[Assumption] = []
+        for name, address in run.entries.items():
+            basis = EntryBasis.of(run, name, address, self.run.facts)
+            for number, fact in enumerate(wanted, 1):
+                self.run.stages.say(f"{stage}: {name}: {number} of {len(wanted)}: {fact}")
+                findings[fact.key].append(finding(basis, fact))
+            assumed += basis.hypotheses
+        new = []
+        for fact in wanted:
+            combined = together(findings[fact.key])
+            if combined.kind is FindingKind.HOLDS:
+                others = (str(f.source) for f in axioms if f is not fact)
+                given = tuple(dict.fromkeys(others))
+                self.proved[fact.key] = JudgedFact(
+                    fact, FactVerdict.PROVED, combined.why, given=given
+                )
+                new.append(fact)
+            else:
+                self.open[fact.key] = combined
+        if new:
+            self.assumed += assumed
+        return new
+
+
+def together(findings: Sequence[EntryFinding]) -> EntryFinding:
+    """The finding about all entries."""
+    for found in findings:
+        if found.kind is FindingKind.OPEN:
+            return found
+    held = [found.why for found in findings if found.kind is FindingKind.HOLDS]
+    if not held:
+        return EntryFinding(FindingKind.APART, NOWHERE)
+    return EntryFinding(FindingKind.HOLDS, "; ".join(dict.fromkeys(held)))
+
+
+def finding(basis: EntryBasis, fact: Fact) -> EntryFinding:
+    """The finding of an entry about a fact that is no premise."""
+    match fact:
+        case LoopFact() | LoopParameter():
+            return of_loop(basis, fact, basis.entry.code.run.options.parameters)
+        case RequireFact() | CountedFact():
+            return of_counts(basis, fact)
+        case BranchFact() | IgnoreFact() | IgnoreEdgeFact():
+            return of_cut(basis, fact)
+        case RecursionFact():
+            return of_recursion(basis, fact)
+        case RegisterAtMostFact() | PointsIntoFact():
+            return of_word(basis, fact)
+        case ListAtMostFact():
+            return of_list(basis, fact)
+        case RegionFact() | InitialContentsFact():
+            return of_memory(basis, fact)
+        case UnknownPointsIntoFact():
+            return EntryFinding(FindingKind.OPEN, "it is about the addresses that are not known")
+    raise AssertionError(f"{type(fact).__name__} is a premise")
