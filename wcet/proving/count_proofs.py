@@ -93,7 +93,7 @@ def conflict(basis: EntryBasis, found: Constraint) -> EntryFinding:
         ):
             evidence["no path leads from one to the other in an invocation"] = None
             continue
-        scope = basis.pass_around(a, top)
+        scope = basis.pass_around((a, b), top)
         apart = basis.lifted(a, scope) != basis.lifted(b, scope)
         proof = basis.excluded([a, b], scope) if apart else None
         if proof is None:

@@ -201,12 +201,16 @@ class EntryBasis:
             below.append(context == top or (one.parent is not None and below[one.parent]))
         return frozenset(n for n, node in enumerate(self.graph.nodes) if below[node.context])
 
-    def pass_around(self, node: int, top: int | None) -> int | None:
-        """The innermost loop outside of the invocation at ``top``; None: the whole path."""
-        for loop in self.conditions.code.acyclic.around(node):
+    def pass_around(self, nodes: Sequence[int], top: int | None) -> int | None:
+        """The innermost loop outside of the invocation at ``top``; None: the whole path.
+
+        Code of the invocation from which the path ends is in no loop around it: then no loop has
+        all ``nodes``, and it is the whole path.
+        """
+        for loop in self.conditions.code.acyclic.around(nodes[0]):
             header = self.graph.nodes[self.graph.loops[loop].header]
             if top is not None and not self.calls.below(header.context, top):
-                return loop
+                return loop if self.graph.loops[loop].nodes.issuperset(nodes) else None
         return None
 
     def reached_from(

@@ -144,6 +144,7 @@ class PassConditions:
         scope, acyclic = self._scope(loop), self.code.acyclic
         around = -1 if loop is None else loop
         chain = dict.fromkeys(nodes)
+        assert all(map(scope.contains, chain)), "the pass goes through them"
         for node in tuple(chain):
             at = node
             while at != scope.start:

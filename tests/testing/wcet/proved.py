@@ -21,7 +21,7 @@ def options_for(*facts: Path) -> AnalysisOptions:
         platform="kzm",
         facts=facts,
         time_limit=20.0,
-        bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        bounds=BoundOptions(budget=Budget(seconds=1), workers=0),
     )
 
 
