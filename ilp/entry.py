@@ -63,7 +63,7 @@ def bound_entry(
 
     ``execution``: the concrete execution, if known. ``exclusions``: edges that no execution takes
     together; a parametric bound does not use them. ``known``: a cached solution of the same
-    program without exclusions, with or without its constraints.
+    program, with or without its constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """

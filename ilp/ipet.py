@@ -89,7 +89,7 @@ def build_ipet(
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
     rows += [counter_row(number, one) for number, one in enumerate(graph.counted)]
-    rows += [row for number, one in enumerate(exclusions) for row in one.rows(number)]
+    rows += [row for number, one in enumerate(exclusions) for row in one.rows(number, bounds)]
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = nest.most_edges() + [1] * len(graph.exits)
     if execution is not None:

@@ -13,13 +13,14 @@ at most (n + d - 1) / d times. With E entries of the loop, this is
 
     d * x_e <= N + (d - 1) * E
 
-and with the bound b of the loop, x_e <= (b + d - 1) / d * E, rounded down. The second row follows
-from the first one for integers of one entry; a solver needs fewer subproblems with it.
+and with the bound b of the loop in the integer program, x_e <= (b + d - 1) / d * E, rounded down.
+The second row follows from the first one for integers of one entry; a solver needs fewer
+subproblems with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ilp.solvers.integer_program import LinearRow
@@ -38,8 +39,8 @@ class EdgeExclusion:
     passes: frozenset[int]
     first: int
 
-    def rows(self, number: int) -> tuple[LinearRow, ...]:
-        """The row; ``number`` names it."""
+    def rows(self, number: int, bounds: Sequence[int]) -> tuple[LinearRow, ...]:
+        """The row; ``number`` names it, ``bounds`` are of the graph's loops."""
         most = len(self.decisions) - 1
         taken = [(e, 1) for edges in self.decisions for e in edges]
         begins = [(e, -most) for e in self.passes]
@@ -51,7 +52,8 @@ class EdgeDistance:
     """Of any ``distance`` consecutive iterations of a loop, at most one takes one of ``edges``.
 
     ``passes``, ``entries``: edges with which an iteration begins, and the loop; ``first``: whether
-    the path begins in the loop; ``bound``: iterations per entry, if the loop has a number.
+    the path begins in the loop; ``loops``: the numbers of the loop in the graph, as the paths from
+    a start may have several copies of it, or none.
     """
 
     edges: frozenset[int]
@@ -59,19 +61,19 @@ class EdgeDistance:
     passes: frozenset[int]
     entries: frozenset[int]
     first: int
-    bound: int | None
+    loops: tuple[int, ...]
 
-    def rows(self, number: int) -> tuple[LinearRow, ...]:
-        """The rows; ``number`` names them."""
+    def rows(self, number: int, bounds: Sequence[int]) -> tuple[LinearRow, ...]:
+        """The rows; ``number`` names them, ``bounds`` are of the graph's loops."""
         rest = self.distance - 1
         taken = [(e, self.distance) for e in self.edges]
         begins = [(e, -1) for e in self.passes]
         enters = [(e, -rest) for e in self.entries]
         most = self.distance * self.first
         all_iterations = proved(f"distance{number}", (*taken, *begins, *enters), most)
-        if self.bound is None:
+        if not self.loops:
             return (all_iterations,)
-        each = (self.bound + rest) // self.distance
+        each = (sum(bounds[loop] for loop in self.loops) + rest) // self.distance
         of_entries = (*((e, 1) for e in self.edges), *((e, -each) for e in self.entries))
         entry = proved(f"distance{number}.entry", of_entries, each * self.first)
         return (all_iterations, entry)

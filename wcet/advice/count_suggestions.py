@@ -69,7 +69,10 @@ class CountProgram:
         numbers, inside = checked_bounds(graph, entry.bounds), totals(graph, entry.bounds)
         try:
             more = resolve_constraints(graph, locate(Facts((fact,)), self.result.image))
-            ipet = build_ipet(graph, entry.costs, numbers, (*entry.constraints, *more), inside)
+            constraints = (*entry.constraints, *more)
+            ipet = build_ipet(
+                graph, entry.costs, numbers, constraints, inside, exclusions=entry.exclusions
+            )
             solver = solver_named(self.options.solver)
             found = proved_maximum(ipet, solver, self.options.time_limit).bound
         except (FactsError, InfeasibleError, SolverError):

@@ -35,7 +35,7 @@ from wcet.analysis.fact_evidence import (
     proved_depths,
     proved_loops,
 )
-from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result
+from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result, proved_of
 from wcet.analysis.prepared import Prepared
 from wcet.analysis.result import AnalysisResult, EntryResult, InterruptLatency
 from wcet.analysis.run import AnalysisRun
@@ -69,7 +69,8 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
         limits = constraints_of(run, name, found)
         constraints += limits
         try:
-            results[name] = entry_result(run, name, address, found, limits)
+            proved = proved_of(run, name, address, found)
+            results[name] = entry_result(run, name, address, found, limits, proved)
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:

@@ -1,6 +1,7 @@
 """The integer programs of an entry, one for each start of its paths, and their results.
 
 constraints_of  Prepared             -> Constraints    user facts about counts, in each graph
+proved_of       Prepared             -> exclusions     stored by refinement, with their proofs
 start_programs  Prepared             -> StartPrograms  the solution of each start
 entry_result    Prepared             -> EntryResult    the worst of all starts
 paths_result    PreparedPaths        -> EntryResult    of one start
@@ -14,6 +15,12 @@ from dataclasses import dataclass, replace
 from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.parameters import loop_parameters
+from ilp.constraints.proved_exclusions import (
+    NOTHING_PROVED,
+    ProvedExclusions,
+    exclusions_key,
+    stored_exclusions,
+)
 from ilp.entry import EntryBound, bound_entry
 from ilp.least_counts import refuse_contradicted
 from ilp.parametric import largest
@@ -32,6 +39,7 @@ __all__ = [
     "constraints_of",
     "entry_result",
     "paths_result",
+    "proved_of",
     "start_programs",
 ]
 
@@ -53,22 +61,33 @@ def constraints_of(run: AnalysisRun, name: str, prepared: Prepared) -> list[Cons
         return [_constraints(run, paths) for paths in prepared.paths]
 
 
+def proved_of(run: AnalysisRun, name: str, address: int, prepared: Prepared) -> ProvedExclusions:
+    """The stored exclusions of an entry: those that refinement has proved for the same inputs."""
+    with run.stages.stage("recall", name):
+        graphs = (paths.graph for paths in prepared.paths)
+        key = exclusions_key(run.store.identity(name, address), graphs)
+        return stored_exclusions(run.options.store, key, len(prepared.paths))
+
+
 def entry_result(
     run: AnalysisRun,
     name: str,
     address: int,
     prepared: Prepared,
     constraints: Sequence[Constraints],
+    proved: ProvedExclusions = NOTHING_PROVED,
 ) -> EntryResult:
-    """The bound of an entry; ``constraints``: of each start.
+    """The bound of an entry; ``constraints``: of each start; ``proved``: exclusions.
 
     Raises UnboundedLoop, and FactsError for a fact that no execution satisfies (rule 49).
     """
-    programs = start_programs(run, name, address, prepared, constraints)
+    programs = start_programs(run, name, address, prepared, constraints, proved)
     results = [_result(run, name, address, one.paths, one.inputs, one.answer) for one in programs]
     results.sort(key=lambda result: -result.cycles)
     functions = [(result.parametric, result.cycles) for result in results]
-    assumptions = (*prepared.assumptions, *(a for r in results for a in r.assumptions))
+    refined = proved if any(result.exclusions for result in results) else NOTHING_PROVED
+    of_results = (a for r in results for a in r.assumptions)
+    assumptions = (*prepared.assumptions, *of_results, *refined.assumptions)
     return replace(
         results[0],
         infeasible=prepared.infeasible,
@@ -80,6 +99,7 @@ def entry_result(
         unmasking=tuple(map(run.image.place, prepared.unmasking)),
         never_returning=prepared.never_returning,
         summaries=prepared.summaries,
+        proved=refined.shown,
     )
 
 
@@ -89,13 +109,14 @@ def start_programs(
     address: int,
     prepared: Prepared,
     constraints: Sequence[Constraints],
+    proved: ProvedExclusions = NOTHING_PROVED,
 ) -> list[StartProgram]:
     """The solution for each start of an entry's paths. Raises as ``entry_result`` does."""
     whole = len(prepared.paths) == 1 and prepared.paths[0].start is None
     with run.stages.stage("ilp", name):
         inputs = [
-            _inputs_of(run, paths, found, whole=whole)
-            for paths, found in zip(prepared.paths, constraints, strict=True)
+            _inputs_of(run, paths, found, proved.of_start(number), whole=whole)
+            for number, (paths, found) in enumerate(zip(prepared.paths, constraints, strict=True))
         ]
         bounds = _bounds(run, name, address, prepared, inputs)
         if whole:
@@ -111,13 +132,16 @@ def paths_result(
     *,
     whole: bool,
     more: Constraints = (),
+    exclusions: tuple[ProvedRow, ...] = (),
 ) -> EntryResult:
     """The bound of the paths from one start; not ``whole``: executions continue before or after.
 
-    ``more``: constraints beside those of facts. Raises UnboundedLoop, and InfeasibleError.
+    ``more``: constraints beside those of facts; ``exclusions``: of the same graph. Raises
+    UnboundedLoop, and InfeasibleError.
     """
     with run.stages.stage("ilp", name):
-        inputs = _inputs_of(run, paths, (*_constraints(run, paths), *more), whole=whole)
+        constraints = (*_constraints(run, paths), *more)
+        inputs = _inputs_of(run, paths, constraints, exclusions, whole=whole)
         answer = bound_of_paths(run, paths, inputs)
     return _result(run, name, address, paths, inputs, answer)
 
@@ -127,15 +151,21 @@ def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
 
 
 def _inputs_of(
-    run: AnalysisRun, paths: PreparedPaths, found: Constraints, *, whole: bool
+    run: AnalysisRun,
+    paths: PreparedPaths,
+    found: Constraints,
+    exclusions: tuple[ProvedRow, ...],
+    *,
+    whole: bool,
 ) -> ProgramInputs:
-    """The inputs of the integer program that come from facts alone.
+    """The inputs of the integer program that come from facts and refinement alone.
 
     Unless paths are ``whole``, a place with a minimum count may execute before or after them.
     """
     return ProgramInputs(
         tuple(c for c in found if whole or c.holds_in_subpaths),
         loop_parameters(paths.graph, run.image, run.facts),
+        exclusions,
     )
 
 
@@ -177,9 +207,8 @@ def bound_of_paths(
     paths: PreparedPaths,
     inputs: ProgramInputs,
     known: WorstCase | None = None,
-    exclusions: Sequence[ProvedRow] = (),
 ) -> EntryBound:
-    """The solution of one integer program; ``known``: a cached one without ``exclusions``."""
+    """The solution of one integer program; ``known``: a cached one."""
     return bound_entry(
         paths.graph,
         paths.costs,
@@ -188,7 +217,7 @@ def bound_of_paths(
         inputs.parameters,
         run.options.parameters,
         paths.execution,
-        exclusions,
+        inputs.exclusions,
         solver=solver_named(run.options.solver),
         seconds=run.options.time_limit,
         place=run.image.place,
@@ -227,5 +256,6 @@ def _result(
         constraints=inputs.constraints,
         model=answer.worst.model,
         numbers=answer.numbers,
+        exclusions=() if answer.parametric else inputs.exclusions,
         starts=(StartBound(paths.start, context, answer.worst.solution.cycles),),
     )

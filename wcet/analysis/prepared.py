@@ -111,12 +111,17 @@ class PreparedStore:
         self._sources = {f.subject(): str(f.source) for f in reversed(facts.facts) if matters(f)}
         self._parameters = bool(facts.of(LoopParameter))
         self._query = options.bounds.budget.limits.process.seconds
+        self._models = options.bounds.models is not None
         self._request = ""
-        if self._store.enabled and options.bounds.models is None:
+        if self._store.enabled:
             self._request = request_key(options, image, platform, facts, exits)
 
     def key(self, name: str, address: int) -> str:
         """The cache key of an entry; empty: no key."""
+        return "" if self._models else self.identity(name, address)
+
+    def identity(self, name: str, address: int) -> str:
+        """The hash of all inputs of an entry's stages; empty: nothing is stored."""
         return self._request and key_of("entry", self._request, name, address)
 
     def get(self, name: str, address: int) -> Prepared | None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ilp.constraints.constraint import Constraint
+from ilp.constraints.exclusion import ProvedRow
+from ilp.constraints.proved_exclusions import ProvedExclusion
 from ilp.parametric import ParametricBound
 from ilp.paths.solution import IlpSolution, PathStep, WorstPath
 from ilp.solvers.integer_program import IntegerProgram
@@ -69,6 +71,8 @@ class EntryResult:
     unmasking: tuple[str, ...] = ()  # places after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with its evidence
     summaries: tuple[SummarisedFunction, ...] = ()  # functions with a summary
+    exclusions: tuple[ProvedRow, ...] = ()  # rows proved by refinement
+    proved: tuple[ProvedExclusion, ...] = ()  # the exclusions of all starts
 
     @property
     def cycles(self) -> int:

@@ -1,7 +1,8 @@
 """The solutions of an entry's integer programs, stored by content (rules 30 and 31).
 
 Their key is the key of the stored entry, with the inputs of the integer programs only: the
-constraints as they are resolved in each graph, and parameters with their values. The bounds of
+constraints as they are resolved in each graph, the rows of proved exclusions, and parameters with
+their values. The bounds of
 loops are in the key as well: a repeated proof may give another one. So after an edit of a
 constraint, only the programs of the entries that it constrains are solved again. A solution is
 stored if a path reaches the bound, never after a time-out. It is reused only if the path goes
@@ -17,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.parameters import LoopBoundParameter
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import IlpSolution, PathStep, WorstPath
@@ -36,6 +38,7 @@ class ProgramInputs:
 
     constraints: tuple[Constraint, ...]
     parameters: Mapping[int, LoopBoundParameter]  # by loop
+    exclusions: tuple[ProvedRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -360,7 +360,9 @@ def solve(
     entry: EntryResult, constraints: tuple[Constraint, ...], options: AnalysisOptions
 ) -> IlpSolution:
     """The solution of the entry's program with other constraints."""
-    ipet = build_ipet(entry.graph, entry.costs, entry.numbers, constraints)
+    ipet = build_ipet(
+        entry.graph, entry.costs, entry.numbers, constraints, exclusions=entry.exclusions
+    )
     proof = proved_maximum(ipet, solver_named(options.solver), options.time_limit)
     return solution_of(ipet, proof)
 

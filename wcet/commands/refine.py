@@ -10,7 +10,9 @@ from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
-from wcet.refinement.refine import Ending, ProvedExclusion, RefinedBound, refine
+from wcet.refinement.refine import RefinedBound, refine
+from wcet.refinement.rounds import Ending
+from wcet.reports.proved_text import exclusion_json, exclusion_text
 from wcet.reports.result_text import TextStyle
 from wcet.request import (
     add_analysis,
@@ -37,8 +39,11 @@ between them, and so holds on every path. The integer program is solved again wi
 constraint. The rounds end when the solver refutes the worst path no longer.
 
 The bound of every round is valid. Constraints are printed as proved; they need no line in a facts
-file. 'not refuted' does not mean that an execution takes the path: words that are read through
-pointers, and words that a loop changes, are any words here (docs/refinement.md).
+file. They are stored like proofs of loops (--cache): while kernel, facts, platform and options stay
+the same, 'wcet analyse', 'wcet check', 'wcet latency' and a later 'wcet refine' use them.
+
+'not refuted' does not mean that an execution takes the path: words that are read through pointers,
+and words that a loop changes, are any words here (docs/refinement.md).
 """
 EXAMPLES = """\
 examples:
@@ -87,29 +92,15 @@ def to_text(found: RefinedBound, style: TextStyle) -> Iterator[str]:
         f"{before:,}: {less:,} less ({less / before:.1%})"
     )
     last = before
-    for number, one in enumerate(found.rounds, 1):
-        yield style.bold(f"round {number}: {one.cycles:,} cycles, {last - one.cycles:,} less")
+    for number, one in enumerate(found.rounds, 1 - sum(one.stored for one in found.rounds)):
+        name = "proved by earlier runs" if one.stored else f"round {number}"
+        yield style.bold(f"{name}: {one.cycles:,} cycles, {last - one.cycles:,} less")
         last = one.cycles
         for exclusion in one.exclusions:
             yield from exclusion_text(exclusion)
     yield ending_text(found.ending)
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
-
-
-def exclusion_text(exclusion: ProvedExclusion) -> Iterator[str]:
-    """The decisions, a line each, and the reason."""
-    many = len(exclusion.decisions)
-    together = {1: "never", 2: "not both"}.get(many, f"not all {many}")
-    within = "on a path" if exclusion.loop is None else f"in an iteration of {exclusion.loop}"
-    if exclusion.distance > 1:
-        together = f"in at most one of {exclusion.distance} consecutive iterations"
-        within = f"of {exclusion.loop}"
-    yield f"  proved: {together} {within}:"
-    for decision in exclusion.decisions:
-        yield f"    {decision.place}: '{decision.insn}' goes to {decision.target}"
-    for word in exclusion.about:
-        yield f"      it depends on {word}"
 
 
 def ending_text(ending: Ending) -> str:
@@ -130,18 +121,8 @@ def to_json(found: RefinedBound) -> dict[str, Any]:
         "rounds": [
             {
                 "cycles": one.cycles,
-                "exclusions": [
-                    {
-                        "loop": exclusion.loop,
-                        "distance": exclusion.distance,
-                        "decisions": [
-                            {"place": d.place, "insn": d.insn, "target": d.target}
-                            for d in exclusion.decisions
-                        ],
-                        "about": list(exclusion.about),
-                    }
-                    for exclusion in one.exclusions
-                ],
+                "stored": one.stored,
+                "exclusions": [exclusion_json(exclusion) for exclusion in one.exclusions],
             }
             for one in found.rounds
         ],

@@ -159,10 +159,17 @@ def compare(
 
 
 def _notes(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:
-    """Changed facts files; another version of this program for the same kernel and facts.
+    """Exclusions of one of the records alone; changed facts files; another version of this program.
 
-    A report contains neither.
+    A report contains neither files nor version.
     """
+    for name in sorted({*old.proved, *new.proved} & old.entries.keys() & new.entries.keys()):
+        before, after = old.proved.get(name, 0), new.proved.get(name, 0)
+        if before != after:
+            yield (
+                f"the bound of {name} used {before} proved exclusions and uses {after} now: "
+                f"'wcet refine --entry {name}' proves and stores them"
+            )
     if not (old.version and new.version):
         return
     names = sorted({*old.facts, *new.facts})

@@ -102,7 +102,8 @@ class BaselineRecord:
     """The whole record. ``kernel`` and ``facts``: hashes; ``entries`` may contain ``LATENCY``.
 
     ``assumed``: assumptions without addresses, offsets and line numbers, which change. ``asked``:
-    the configuration besides the facts ``stated``.
+    the configuration besides the facts ``stated``. ``proved``: by entry, the number of exclusions
+    from refinement that its bound uses, if it uses any.
     """
 
     kernel: str
@@ -114,6 +115,7 @@ class BaselineRecord:
     unbounded: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] = field(default_factory=dict)
     stated: tuple[StatedFact, ...] = ()
+    proved: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -158,6 +160,7 @@ def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
             StatedFact(_from_here(Path(fact.source)), fact.text, reader.about(fact.fact))
             for fact in result.facts
         ),
+        {name: len(entry.proved) for name, entry in result.entries.items() if entry.proved},
     )
 
 
@@ -368,6 +371,11 @@ def _of_report(document: dict[str, Any]) -> BaselineRecord:
             {"source": one["source"], "text": one["fact"], "about": ""}
             for one in document.get("fact_labels", ())
         ],
+        "proved": {
+            name: len(entry["proved_exclusions"])
+            for name, entry in document["entries"].items()
+            if entry.get("proved_exclusions")
+        },
         "entries": entries,
         "assumed": sorted({ADDRESS.sub("", text) for text in document["assumptions"]}),
         "unbounded": {name: error["message"] for name, error in document["unbounded"].items()},

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from ilp.constraints.constraint import Constraint
+from ilp.constraints.exclusion import ProvedRow
 from ilp.paths.solution import WorstPath
 from pipeline.costs import Costs
 from quoll.errors import InfeasibleError, SolverError
@@ -68,18 +69,32 @@ class StartPaths:
         costs = lowered_costs(graph, self.paths.costs, self.bound.summaries, summaries)
         if executes(worst.solution.nodes, nodes) or _lowers(worst, costs):
             paths = replace(self.paths, costs=costs)
-            worst = _not_above(worst, lambda: _without(run, self.bound, paths, nodes, self.whole))
+            worst = _not_above(worst, lambda: self._without(run, paths, nodes))
         return replace(self, worst=worst and replace(worst, summaries=summaries), leads=leads)
+
+    def _without(
+        self, run: AnalysisRun, paths: PreparedPaths, nodes: frozenset[int]
+    ) -> EntryResult | None:
+        bound = self.bound
+        return _without(run, bound, paths, nodes, bound.exclusions, whole=self.whole)
 
 
 def _without(
-    run: AnalysisRun, of: EntryResult, paths: PreparedPaths, nodes: frozenset[int], whole: bool
+    run: AnalysisRun,
+    of: EntryResult,
+    paths: PreparedPaths,
+    nodes: frozenset[int],
+    exclusions: tuple[ProvedRow, ...],
+    *,
+    whole: bool,
 ) -> EntryResult | None:
     """The bound of the paths without ``nodes``; None if there are none. Raises SolverError."""
     never = Constraint(AtMostFact(HERE, "excluded places", 0, None), nodes, frozenset(), None, None)
     more = (never,) if nodes else ()
     try:
-        return paths_result(run, of.name, of.address, paths, whole=whole, more=more)
+        return paths_result(
+            run, of.name, of.address, paths, whole=whole, more=more, exclusions=exclusions
+        )
     except InfeasibleError:
         return None
 
@@ -143,7 +158,7 @@ class PathStarts:
         """The summaries of an entry without the excluded places."""
 
         def solve(paths: PreparedPaths, nodes: frozenset[int]) -> EntryResult | None:
-            return _without(self.run, bound, paths, nodes, whole=False)
+            return _without(self.run, bound, paths, nodes, (), whole=False)
 
         return lowered_summaries(bound.summaries, excluded, solve)
 

@@ -25,6 +25,7 @@ from wcet.page.comparison_document import comparison_document
 from wcet.reports.loads import HEAT, CountedPath, counted_paths
 from wcet.reports.painted import LEGEND
 from wcet.reports.path_text import loop_name
+from wcet.reports.proved_text import exclusion_line
 from wcet.reports.result_text import CAUSES, start_text
 
 __all__ = ["page_document"]
@@ -115,6 +116,7 @@ def _entry(result: AnalysisResult, entry: EntryResult, memory: MemoryUse) -> dic
         "unrealisable": entry.path.unrealisable or "",
         "unmasking": list(entry.unmasking),
         "never_returning": list(entry.never_returning),
+        "proved": list(map(exclusion_line, entry.proved)),
         "start": start,
         "contexts": len(entry.graph.contexts),
         "blocks": len(entry.graph.nodes),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, ProvedRow
+from ilp.constraints.proved_exclusions import InfeasibleCore
 from loopbounds.terms.bit_vectors import TRUE
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import PendingSegment
@@ -15,29 +15,10 @@ from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.unsatisfiable_core import contradictory, cores
 
-__all__ = ["CoreKey", "InfeasibleCore", "SegmentEdges", "cores_of_path", "rare_edges"]
+__all__ = ["CoreKey", "SegmentEdges", "cores_of_path", "rare_edges"]
 
-CoreKey = tuple[int | None, frozenset[int], bool]  # loop, edges, whether they are one rare edge
+CoreKey = tuple[int | None, frozenset[int], bool]  # ``InfeasibleCore.key``
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
-
-
-@dataclass(frozen=True, slots=True)
-class InfeasibleCore:
-    """Edges of the whole graph that no pass of ``loop`` takes together; None: the whole path.
-
-    A single edge with a ``distance`` above 1: at most one of so many consecutive iterations takes
-    it. ``about``: descriptions of the words that several of the decisions test.
-    """
-
-    loop: int | None
-    edges: tuple[int, ...]
-    about: tuple[str, ...]
-    distance: int = 1
-
-    @property
-    def key(self) -> CoreKey:
-        """Equal for cores with the same meaning, except for the distance."""
-        return self.loop, frozenset(self.edges), self.distance > 1
 
 
 def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
@@ -110,10 +91,8 @@ class SegmentEdges:
         originals = (self._original[e] for e in edges)
         return [e for e in originals if e is not None]
 
-    def row(self, core: InfeasibleCore, bounds: Sequence[int]) -> ProvedRow | None:
+    def row(self, core: InfeasibleCore) -> ProvedRow | None:
         """A core as rows for these paths; None if they lack one of its edges.
-
-        ``bounds``: of their loops.
 
         A path from the start is part of an execution of the whole graph. So it takes no edges
         together that no execution does; if it starts in the loop, it begins in one more iteration.
@@ -130,8 +109,7 @@ class SegmentEdges:
         first = int(nodes[graph.entry] in loop.nodes)
         if core.distance == 1:
             return EdgeExclusion(decisions, frozenset(into), first)
-        copies = [n for n, old in enumerate(self._segment.loops) if old == core.loop]
-        bound = sum(bounds[n] for n in copies) if copies else None
+        copies = tuple(n for n, old in enumerate(self._segment.loops) if old == core.loop)
         return EdgeDistance(
-            decisions[0], core.distance, frozenset(into), frozenset(entries), first, bound
+            decisions[0], core.distance, frozenset(into), frozenset(entries), first, copies
         )

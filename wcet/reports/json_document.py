@@ -11,6 +11,7 @@ from quoll.assumptions import table
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.latency.summarised_calls import summarised_calls
 from wcet.reports.path_document import nest_json
+from wcet.reports.proved_text import exclusion_json
 
 __all__ = ["SCHEMA_VERSION", "to_json"]
 
@@ -130,6 +131,7 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
             }
             for edge in entry.infeasible
         ],
+        "proved_exclusions": [exclusion_json(one) for one in entry.proved],
         "path": nest_json(result, entry),
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(map(str, entry.assumptions)),

@@ -13,6 +13,7 @@ from pipeline.costs import CostCause
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.fact_evidence import FactStatus
 from wcet.analysis.result import AnalysisResult, EntryResult, StartBound
+from wcet.reports.proved_text import exclusion_text
 from wcet.reports.summary_text import inside_summaries
 
 __all__ = ["TextStyle", "assumptions", "bounds_table", "to_text"]
@@ -69,6 +70,7 @@ def to_text(result: AnalysisResult, style: TextStyle) -> str:
             inside = "\n".join(inside_summaries(result, entry))
             sections += [inside] if inside else []
     sections += [loops(result, style), *fact_labels(result, style), *never_returning(result, style)]
+    sections += proved_exclusions(result, style)
     sections += [assumptions(result, style)]
     if style.stats:
         sections.append(stats(result, style))
@@ -362,6 +364,14 @@ def never_returning(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
     found = dict.fromkeys(one for entry in result.entries.values() for one in entry.never_returning)
     if found:
         yield "\n".join([style.bold("functions that never return"), *(f"  {one}" for one in found)])
+
+
+def proved_exclusions(result: AnalysisResult, style: TextStyle) -> Iterator[str]:
+    """The exclusions that refinement has proved, with their decisions."""
+    for name, entry in result.entries.items():
+        if entry.proved:
+            head = style.bold(f"decisions that exclude each other on paths of {name}, proved")
+            yield "\n".join([head, *(line for one in entry.proved for line in exclusion_text(one))])
 
 
 def assumptions(result: AnalysisResult, style: TextStyle) -> str:

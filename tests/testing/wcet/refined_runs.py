@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from ilp.constraints.proved_exclusions import InfeasibleCore
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
@@ -13,15 +14,15 @@ from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
+from quoll.results.results_store import NOWHERE, ResultsStore
 from tests.testing.wcet.infeasible_programs import DEVICE
 from tests.testing.wcet.programs import run
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import SilentStageLog
-from wcet.refinement.exclusions import InfeasibleCore
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.refine import RefinedBound, refine
 
-__all__ = ["broken_exclusions", "paths_of", "random_path", "refined"]
+__all__ = ["broken_exclusions", "graph_of", "options", "paths_of", "random_path", "refined"]
 
 LONGEST = 200  # edges of a random path
 SECONDS = 60.0
@@ -31,7 +32,14 @@ def refined(
     elf: Path, entry: str = "main", platform: str = "kzm", seconds: float = SECONDS
 ) -> RefinedBound:
     """The refined bound of an entry, with the facts beside the ELF."""
-    options = AnalysisOptions(
+    return refine(elf, options(entry, platform), seconds, SilentStageLog())
+
+
+def options(
+    entry: str = "main", platform: str = "kzm", store: ResultsStore = NOWHERE
+) -> AnalysisOptions:
+    """The options of an analysis of one entry."""
+    return AnalysisOptions(
         entries=(entry,),
         platform=platform,
         l2=None,
@@ -41,8 +49,14 @@ def refined(
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(budget=Budget(seconds=4), workers=1),
+        store=store,
     )
-    return refine(elf, options, seconds, SilentStageLog())
+
+
+def graph_of(found: RefinedBound) -> Supergraph:
+    """The graph of an entry without tests for interrupts."""
+    [paths] = found.entry.paths
+    return paths.graph
 
 
 def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
@@ -50,7 +64,7 @@ def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
 
     Raises AssertionError for one that takes more cycles than the refined bound.
     """
-    graph = found.graph
+    graph = graph_of(found)
     for number in range(runs):
         random = Random(f"{seed} {number}")
         pcs, _ = run(found.image, found.entry.address, random, changing=(DEVICE, DEVICE + 3))
@@ -62,8 +76,9 @@ def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
 
 def broken_exclusions(found: RefinedBound, path: list[int]) -> list[tuple[int, ...]]:
     """The exclusions that a path violates: passes near each other take all of their edges."""
-    passes = passes_of(AcyclicGraph.of(found.graph), path)
-    return [core.edges for core in found.cores if violated(found.graph, core, passes, path)]
+    graph = graph_of(found)
+    passes = passes_of(AcyclicGraph.of(graph), path)
+    return [core.edges for core in found.cores if violated(graph, core, passes, path)]
 
 
 def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: list[int]) -> bool:

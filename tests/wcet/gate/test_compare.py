@@ -236,3 +236,8 @@ def test_what_else_differs_is_said_where_a_bound_does() -> None:
         "the baseline was written by version 1, this is 2",
     )
     assert compare(old, replace(new, entries={"e": OLD}), {}, NONE).notes == ()
+    refined = replace(old, proved={"e": 3, "gone": 2})
+    assert compare(refined, replace(new, facts=old.facts), {}, NONE).notes[0] == (
+        "the bound of e used 3 proved exclusions and uses 0 now: "
+        "'wcet refine --entry e' proves and stores them"
+    )

@@ -13,7 +13,7 @@ from tests.testing.wcet.first_hour import build_handler
 from tests.testing.wcet.infeasible_programs import CHANGED, build_pairs
 from tests.testing.wcet.programs import CODE
 from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined
-from wcet.refinement.refine import Ending
+from wcet.refinement.rounds import Ending
 
 LEVELS = ("-O1", "-O2", "-Os")
 SEEDS = range(cases(2))

@@ -20,6 +20,7 @@ function boundsView() {
     e.start && `${e.name}: ${e.start}`,
     e.unmasking.length && `${e.name} may unmask interrupts at ${e.unmasking.join(", ")}: there is no interrupt latency`,
     ...e.never_returning.map((text) => `${e.name} calls a function that never returns, ${text}`),
+    ...e.proved.map((text) => `${e.name}: proved: ${text}`),
   ].filter(Boolean));
   return [
     make("h2", {}, "Bounds"),
