@@ -177,11 +177,6 @@ class Insn(NamedTuple):
         return self.addr + 4 & ~3 if self.thumb else self.addr + 8
 
     @property
-    def jumps_to_itself(self) -> bool:
-        """Whether only an interrupt leaves this instruction."""
-        return self.flow is ControlFlow.JUMP and not self.conditional and self.target == self.addr
-
-    @property
     def may_be_folded(self) -> bool:
         """Whether some core executes it without issuing it: branches, and IT in Thumb code."""
         return self.flow is not ControlFlow.NEXT or self.mnemonic == "it"

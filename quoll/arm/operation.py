@@ -24,6 +24,7 @@ class Operation(Enum):
     DATA_BARRIER = "dmb, dsb"
     EXCEPTION_CALL = "hvc, smc"
     EXCLUSIVE_OR = "eor"
+    HINT = "hint, nop, sev, sevl, yield"
     INSTRUCTION_BARRIER = "isb"
     LOAD_PAIR = "ldrd"
     LOAD_WORD = "ldr"  # ldrt too

@@ -10,6 +10,7 @@ symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from quoll.arm.supervisor import as_call, is_supervisor_call
 from quoll.arm.unpredictable import has_meaning, unpredictable_form
 from quoll.cfg.cfg import EdgeKind
 from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
+from quoll.cfg.idle_loops import is_idle
 from quoll.cfg.link_register import sets_lr_by_convention
 from quoll.cfg.unresolved import UnresolvedKind, UnresolvedTransfer, WritableSection
 from quoll.errors import ControlFlowError, InputError
@@ -59,7 +61,7 @@ class DiscoveryPolicy:
     """The rules for following the control flow of one function: facts, and results for others.
 
     Paths end at ``ends``; where they are also in ``going_on``, control may continue. Paths end at
-    supervisor calls as ``supervisor`` says and, with ``self_jumps_end``, at jumps to themselves.
+    supervisor calls as ``supervisor`` says and, with ``self_jumps_end``, in loops that only wait.
     ``is_function`` tells whether a function starts at an address, and calls of a ``returning`` one
     return; both sets grow. Calls of ``replaced`` functions are not followed. ``inline`` are jumps
     that are no tail calls. Targets of ``bl`` in ``fragments`` belong to this function, unless they
@@ -365,18 +367,27 @@ class FunctionBuilder:
     def _decode(
         self, addr: int, thumb: bool, it: tuple[Condition, ...], came_from: int | None
     ) -> Insn | None:
-        code = self._window.at(addr, thumb)
-        if code is not None:
-            try:
-                return decode(code, addr, thumb, it)
-            except InputError:  # the code ends inside the instruction
-                pass
+        insn = self._decoded(addr, thumb, it)
+        if insn is not None:
+            return insn
         if came_from is None:
             raise ControlFlowError(
                 "there is no code here", where=self._image.place(addr), hint="check the address"
             )
         self.refuse(came_from, UnresolvedKind.RUNS_OFF, {"target": self._image.place(addr)})
         return None
+
+    def _decoded(self, addr: int, thumb: bool, it: tuple[Condition, ...]) -> Insn | None:
+        """The instruction at ``addr``, None if there is no code."""
+        code = self._window.at(addr, thumb)
+        if code is not None:
+            with suppress(InputError):  # the code ends inside the instruction
+                return decode(code, addr, thumb, it)
+        return None
+
+    def _is_idle(self, insn: Insn) -> bool:
+        """Whether only an interrupt leaves the loop that ``insn`` stands in."""
+        return is_idle(insn, lambda addr: self._decoded(addr, insn.thumb, ()))
 
     def _exits_here(self, insn: Insn) -> bool:
         """Record the effect of ``insn``; returns whether the next instruction is unreachable from
@@ -397,9 +408,10 @@ class FunctionBuilder:
                 return True
         if flow is ControlFlow.NEXT:
             return False
-        if flow is ControlFlow.EXCEPTION_RETURN or (
-            self._policy.self_jumps_end and insn.jumps_to_itself
-        ):
+        if self._policy.self_jumps_end and self._is_idle(insn):
+            self.function.exits.add(insn.addr)
+            return True
+        if flow is ControlFlow.EXCEPTION_RETURN:
             self.function.exits.add(insn.addr)
         elif flow is ControlFlow.CALL:
             assert insn.target is not None

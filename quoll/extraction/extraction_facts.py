@@ -16,6 +16,7 @@ from quoll.assumptions import OTHER_CALLS, Assumption, stated
 from quoll.cfg.cfg import Block, Cfg
 from quoll.cfg.discover import SupervisorCallEffect
 from quoll.cfg.growing_function import CalleeEntry
+from quoll.cfg.idle_loops import may_be_idle
 from quoll.cfg.transfers import TransferEffect
 from quoll.cfg.unresolved import WritableSection
 from quoll.errors import FactsError
@@ -192,7 +193,7 @@ class ExtractionFacts:
         }
         svc = self._of_supervisor(blocks)
         every = self.returns_end if leaving - self.exits.keys() else None
-        staying = {b.last.addr for b in blocks if b.exits and b.last.jumps_to_itself}
+        staying = {b.last.addr for b in blocks if b.exits and may_be_idle(b.last)}
         spinning = self.self_jumps_end if staying - self.exits.keys() else None
         return [
             *self.used,

@@ -147,7 +147,7 @@ class ReturnsEndFact(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SelfJumpsEndFact(Fact):
-    """``path must end at every jump to itself``: only an interrupt leaves it."""
+    """``path must end at every jump to itself``: also over waits; only an interrupt leaves it."""
 
     stage = FactStage.EXTRACTION
     assumption = assumptions.PATH_EXITS

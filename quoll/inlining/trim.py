@@ -316,7 +316,7 @@ def refuse_stops(graph: Supergraph, image: Image) -> None:
         f"control gets here from {entry}{by}, but from here to no end of a path{also}{more}",
         where=first,
         hint="if the path ends here, state it: path must end at PLACE, or --end PLACE; for all "
-        "endless loops of one instruction: path must end at every jump to itself; "
+        "endless loops that only wait: path must end at every jump to itself; "
         "if control never gets here: ignore PLACE",
         missing=[
             MissingStatement(stop, MissingKind.ENDS, NO_END, PATH_END, PATH_END) for stop in last

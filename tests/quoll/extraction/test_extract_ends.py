@@ -6,6 +6,7 @@ from textwrap import dedent
 
 import pytest
 
+from quoll.arm.insn import ControlFlow
 from quoll.assumptions import EXCEPTION_RETURN
 from quoll.errors import FactsError, UsageError
 from quoll.facts.control_flow_facts import NeverReturnsFact, ReturnsFact, TargetsFact
@@ -347,28 +348,63 @@ def test_one_statement_is_about_every_exception_return(
 
 
 HALTS = """
-main:   push {r4, lr}
+main:   push {{r4, lr}}
         cmp r0, #0
         bne wait
         blmi halt
-        pop {r4, pc}
+        pop {{r4, pc}}
 wait:   subs r0, r0, #1
         beq wait
 again:  b again
 halt:   cpsid i
-        b .
+1:      {}
+        b 1b
 """
+JUMPS_END = "path must end at every jump to itself"
 
 
-def test_one_statement_is_about_every_jump_to_itself() -> None:
-    """A loop of several instructions, or one with a way out, is none."""
-    program = extracted(assemble(HALTS), facts=parse("path must end at every jump to itself", "k"))
+@pytest.mark.parametrize(
+    ("idle", "jumps"),
+    [
+        ("", 2),
+        ("wfi", 1),
+        ("wfe\n nop", 1),
+        ("mcr p15, 0, r0, c7, c0, 4", 1),
+        ("mov r0, #0\n dsb\n mcr p15, 0, r0, c7, c0, 4\n isb", 1),
+        ("nop", 2),
+    ],
+)
+def test_one_statement_is_about_every_loop_that_only_waits(idle: str, jumps: int) -> None:
+    """A path ends at the wait, else at the jump; a loop with a way out is none."""
+    image = assemble(HALTS.format(idle), cpu="cortex-a8")
+    program = extracted(image, facts=parse(JUMPS_END, "k"))
+    assert program.unresolved == ()
     ends = [block.last for cfg in program.functions.values() for block in cfg.blocks if block.exits]
     assert len(ends) == 2
-    assert all(last.target == last.addr for last in ends)
-    assert "fact: k:1: path must end at every jump to itself" in map(str, program.assumptions)
+    assert sum(last.flow is ControlFlow.JUMP for last in ends) == jumps
+    assert f"fact: k:1: {JUMPS_END}" in map(str, program.assumptions)
     edges = [(cfg, edge) for cfg in program.functions.values() for edge in cfg.edges]
     assert not any(cfg.blocks[edge.src].exits for cfg, edge in edges)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "ldr r0, [r1]",
+        "str r0, [r1]",
+        "bl main",
+        "cpsie i",
+        "bne main",
+        "msr cpsr_c, r0",
+        "b 2f\n2:",
+    ],
+)
+@pytest.mark.parametrize("wait", ["nop", "wfi"])
+def test_a_loop_with_work_is_no_jump_to_itself(work: str, wait: str) -> None:
+    image = assemble(HALTS.format(f"{wait}\n {work}"), cpu="cortex-a8")
+    program = extracted(image, facts=parse(JUMPS_END, "k"))
+    ends = [block.last for cfg in program.functions.values() for block in cfg.blocks if block.exits]
+    assert [last.target == last.addr for last in ends] == [True]
 
 
 def test_it_is_about_no_other_way_of_leaving_by_another_context() -> None:
