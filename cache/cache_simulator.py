@@ -154,6 +154,14 @@ class SimulatedCache:
         way.dirty = False
         return True
 
+    def clean_any(self) -> bool:
+        """Write a dirty line back, drawn among all, or none; returns whether one was written."""
+        dirty = [way for ways in self._sets for way in ways if way.dirty]
+        if not dirty or not self._random.randrange(2):
+            return False
+        self._random.choice(dirty).dirty = False
+        return True
+
     def clean_all(self) -> int:
         """Write every dirty line back; returns their number."""
         ways = [way for ways in (*self._sets, self._locked.values()) for way in ways]

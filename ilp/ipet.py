@@ -18,6 +18,7 @@ from ilp.constraints.flowfacts import FlowCounts, constraint_rows
 from ilp.constraints.instance import CallStructure
 from ilp.constraints.nest import LoopNest
 from ilp.constraints.parameters import VisitLimit
+from ilp.constraints.write_backs import ExcessWriteBacks
 from ilp.solvers.integer_program import IntegerProgram, LinearRow
 from loopbounds.execution.counts import ExecutionCounts
 from pipeline.costs import Costs
@@ -31,13 +32,15 @@ class Ipet:
     """An integer program and the meaning of its variables.
 
     Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``, then
-    the auxiliary variables of user constraints.
+    ``excess``, if any, and the auxiliary variables of user constraints. The rows of nodes come
+    first, then those of loops, then that of ``excess``.
     """
 
     nest: LoopNest
     calls: CallStructure
     model: IntegerProgram
     execution: ExecutionCounts | None = None  # the concrete execution
+    excess: ExcessWriteBacks | None = None
 
     @property
     def graph(self) -> Supergraph:
@@ -55,6 +58,13 @@ class Ipet:
         for edge, count in zip(self.graph.edges, values, strict=False):
             counts[edge.dst] += count
         return tuple(counts)
+
+    def completed(self, values: Sequence[int]) -> tuple[int, ...]:
+        """Counts with the least ``excess``; other variables are left as they are."""
+        if self.excess is None:
+            return tuple(values)
+        at = self.excess.variable
+        return (*values[:at], max(0, self.excess.needed(values)), *values[at + 1 :])
 
     def last_node(self, values: Sequence[int]) -> int:
         """The exit at the end of the path."""
@@ -86,6 +96,8 @@ def build_ipet(
     exits = {n: len(graph.edges) + position for position, n in enumerate(graph.exits)}
     rows = [flow_row(graph, node, exits.get(node)) for node in range(len(graph.nodes))]
     rows += [loop_row(graph, loop, bounds[loop.index]) for loop in graph.loops]
+    excess = ExcessWriteBacks.of(nest, costs.pool, len(graph.edges) + len(graph.exits))
+    rows += [] if excess is None else [excess.row]
     rows += [total_row(graph, graph.loops[loop], total) for loop, total in totals.items()]
     rows += [visits_row(graph, limit) for limit in limits]
     rows += [counter_row(number, one) for number, one in enumerate(graph.counted)]
@@ -95,6 +107,9 @@ def build_ipet(
     if execution is not None:
         most = (*execution.edges, *(int(n == execution.last) for n in graph.exits))
         upper = list(map(min, upper, most))
+    if excess is not None:
+        names.append("excess.write-backs")
+        upper.append(excess.most)
     for number, constraint in enumerate(constraints):
         fact_rows = constraint_rows(calls, counts, constraint, number, len(names))
         rows += fact_rows.rows
@@ -106,9 +121,11 @@ def build_ipet(
         for edge, causes in zip(graph.edges, costs.edges, strict=True)
     ]
     objective += [0] * (len(names) - len(objective))
+    if excess is not None:
+        objective[excess.variable] = -excess.cycles
     constant = sum(costs.start) + node_cycles[graph.entry]
     model = IntegerProgram(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
-    return Ipet(nest, calls, model, execution)
+    return Ipet(nest, calls, model, execution, excess)
 
 
 def flow_row(graph: Supergraph, node: int, end: int | None) -> LinearRow:

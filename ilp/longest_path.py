@@ -43,21 +43,37 @@ def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
     """The counts of the concrete execution as a proposal: they are the variables' maxima."""
     values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
     values += [0] * (len(ipet.model.names) - len(values))
-    return Proposal(tuple(values), (), "concrete execution")
+    duals = (0,) * (len(ipet.graph.nodes) + len(ipet.graph.loops))
+    if ipet.excess is not None and ipet.excess.needed(values) > 0:
+        duals += (ipet.excess.cycles,)
+    return Proposal(ipet.completed(values), duals, "concrete execution")
 
 
 def longest_path(ipet: Ipet) -> Proposal | None:
     """Counts and dual values of the longest path.
 
-    None if the bound of some loop is 0, or if no path ends.
+    It is first searched with every write-back by maintenance, then, if some of these would find no
+    dirty line, with a charge for each dirty line instead. None if the bound of some loop is 0, or
+    if no path ends.
     """
     if any(bound < 1 for bound in ipet.nest.bounds):
         return None
-    search = LoopIterations(ipet.nest, ipet.model.objective)
+    found = longest_at(ipet, ipet.model.objective, ())
+    if found is None or ipet.excess is None or ipet.excess.needed(found.values) <= 0:
+        return found
+    prices = ipet.excess.prices(len(ipet.graph.edges))
+    gain = [cycles - price for cycles, price in zip(ipet.model.objective, prices, strict=False)]
+    return longest_at(ipet, gain, (ipet.excess.cycles,))
+
+
+def longest_at(ipet: Ipet, gain: Sequence[int], price: tuple[int, ...]) -> Proposal | None:
+    """The longest path if edges cost ``gain``; ``price``: dual value of the row of write-backs."""
+    search = LoopIterations(ipet.nest, gain)
     if not search.exits():
         return None
-    values = search.counts(len(ipet.model.names))
-    return Proposal(values, (*search.left, *search.iteration_cost), "longest path", search.basis())
+    values = ipet.completed(search.counts(len(ipet.model.names)))
+    duals = (*search.left, *search.iteration_cost, *price)
+    return Proposal(values, duals, "longest path", search.basis())
 
 
 @dataclass(slots=True)

@@ -29,12 +29,13 @@ enclosing loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from ilp.constraints.constraint import Constraint
-from ilp.constraints.nest import checked_bounds
+from ilp.constraints.nest import LoopNest, checked_bounds
 from ilp.constraints.parameters import LoopBoundParameter, VisitLimit, open_loops
+from ilp.constraints.write_backs import ExcessWriteBacks
 from ilp.cutting_planes import cycles_per_iteration, repeated_contexts
 from ilp.ipet import Ipet, build_ipet
 from ilp.longest_path import proved_maximum
@@ -131,6 +132,7 @@ def parametric_bound(
     names = tuple(dict.fromkeys(p.name for p in loops.values()))
     left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
     reason = f"left out: {'; '.join(left_out)}" if left_out else beyond(bounds, loops)
+    reason = reason or beyond_pool(graph, costs, numbers, touched)
     pieces: tuple[AffinePiece, ...]
     if any(p.nodes for p in loops.values()):
         pieces = (study.affine(names),)
@@ -154,6 +156,22 @@ def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, LoopBoundParameter])
     """The values of the parameter from which a proved bound is lower, as text."""
     proved = {loops[b.loop].name: b.bound for b in bounds if b.loop in loops and b.bound}
     return "; ".join(f"a loop of {name} has the proved bound {n}" for name, n in proved.items())
+
+
+def beyond_pool(graph: Supergraph, costs: Costs, numbers: Sequence[int], touched: Set[int]) -> str:
+    """The reason for an upper bound if maintenance may find fewer dirty lines than it is charged.
+
+    ``touched``: the nodes in loops with a parameter. Its functions leave ``costs.pool`` out.
+    """
+    if costs.pool is None:
+        return ""
+    nest = LoopNest.build(graph, numbers)
+    limited = ExcessWriteBacks.of(nest, costs.pool, 0) is not None
+    return (
+        "a write-back for each line cleaned"
+        if limited or touched & costs.pool.charged.keys()
+        else ""
+    )
 
 
 def largest(bounds: Sequence[tuple[ParametricBound | None, int]]) -> ParametricBound | None:
@@ -219,7 +237,7 @@ class ParametricSolver:
         solver: Solver,
         seconds: float | None,
     ) -> None:
-        self._graph, self._costs, self._numbers = graph, costs, numbers
+        self._graph, self._costs, self._numbers = graph, replace(costs, pool=None), numbers
         self._constraints, self._loops, self._limits = constraints, loops, limits
         self._solver, self._seconds = solver, seconds
         self._values: dict[int, int] = {}

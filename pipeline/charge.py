@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import add
 
 from cache.data_cache import DataAddresses
@@ -23,6 +24,7 @@ from pipeline.costs import CostCause, Costs
 from pipeline.maxplus import IssueTime
 from pipeline.timing_model import MemoryLatencies, TimingModel
 from pipeline.tlb import translations
+from pipeline.write_backs import write_back_pool
 from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import Insn
 from quoll.facts.applied import FunctionReplacement
@@ -217,7 +219,9 @@ def charge(
     start = misses.charged(classes.start_misses)
     start[CostCause.OTHER] += in_unit
     start[CostCause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
-    costs = Costs(tuple(nodes), edges, assumptions, tuple(start))
+    due = partial(due_cycles, memory=memory)
+    pool = write_back_pool(graph, classes.references, hierarchy, memory, due)
+    costs = Costs(tuple(nodes), edges, assumptions, tuple(start), pool)
     return ChargedCosts(costs, graph, classes, times, memory)
 
 

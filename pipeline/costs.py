@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from quoll.assumptions import Assumption
 
-__all__ = ["CostCause", "Costs"]
+__all__ = ["CostCause", "Costs", "WriteBackPool"]
 
 
 class CostCause(IntEnum):
@@ -24,18 +25,47 @@ class CostCause(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class WriteBackPool:
+    """Write-backs that maintenance is charged, and the dirty lines that it may find on a path.
+
+    ``cycles``: of a write-back. ``charged``: by node, the write-backs that ``Costs`` have in each
+    execution; ``dirtied``: by node, the lines that one makes dirty. At most ``start`` lines are
+    dirty where the path starts, and ``every`` one behind an edge of ``restarts``.
+    ``pipeline.write_backs`` has the argument.
+    """
+
+    cycles: int
+    start: int
+    every: int
+    charged: Mapping[int, int]
+    dirtied: Mapping[int, int]
+    restarts: frozenset[int]
+
+    def balance(self, node: int) -> int:
+        """Write-backs charged in an execution of ``node``, less the lines that it makes dirty."""
+        return self.charged.get(node, 0) - self.dirtied.get(node, 0)
+
+    def without_line(self, nodes: Mapping[int, int], edges: Mapping[int, int]) -> int:
+        """The charged write-backs of a path that find no dirty line, from its counts."""
+        found = self.start + self.every * sum(edges.get(e, 0) for e in self.restarts)
+        at = self.charged.keys() | self.dirtied.keys()
+        return max(0, sum(self.balance(n) * nodes.get(n, 0) for n in at) - found)
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
-    A path costs ``start[cause]`` once and the sum over its nodes and edges; no other charge exists.
-    ``start`` holds the cycles of an exception before its first instruction; exit nodes include the
-    cycles of leaving.
+    A path costs ``start[cause]`` once and the sum over its nodes and edges, less the write-backs by
+    maintenance that find no dirty line (``pool``); no other charge exists. ``start`` holds the
+    cycles of an exception before its first instruction; exit nodes include the cycles of leaving.
     """
 
     nodes: tuple[tuple[int, ...], ...]
     edges: tuple[tuple[int, ...], ...]
     assumptions: tuple[Assumption, ...] = ()
     start: tuple[int, ...] = (0,) * len(CostCause)
+    pool: WriteBackPool | None = None  # None: nothing is charged for maintenance
 
     def node_cycles(self, node: int) -> int:
         """All cycles of one execution of ``node``."""
@@ -44,3 +74,32 @@ class Costs:
     def edge_cycles(self, edge: int) -> int:
         """All cycles of one traversal of ``edge``."""
         return sum(self.edges[edge])
+
+    def excess(self, nodes: Mapping[int, int], edges: Mapping[int, int]) -> int:
+        """The cycles that a path with these counts costs less than the sum."""
+        return 0 if self.pool is None else self.pool.cycles * self.pool.without_line(nodes, edges)
+
+    def on_path(self, nodes: Sequence[int], edges: Sequence[int]) -> Costs:
+        """Costs of a path with these counts per node and edge, without any pool.
+
+        If some write-backs find no dirty line, those that do are charged at the start, all at once.
+        """
+        if self.pool is None or not nodes:
+            return self
+        counts = dict(enumerate(nodes))
+        less = self.pool.without_line(counts, dict(enumerate(edges)))
+        if not less:
+            return self
+        charged = {n: self.pool.cycles * count for n, count in self.pool.charged.items()}
+        remaining = sum(charged[n] * counts[n] for n in charged) - self.pool.cycles * less
+        cheaper = list(self.nodes)
+        for node, cycles in charged.items():
+            cheaper[node] = _with_other(cheaper[node], -cycles)
+        start = _with_other(self.start, remaining)
+        return replace(self, nodes=tuple(cheaper), start=start, pool=None)
+
+
+def _with_other(causes: tuple[int, ...], cycles: int) -> tuple[int, ...]:
+    """``causes`` with more cycles of other causes."""
+    at = CostCause.OTHER
+    return (*causes[:at], causes[at] + cycles, *causes[at + 1 :])

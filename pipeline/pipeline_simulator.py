@@ -265,8 +265,8 @@ class PipelineMachine:
     def _maintain(self, insn: Insn) -> None:
         """Execute a CP15 operation (TRM, chapter 3), if ``insn`` is one.
 
-        Traces do not hold its operand: the line that an operation names by address, and whether it
-        is dirty, is drawn.
+        Traces do not hold its operand: the line that an operation names by address is drawn among
+        the dirty ones, and others.
         """
         found, chip = coprocessor_operation(insn), self.chip
         if found is None or found.written is None:
@@ -287,11 +287,11 @@ class PipelineMachine:
             case (7, 10, 0):
                 self._write_back(chip.dcache.clean_all())
             case (7, 10, 1 | 2) | (7, 11, 1):
-                self._write_back(chip.random.randrange(2))
+                self._write_back(int(chip.dcache.clean_any()))
             case (7, 10, 4):
                 self.clock = max(self.clock, self.memory.free)
             case (7, 14, 1 | 2):
-                self._write_back(chip.random.randrange(2))
+                self._write_back(int(chip.dcache.clean_any()))
                 chip.dcache.invalidate(self.last_fill)
             case (7, 14, 0):
                 self._write_back(chip.dcache.clean_all())

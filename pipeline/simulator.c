@@ -166,6 +166,20 @@ static num clean_all(struct cache *c)
     return count;
 }
 
+/* Cleans a dirty line drawn among all, or none; returns the lines written back. */
+static num clean_any(struct machine *m, struct cache *c)
+{
+    num dirty = 0, drawn, w = 0;
+    for (num at = 0; at < c->sets * c->ways; at++)
+        dirty += c->dirty[at] != 0;
+    if (!dirty || !below(m, 2))
+        return 0;
+    for (drawn = below(m, dirty); !c->dirty[w] || drawn--; w++)
+        ;
+    c->dirty[w] = 0;
+    return 1;
+}
+
 static num memory_line(struct machine *m, num now, num *complete)
 {
     num first = max(now, m->free) + m->access;
@@ -239,13 +253,13 @@ static int maintain(struct machine *m, const struct instruction *i)
         write_back(m, clean_all(&m->dcache));
         return 1;
     case CP15(7, 10, 1): case CP15(7, 10, 2): case CP15(7, 11, 1):
-        write_back(m, below(m, 2));
+        write_back(m, clean_any(m, &m->dcache));
         return 1;
     case CP15(7, 10, 4):
         m->clock = max(m->clock, m->free);
         return 1;
     case CP15(7, 14, 1): case CP15(7, 14, 2):
-        write_back(m, below(m, 2));
+        write_back(m, clean_any(m, &m->dcache));
         invalidate(&m->dcache, m->last_fill);
         return 1;
     case CP15(7, 14, 0):

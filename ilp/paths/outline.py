@@ -81,6 +81,7 @@ def outline(
     """
     if not solution.nodes:
         raise ValueError("there are no counts")
+    costs = costs.on_path(solution.nodes, solution.edges)
     chains = _SectionChains(graph, loops=loops)
     tallies: dict[PathSection, _SectionTally] = {}
     for node in dict.fromkeys([*(step.node for step in steps), *range(len(graph.nodes))]):

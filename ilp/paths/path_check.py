@@ -6,6 +6,7 @@ the steps with a stack of invocations, counts, and compares.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,11 +25,15 @@ __all__ = ["PathViolation", "check_path", "path_cycles", "violations"]
 
 
 def path_cycles(costs: Costs, steps: Iterable[PathStep]) -> int:
-    """Cycles of a path: the costs of its start, its nodes and its edges."""
-    return sum(costs.start) + sum(
-        costs.node_cycles(s.node) + (0 if s.edge is None else costs.edge_cycles(s.edge))
-        for s in steps
-    )
+    """Cycles of a path: the costs of its start, its nodes and its edges, less its excess."""
+    nodes, edges = Counter[int](), Counter[int]()
+    for step in steps:
+        nodes[step.node] += 1
+        if step.edge is not None:
+            edges[step.edge] += 1
+    spent = sum(costs.node_cycles(n) * count for n, count in nodes.items())
+    spent += sum(costs.edge_cycles(e) * count for e, count in edges.items())
+    return sum(costs.start) + spent - costs.excess(nodes, edges)
 
 
 def check_path(

@@ -34,6 +34,7 @@ def test_the_bound_is_the_longest_allowed_path(
     assert seen["repeated"] > number * 0.05, tally
     assert seen["exact, infeasible"] < number * 0.2, tally
     assert seen["certified search"] > number * 0.02, tally
+    assert seen["write-backs without a line"] > number * 0.02, tally
     for form in (
         "ConflictFact in",
         "ConsistentFact in",

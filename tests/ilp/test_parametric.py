@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -15,6 +16,7 @@ from ilp.parametric import AffinePiece, ParametricBound, convex_pieces, largest,
 from ilp.solvers.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
+from pipeline.costs import WriteBackPool
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
 from quoll.extraction.extract import extract
 from quoll.facts.located import NO_FACTS, locate
@@ -54,6 +56,17 @@ def test_one_loop_is_one_line() -> None:
     assert str(got) == "cycles = 6 + 11·n"
     assert got.per_iteration == ((0, 11),)
     assert (got.exact, got.at(0), got.at(100)) == (True, 6, 1106)
+
+
+def test_every_write_back_is_charged() -> None:
+    """The number of dirty lines would make the function concave."""
+    pool = WriteBackPool(5, 3, 3, {2: 1}, {}, frozenset())
+    charged = replace(costs(LOOP, {0: 5, 1: 1, 2: 10}), pool=pool)
+    loops = {0: LoopBoundParameter("n", 1)}
+    got = parametric_bound(LOOP, charged, (), (), loops, solver=SOLVER)
+    assert str(got) == "cycles <= 6 + 11·n"
+    plain = worst_case(LOOP, charged, bounded(LOOP, 11), solver=SOLVER)
+    assert plain.solution.cycles == got.at(10) - 7 * 5
 
 
 def test_a_loop_that_may_not_be_entered_at_zero() -> None:

@@ -95,11 +95,12 @@ class EntryResult:
 
         They include the edge out of the step, and for the first one the start of the path.
         """
-        start = self.costs.start
+        known = self.costs.on_path(self.solution.nodes, self.solution.edges)
+        start = known.start
         for step in self.path.steps:
-            costs = [start, self.costs.nodes[step.node]]
+            costs = [start, known.nodes[step.node]]
             if step.edge is not None:
-                costs.append(self.costs.edges[step.edge])
+                costs.append(known.edges[step.edge])
             yield step, tuple(map(sum, zip(*costs, strict=True)))
             start = (0,) * len(CostCause)
 
@@ -110,10 +111,11 @@ class EntryResult:
         """
         if not self.solution.nodes:
             return dict.fromkeys(CostCause, 0)
-        total = list(self.costs.start)
+        known = self.costs.on_path(self.solution.nodes, self.solution.edges)
+        total = list(known.start)
         for costs, counts in (
-            (self.costs.nodes, self.solution.nodes),
-            (self.costs.edges, self.solution.edges),
+            (known.nodes, self.solution.nodes),
+            (known.edges, self.solution.edges),
         ):
             for cost, count in zip(costs, counts, strict=True):
                 if count:

@@ -224,12 +224,13 @@ def _lines(reader: _Sources, entry: EntryResult) -> tuple[LineRecord, ...]:
     cycles: dict[tuple[str, str, int, str], int] = {}
     misses: dict[tuple[str, str, int, str], int] = {}
     runs: dict[tuple[str, str, int, str], dict[int, int]] = {}
-    for _, section in outline(entry.graph, entry.costs, entry.solution).walk():
+    costs = entry.costs.on_path(entry.solution.nodes, entry.solution.edges)
+    for _, section in outline(entry.graph, costs, entry.solution).walk():
         function = reader.function(entry, section.stretch.context)
         for node, executions, spent in section.blocks:
             insns = entry.graph.nodes[node].block.insns
             n, here = len(insns), set()
-            causes = spent_at(entry.graph, entry.costs, entry.solution, node)
+            causes = spent_at(entry.graph, costs, entry.solution, node)
             missed = sum(causes[cause] for cause in MISSES)
             for position, insn in enumerate(insns):
                 key = function, *reader.line(insn.addr)

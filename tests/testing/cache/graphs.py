@@ -375,7 +375,14 @@ class Words:
 
 def straight(text: str, values: list[ValueSet | None], addr: int = CODE) -> Program:
     """One block of the instructions of ``text``."""
-    insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(pool(text)))
+    return in_one_block(pool(text), values, addr)
+
+
+def in_one_block(
+    chosen: Sequence[Insn], values: list[ValueSet | None], addr: int = CODE
+) -> Program:
+    """One block of these instructions; ``values``: the addresses of those that access memory."""
+    insns = tuple(at(insn, addr + 4 * i) for i, insn in enumerate(chosen))
     graph = Supergraph(
         (Context(None, None, addr),),
         (SuperNode(0, Block(0, insns)),),

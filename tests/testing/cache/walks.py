@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 
 from cache.cache_simulator import CacheOutcome, FetchUnit, SimulatedCache
@@ -15,6 +17,7 @@ from cache.policy import ReplacementPolicy
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
 from pipeline.charge import due_cycles, entry_cycles
 from pipeline.timing_model import MemoryLatencies
+from pipeline.write_backs import write_back_pool
 from quoll.arm.floating_point import vector_role
 from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import EdgeKind
@@ -40,6 +43,7 @@ MISS = 96  # cycles of one in memory that is cached
 LATENCIES = MemoryLatencies(
     access=32, l2_hit=None, line_rest=64, dirty_l1_victims=True, dirty_l2_victims=False
 )
+KINDS = ("fetch", "load", "store", "maintenance")
 NOTHING_LOCKED = (NOT_LOCKED, NOT_LOCKED)
 L1 = CacheGeometry(16384, 4, 32)
 ONE_WAY = CacheGeometry(4096, 1, 32)
@@ -60,11 +64,11 @@ def hierarchy(fetch_ahead: int) -> CacheHierarchy:
 class Tally:
     """Charges and actual costs by kind, and the coverage of the walk.
 
-    Fetches in misses, loads and stores in cycles.
+    Fetches in misses, loads, stores and write-backs by maintenance in cycles.
     """
 
-    charged: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
-    happened: dict[str, int] = field(default_factory=lambda: {"fetch": 0, "load": 0, "store": 0})
+    charged: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    happened: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     hits: int = 0  # claimed and confirmed
     first: int = 0  # first misses met
     paid: int = 0
@@ -72,6 +76,7 @@ class Tally:
     missing: int = 0  # claimed to miss and confirmed
     streams: int = 0  # executions of loads that miss once per line
     shared: int = 0  # loads through a symbol for which another one is charged
+    clean: int = 0  # nodes after which maintenance was charged more lines than could be dirty
     ranges: int = 0  # executions of accesses to one of several lines, each charged once
     contested: int = 0  # loops with lines for whose evictions other accesses are charged
 
@@ -130,6 +135,10 @@ class Walk:
             if state.contents is not InitialContentsKind.COLD:
                 cache.pollute(lines, random.choice([0.0, 0.5, 1.0]), dirty=dirty)
             cache.hold(frozenset(state.held.lines()), dirty=dirty)
+        caches = replace(hierarchy(ahead), l1d=geometry, initial_d=initial[1])
+        due = partial(due_cycles, memory=self.memory)
+        self.pool = write_back_pool(program.graph, classes.references, caches, self.memory, due)
+        self.visits, self.taken = Counter[int](), Counter[int]()
         self.fetch = FetchUnit(self.icache)
         self.entered: set[int] = set()  # lines of the run of which an instruction was executed
         self.waiting: list[int] = []  # lines that missed and of which none was executed yet
@@ -143,11 +152,13 @@ class Walk:
         self._charge_once(self.classes.start_misses)
         self._redirect(graph.nodes[node].block.addr)
         for _ in range(steps):
+            self.visits[node] += 1
             self._block(node)
             self._compare()
             if not graph.successors[node]:
                 break
             edge = self.random.choice(graph.successors[node])
+            self.taken[edge] += 1
             self._edge(edge)
             self.words.follow(edge)
             node = graph.edges[edge].dst
@@ -158,6 +169,11 @@ class Walk:
         self.tally.happened["fetch"] = self.fetch.misses - len(self.waiting)
         for kind, charged in self.tally.charged.items():
             assert self.tally.happened[kind] <= charged, (kind, self.tally)
+        less = 0 if self.pool is None else self.pool.without_line(self.visits, self.taken)
+        self.tally.clean += less > 0
+        of_data = (self.stores, "maintenance")  # loads are charged for their victims
+        charged = sum(self.tally.charged[kind] for kind in of_data) - less * self.memory.write_back
+        assert sum(self.tally.happened[kind] for kind in of_data) <= charged, self.tally
 
     def _redirect(self, addr: int) -> None:
         self.fetch.redirect(addr)
@@ -237,7 +253,9 @@ class Walk:
             self.tally.charged[self.stores] += due_cycles(reference, self.memory)
         elif reference.kind is ReferenceKind.LOAD:
             self.tally.charged["load"] += due_cycles(reference, self.memory)
-        elif reference.kind in (ReferenceKind.FETCH, ReferenceKind.PREFETCH) and reference.due:
+        elif reference.kind is ReferenceKind.WRITE_BACK:
+            self.tally.charged["maintenance"] += due_cycles(reference, self.memory)
+        elif reference.due:
             self.tally.charged["fetch"] += 1
 
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
@@ -336,6 +354,8 @@ class Walk:
         word = int.from_bytes(insn.raw, "little")
         register = (word >> 16 & 15, word & 15, word >> 5 & 7)
         code, data = (b // 32 + self.random.randrange(16) for b in (CODE, DATA))
+        dirty = [n for n, written in zip(*self.dcache.contents(), strict=True) if written]
+        data = self.random.choice(dirty) if dirty and self.random.random() < 0.5 else data
         match register:
             case (7, 5, 0):
                 self.icache.invalidate_all()
@@ -346,14 +366,14 @@ class Walk:
             case (7, 6, 0):
                 self.dcache.invalidate_all()
             case (7, 10, 0):
-                self.dcache.clean_all()
+                self._written_back(self.dcache.clean_all())
             case (7, 10, 1):
-                self.dcache.clean(data)
+                self._written_back(self.dcache.clean(data))
             case (7, 14, 0):
-                self.dcache.clean_all()
+                self._written_back(self.dcache.clean_all())
                 self.dcache.invalidate_all()
             case (7, 14, 1):
-                self.dcache.clean(data)
+                self._written_back(self.dcache.clean(data))
                 self.dcache.invalidate(data)
             case (9, 0, 0):  # lockdown: any line may go
                 self.dcache.invalidate(data)
@@ -363,6 +383,9 @@ class Walk:
                 pass
             case other:
                 raise AssertionError(f"no concrete effect for {other} in {insn.text}")
+
+    def _written_back(self, lines: int) -> None:
+        self.tally.happened["maintenance"] += lines * self.memory.write_back
 
 
 def locked_lines(random: Random, base: int, geometry: CacheGeometry) -> LockedLines:

@@ -77,6 +77,10 @@ def judge_bound(case: Case, answer: WorstCase, longest: int, exact: bool, tally:
     assert answer.model is not None
     if len(answer.model.rows) > len(build_ipet(*ipet_arguments(case)).model.rows):
         tally.seen["cut and solved again"] += 1
+    if case.costs.excess(
+        dict(enumerate(answer.solution.nodes)), dict(enumerate(answer.solution.edges))
+    ):
+        tally.seen["write-backs without a line"] += 1
     method = answer.solution.method
     tally.seen["certified search" if method.endswith("subproblems") else method] += 1
 

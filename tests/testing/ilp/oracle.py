@@ -47,6 +47,7 @@ class State:
     runs: tuple[tuple[int, int], ...]  # header executions of each loop around the node
     stack: tuple[Open, ...]
     totals: tuple[int, ...]
+    balance: int = 0  # write-backs charged, less dirty lines
 
 
 @dataclass
@@ -75,7 +76,9 @@ class Search:
             whole = at == here and graph.nodes[entry].block.addr == graph.contexts[at].function
             stack.insert(0, Open(at, not whole))
             at = graph.contexts[at].parent
-        return State(entry, runs, tuple(stack), (0,) * len(self.case.constraints))
+        pool = self.costs.pool
+        balance = 0 if pool is None else -pool.start
+        return State(entry, runs, tuple(stack), (0,) * len(self.case.constraints), balance)
 
     def longest(self, before: State) -> int | None:
         """Most cycles from ``before`` to an allowed end; None if there is none."""
@@ -89,7 +92,8 @@ class Search:
         if state is not None:
             options = []
             if state.node in self.graph.exits and self.may_end(state):
-                options.append(0)
+                pool = self.costs.pool
+                options.append(0 if pool is None else -pool.cycles * max(0, state.balance))
             for e in self.graph.successors[state.node]:
                 after = self.take(state, e)
                 rest = None if after is None else self.longest(after)
@@ -103,6 +107,8 @@ class Search:
     def execute(self, state: State) -> State | None:
         """Count the block; None if that alone breaks a constraint."""
         stack, totals = list(state.stack), list(state.totals)
+        pool = self.costs.pool
+        balance = state.balance + (0 if pool is None else pool.balance(state.node))
         for i, c in enumerate(self.case.constraints):
             factor = dict(c.weights).get(state.node, 1)
             for nodes, is_a in ((c.a, True), (c.b, False)):
@@ -127,7 +133,7 @@ class Search:
                     return None
                 counts[i] = now
                 stack[depth] = replace(stack[depth], counts=tuple(sorted(counts.items())))
-        return replace(state, stack=tuple(stack), totals=tuple(totals))
+        return replace(state, stack=tuple(stack), totals=tuple(totals), balance=balance)
 
     def take(self, state: State, e: int) -> State | None:
         """Take an edge; None if that breaks a loop bound or a constraint."""
@@ -147,8 +153,10 @@ class Search:
         while stack[-1].context != graph.nodes[edge.dst].context:
             if not self.satisfied(stack.pop(), cut=False):
                 return None
-        around = self.around[edge.dst]
-        return State(edge.dst, tuple((i, runs[i]) for i in around), tuple(stack), state.totals)
+        around = tuple((i, runs[i]) for i in self.around[edge.dst])
+        pool = self.costs.pool
+        dirty = 0 if pool is None or e not in pool.restarts else pool.every
+        return State(edge.dst, around, tuple(stack), state.totals, state.balance - dirty)
 
     def may_end(self, state: State) -> bool:
         """Whether the path may end after the node, with these open invocations."""

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import CostCause, Costs
+from pipeline.costs import CostCause, Costs, WriteBackPool
 from quoll.arm.insn import Condition, ControlFlow, Insn, ShiftKind
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
@@ -244,7 +244,23 @@ def random_case(seed: int, forms: Sequence[str] = FORMS) -> Case:
     costs = Costs(
         tuple(causes(rng, 9) for _ in graph.nodes), tuple(causes(rng, 3) for _ in graph.edges)
     )
-    return Case(graph, costs, bounds, random_constraints(rng, graph, forms))
+    constraints = random_constraints(rng, graph, forms)
+    return Case(graph, with_pool(rng, costs) if rng.random() < 0.3 else costs, bounds, constraints)
+
+
+def with_pool(rng: random.Random, costs: Costs) -> Costs:
+    """Costs with write-backs in some nodes, and stores in others."""
+    size, cycles = len(costs.nodes), rng.randint(1, 5)
+    charged = {n: rng.randint(1, 3) for n in range(size) if rng.random() < 0.3}
+    dirtied = {n: rng.randint(1, 3) for n in range(size) if rng.random() < 0.2}
+    restarts = frozenset(e for e in range(len(costs.edges)) if rng.random() < 0.05)
+    pool = WriteBackPool(cycles, rng.randint(0, 3), 3, charged, dirtied, restarts)
+    at = CostCause.OTHER
+    nodes = [
+        (*causes[:at], causes[at] + cycles * charged.get(n, 0), *causes[at + 1 :])
+        for n, causes in enumerate(costs.nodes)
+    ]
+    return replace(costs, nodes=tuple(nodes), pool=pool)
 
 
 def as_recursion(rng: random.Random, graph: Supergraph) -> Supergraph:

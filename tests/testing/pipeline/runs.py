@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -304,7 +305,8 @@ def charged(charges: ChargedCosts, path: Path) -> int:
     """The analysis's charge for ``path``, whose last node is an exit."""
     costs = charges.costs
     nodes = sum(costs.start) + sum(costs.node_cycles(n) for n in path.nodes)
-    return nodes + sum(costs.edge_cycles(e) for e in path.edges)
+    edges = sum(costs.edge_cycles(e) for e in path.edges)
+    return nodes + edges - costs.excess(Counter(path.nodes), Counter(path.edges))
 
 
 @dataclass(frozen=True)
