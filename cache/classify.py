@@ -9,6 +9,8 @@ references are not classified and cost a miss; ``docs/caches.md`` has the argume
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cache.data_cache import DataAddresses, DataClassifier
 from cache.events import FlowOrder
 from cache.geometry import CacheHierarchy
@@ -16,7 +18,15 @@ from cache.instruction_cache import FetchClassifier
 from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import CacheClassification, Reference
-from quoll.assumptions import AT_ENTRY, EVICTION, LOCKED, NOTHING_KNOWN, Assumption
+from cache.unlocked import unlocking, unlocks_code, unlocks_data
+from quoll.assumptions import (
+    AT_ENTRY,
+    EVICTION,
+    LOCKED,
+    LOCKED_AGAIN,
+    NOTHING_KNOWN,
+    Assumption,
+)
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["classify"]
@@ -48,7 +58,7 @@ def classify(
         references,
         fetches.edges,
         tuple(first),
-        _assumptions(hierarchy),
+        (*_assumptions(hierarchy), *_locked_again(graph, hierarchy)),
         fetches.leaving,
         start,
         data.ranges,
@@ -84,6 +94,17 @@ def _assumptions(hierarchy: CacheHierarchy) -> tuple[Assumption, ...]:
             if state
         ),
     )
+
+
+def _locked_again(graph: Supergraph, hierarchy: CacheHierarchy) -> Iterator[Assumption]:
+    """The entries behind this one need the lines that it may drop."""
+    for cache, locked, unlocks in (
+        ("L1I", hierarchy.locked_i, unlocks_code),
+        ("L1D", hierarchy.locked_d, unlocks_data),
+    ):
+        places = unlocking(graph, unlocks) if locked else ()
+        if places:
+            yield LOCKED_AGAIN.of(cache=cache, places=", ".join(f"{at:#010x}" for at in places))
 
 
 def _span(first: int, last: int, size: int) -> str:

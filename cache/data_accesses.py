@@ -46,6 +46,7 @@ class DataAccess(NamedTuple):
     repeated: bool = False  # not the first of several indistinguishable lines
     alone: bool = False  # the only line of its instruction
     sets: int = ANY_SET  # sets that may hold its line, bit n for set n
+    held: bool = False  # every line that it may be is locked
 
     @property
     def may_bypass(self) -> bool:

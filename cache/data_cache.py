@@ -34,7 +34,7 @@ from cache.reference import (
     ReferenceKind,
 )
 from cache.streams import LoadEvents, find_streams
-from quoll.arm.floating_point import vector_role
+from cache.unlocked import unlocked_nodes, unlocks_data
 from quoll.arm.insn import AccessKind
 from quoll.cfg.cfg import Block
 from quoll.image.memory_map import Cacheability
@@ -113,7 +113,8 @@ class DataClassifier:
         self.hierarchy, self.addresses = hierarchy, addresses
         self.policy = hierarchy.policy
         self.model = DataAccessModel(hierarchy)
-        self.locked = self._locked()
+        locked = hierarchy.locked_d
+        self.unlocked = unlocked_nodes(graph, unlocks_data) if locked else frozenset[int]()
         self.of_block: dict[int, list[int]] = {}  # block -> instructions of interest
         self.interned: dict[tuple[object, ...], Reference] = {}
         self.missing: dict[int, dict[object, Reference]] = {}
@@ -198,27 +199,18 @@ class DataClassifier:
         loads = LoadEvents(filling, along, candidates, self.addresses.aliases)
         return find_streams(self.graph, self.scopes, self.hierarchy.l1d, loads)
 
-    def _locked(self) -> LockedLines:
-        """The locked lines; none if an operation may drop one or a function is not examined."""
-        if not self.hierarchy.locked_d:
-            return NOT_LOCKED
-        operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
-        unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
-        dropped = any(operation.forget_d for operation in operations) or any(
-            insn.memory is not None and vector_role(insn) is not None
-            for node in self.graph.nodes
-            for insn in node.block.insns
-        )
-        return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_d
+    def _locked(self, index: int) -> LockedLines:
+        """The lines that are locked when a node is executed."""
+        return NOT_LOCKED if index in self.unlocked else self.hierarchy.locked_d
 
-    def _holds(self, access: DataAccess) -> bool:
-        """Whether every line that an access may touch is locked."""
+    def _holds(self, locked: LockedLines, access: DataAccess) -> bool:
+        """Whether every line that an access may touch is among the locked ones."""
         lines = access.candidates
-        if not self.locked or lines is None or access.memory is not Cacheability.ALWAYS:
+        if lines is None or access.memory is not Cacheability.ALWAYS:
             return False
         size = self.hierarchy.l1d.line_bytes
         fixed = self.hierarchy.memory.fixed
-        return all(self.locked.holds_line(n) and fixed(n * size) for n in lines)
+        return all(locked.holds_line(n) and fixed(n * size) for n in lines)
 
     def _along(self, edge: int) -> tuple[CacheEvent, ...]:
         """The events of an edge, besides the renaming of symbols."""
@@ -234,13 +226,17 @@ class DataClassifier:
                 if insn.memory is not None or cache_operation(insn).touches_data
             ]
         found: list[tuple[int, DataAccess | CacheOperation]] = []
+        locked = self._locked(index)
         for i in of_interest:
             insn = block.insns[i]
             if insn.memory is None:
                 found.append((i, cache_operation(insn)))
                 continue
             value, origin = self.addresses.access(index, i), self.addresses.origin(index, i)
-            found += [(i, access) for access in self.model.accesses(insn, value, origin)]
+            accesses = self.model.accesses(insn, value, origin)
+            if locked:
+                accesses = tuple(a._replace(held=self._holds(locked, a)) for a in accesses)
+            found += [(i, access) for access in accesses]
         return found
 
     def _touched(
@@ -258,7 +254,7 @@ class DataClassifier:
             geometry = self.hierarchy.l1d
             fills = what.access is not AccessKind.STORE or geometry.write_allocate
             fills = fills or self.policy is ReplacementPolicy.LRU
-            if not fills or what.memory in UNCACHED or self._holds(what):
+            if not fills or what.memory in UNCACHED or what.held:
                 continue
             if what.candidates is None:
                 return None
@@ -309,7 +305,7 @@ class DataClassifier:
         ranged = self._ranged(effect, loops, persistent)
         if effect.memory in UNCACHED or effect.repeated:
             return _AccessStep(insn, effect, None, None, ranged=ranged)
-        if self._holds(effect):
+        if effect.held:
             return _AccessStep(insn, effect, None, None, held=True)
         scope = None
         alone = effect.candidates is not None and len(effect.candidates) == 1 and effect.fixed
@@ -365,7 +361,7 @@ class DataClassifier:
         lines, size = access.candidates, self.hierarchy.l1d.line_bytes
         kinds = (AccessKind.LOAD, AccessKind.PRELOAD)
         fills = access.access in kinds or self.hierarchy.l1d.write_allocate
-        if lines is None or access.may_bypass or not fills or self._holds(access):
+        if lines is None or access.may_bypass or not fills or access.held:
             return False
         fixed = self.hierarchy.memory.fixed
         return access.memory is Cacheability.ALWAYS and all(fixed(n * size) for n in lines)

@@ -21,12 +21,12 @@ from typing import NamedTuple
 from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
 from cache.geometry import CacheHierarchy
 from cache.lines import AccessedLines
-from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import cache_operation
 from cache.may import presence
 from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, HitClass, Reference, ReferenceKind
+from cache.unlocked import unlocked_nodes, unlocks_code
 from quoll.arm.insn import ControlFlow, Insn
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
@@ -48,7 +48,7 @@ class LineFetch(NamedTuple):
     took effect may serve instead. ``dropped``: a fetch whose line the operation drops. ``forget``:
     an operation without a line, which leaves nothing known; if it also ``empties`` the cache, no
     line is present. ``drop``: an operation without a line, after which at most one line, any line,
-    may be gone.
+    may be gone. ``held``: the line is locked, so that the fetch hits and changes nothing.
     """
 
     insn: int
@@ -61,6 +61,7 @@ class LineFetch(NamedTuple):
     forget: bool = False
     drop: bool = False
     empties: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,9 @@ class FetchClassifier:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
         self.policy = hierarchy.policy
         self.model = _FetchModel(graph, hierarchy)
-        self.locked = self._locked()
+        locked = self.hierarchy.locked_i
+        self.unlocked = unlocked_nodes(graph, unlocks_code) if locked else frozenset[int]()
+        self.fetches: dict[int, _BlockFetches] = {}  # of blocks with locked lines
         self.redirecting = [_redirects(graph, e) for e in range(len(graph.edges))]
         # by the identity of a fetch: the model makes the fetches of a block once
         self.steps: dict[tuple[int, int | None], _FetchStep] = {}
@@ -227,8 +230,8 @@ class FetchClassifier:
     def run(self) -> FetchClasses:
         persistent = self._persistent()
         inside, past = [], []
-        for index, node in enumerate(self.graph.nodes):
-            fetches, loops = self.model.of(node.block), self.scopes.around[index]
+        for index in range(len(self.graph.nodes)):
+            fetches, loops = self._fetches(index), self.scopes.around[index]
             inside.append([self._step(f, loops, persistent) for f in fetches.inside])
             past.append([self._step(f, loops, persistent) for f in fetches.past])
         within = [_events(steps) for steps in inside]
@@ -264,17 +267,21 @@ class FetchClassifier:
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
-    def _locked(self) -> LockedLines:
-        """The locked lines; none if an operation may drop one or a function is not examined."""
-        if not self.hierarchy.locked_i:
-            return NOT_LOCKED
-        operations = [cache_operation(i) for n in self.graph.nodes for i in n.block.insns]
-        dropped = any(operation.forget_i or operation.drop_i for operation in operations)
-        unseen = any(map(self.graph.passed, range(len(self.graph.edges))))
-        return NOT_LOCKED if dropped or unseen else self.hierarchy.locked_i
-
-    def _holds(self, fetch: LineFetch) -> bool:
-        return bool(self.locked) and fetch.fixed and self.locked.holds_line(fetch.line)
+    def _fetches(self, index: int) -> _BlockFetches:
+        """The fetches of a node; nodes of a block share them if they have the same locked lines."""
+        block, locked = self.graph.nodes[index].block, self.hierarchy.locked_i
+        if not locked or index in self.unlocked:
+            return self.model.of(block)
+        found = self.fetches.get(id(block))
+        if found is None:
+            of_block = self.model.of(block)
+            found = self.fetches[id(block)] = _BlockFetches(
+                *(
+                    tuple(f._replace(held=f.fixed and locked.holds_line(f.line)) for f in those)
+                    for those in (of_block.inside, of_block.past)
+                )
+            )
+        return found
 
     def _step(
         self, fetch: LineFetch, loops: tuple[int, ...], persistent: Sequence[frozenset[int]]
@@ -292,7 +299,7 @@ class FetchClassifier:
                 None, forget=fetch.forget, empties=fetch.empties, drop=fetch.drop
             )
             return _FetchStep(fetch, None, operation)
-        if self._holds(fetch):
+        if fetch.held:
             return _FetchStep(fetch, None, None, held=True)
         if fetch.memory in UNCACHED:
             return _FetchStep(fetch, scope, None)
@@ -309,24 +316,24 @@ class FetchClassifier:
         geometry = self.hierarchy.l1i
         ways = self.policy.persistent(geometry.free_ways)
         touched: dict[int, frozenset[int] | None] = {}
-        for node in self.graph.nodes:
-            if id(node.block) not in touched:
-                touched[id(node.block)] = self._touched(node.block)
+        of_node = [self._fetches(index) for index in range(len(self.graph.nodes))]
+        for fetches in of_node:
+            if id(fetches) not in touched:
+                touched[id(fetches)] = self._touched(fetches)
         found = []
         for loop in self.scopes.loops:
-            blocks = {id(self.graph.nodes[n].block) for n in self.scopes.executed[loop.index]}
+            inside = {id(of_node[n]) for n in self.scopes.executed[loop.index]}
             usable = loop.index in self.scopes.eligible
-            lines = persistent_lines((touched[b] for b in blocks), geometry.sets, ways)
+            lines = persistent_lines((touched[f] for f in inside), geometry.sets, ways)
             found.append(lines if usable else frozenset[int]())
         return found
 
-    def _touched(self, block: Block) -> frozenset[int] | None:
-        fetches = self.model.of(block)
+    def _touched(self, fetches: _BlockFetches) -> frozenset[int] | None:
         every = fetches.inside + fetches.past
         if any(f.forget for f in every):
             return None
         return frozenset(
-            f.line for f in every if f.memory not in UNCACHED and not f.drop and not self._holds(f)
+            f.line for f in every if f.memory not in UNCACHED and not f.drop and not f.held
         )
 
     def _classify(

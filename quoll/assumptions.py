@@ -599,6 +599,14 @@ LOCKED = AssumptionKind(
     refuted_by="an execution that unlocks or invalidates them",
     checked_by=BOARD,
 )
+LOCKED_AGAIN = AssumptionKind(
+    "caches: locked again",
+    "caches: locked lines of {cache} that the code at {places} may drop are locked again before "
+    "the next entry",
+    proved_by="code that locks them again, or operations on other lines only",
+    refuted_by="an entry that is reached after their loss",
+    checked_by=BOARD,
+)
 AT_ENTRY = AssumptionKind(
     "caches: at the entry",
     "caches: at the entry {cache} {state}; no recording shows caches, so none can refute this",

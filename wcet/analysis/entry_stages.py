@@ -24,6 +24,7 @@ from functools import partial
 from cache.classify import classify
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
+from cache.unlocked import unlocked_before
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.counted_loops import by_counters, counter_limits
 from loopbounds.execution.concrete import common_prefix, concrete_execution
@@ -308,7 +309,7 @@ def bounded(
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
     """The class of each reference, before loops are bounded."""
     values = SegmentValues(valued.values, part)
-    return classify(part.graph, values, hierarchy_of(valued.code, part))
+    return classify(part.graph, values, hierarchy_of(valued, part))
 
 
 def with_bounds(
@@ -323,13 +324,13 @@ def with_bounds(
     """
     narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
     if narrower.gain:
-        classes = classify(part.graph, narrower, hierarchy_of(valued.code, part))
+        classes = classify(part.graph, narrower, hierarchy_of(valued, part))
     return classes.counted(rounds)
 
 
 def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedSegment:
     """The classes of references, and the times of blocks without references' cycles."""
-    timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued.code, part)
+    timing, hierarchy = valued.code.run.platform.timing, hierarchy_of(valued, part)
     start = time.perf_counter()
     classes = classified(valued, part)
     between = time.perf_counter()
@@ -348,7 +349,7 @@ def charged(
         part.graph,
         with_bounds(valued, part, known.classes, rounds),
         SegmentValues(valued.values, part),
-        hierarchy_of(code, part),
+        hierarchy_of(valued, part),
         code.run.platform.timing,
         exception=part.start is None and (arrival is Arrival.HANDLER or code.name in entries),
         called=arrival is Arrival.SUMMARY,
@@ -361,10 +362,20 @@ def block_timer(run: AnalysisRun) -> BlockTimer:
     return BlockTimer(run.platform.timing, aligned=run.platform.hierarchy.aligned)
 
 
-def hierarchy_of(code: AnalysisTarget, part: PendingSegment) -> CacheHierarchy:
-    """The caches at the start of a segment: known at an entry, unknown elsewhere."""
+def hierarchy_of(valued: ValuedCode, part: PendingSegment) -> CacheHierarchy:
+    """The caches at the start of a segment: known at an entry, unknown elsewhere.
+
+    Locked lines are still there elsewhere if no code before the start may drop them. Before the
+    code of a summary, callers may.
+    """
+    code = valued.code
     known = code.run.platform.hierarchy
-    return known if code.origin.starts and part.start is None else known.from_anywhere
+    if code.origin.starts and part.start is None:
+        return known
+    anywhere = known.from_anywhere
+    if not (known.locked_i or known.locked_d):
+        return anywhere
+    return unlocked_before(anywhere, valued.graph, part.start if code.origin.starts else None)
 
 
 def iterations(bounds: Sequence[LoopBound]) -> dict[int, int]:

@@ -71,7 +71,7 @@ def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> Classifie
 
 def _classified(valued: ValuedCode, part: PendingSegment) -> ClassifiedEntry:
     """The references of a segment, each node once."""
-    hierarchy, timing = hierarchy_of(valued.code, part), valued.code.run.platform.timing
+    hierarchy, timing = hierarchy_of(valued, part), valued.code.run.platform.timing
     memory = latencies(part.graph, hierarchy, timing.memory)
     return ClassifiedEntry(
         part.graph, classified(valued, part), (1,) * len(part.graph.nodes), memory

@@ -127,7 +127,7 @@ def _solved(run: AnalysisRun, entry: PinnedEntry) -> EntryWithPins:
             worst = result, part, costs.classes
     assert worst is not None
     result, part, classes = worst
-    hierarchy = hierarchy_of(code.code, part)
+    hierarchy = hierarchy_of(code, part)
     memory = latencies(part.graph, hierarchy, own.platform.timing.memory)
     misses = _misses(result, classes, hierarchy, memory)
     return EntryWithPins(result, misses, _order(result, classes, hierarchy))

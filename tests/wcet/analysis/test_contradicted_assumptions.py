@@ -260,6 +260,7 @@ UNDECIDABLE = {
     "platform: another key": ELSEWHERE,
     "caches: contents": "it is the worst case",
     "caches: eviction": ELSEWHERE,
+    "caches: locked again": "whether code outside of the entry locks lines again is not known",
     "caches: at the entry": "what runs before the path is not part of the program",
     "stays pending": "nothing is assumed behind a store to a register of 'pending'",
     "acknowledged by a load": "a word never read is refused; its meaning is not in the binary",

@@ -99,6 +99,45 @@ def test_a_way_stays_free(ways: str, run: AnalysisRun, capsys: pytest.CaptureFix
     assert "--ways" in capsys.readouterr().err
 
 
+BEHIND = """\
+.syntax unified
+.global main
+.type main, %function
+.balign 32
+main: ldr r3, =value
+ldr r0, [r3]
+cmp r0, #0
+beq 1f
+b 2f
+.balign 32
+2: mcr p15, 0, r0, c7, c5, 0
+b 1f
+.balign 32
+1: ldr r0, [r3]
+bx lr
+.ltorg
+.data
+value: .word 1
+"""
+
+
+def test_lines_are_locked_until_they_may_be_dropped() -> None:
+    """The line of ``1:`` is behind the invalidation of all code; data stays locked."""
+    elf = build(BEHIND, CODE, language="s")
+    options = analysis_options(("main",), "kzm", (), {}, NOWHERE)
+    run = AnalysisRun.begin(elf, options, SilentStageLog())
+    bounds = bounds_of(run, 1)
+    [before] = bounds.solved(NO_PINS)
+    [after] = bounds.solved(frozenset(before.order))
+    first, *others = [line for line in before.order if line.cache == "l1i"]
+    assert first not in after.misses
+    assert set(others) & set(after.misses)
+    assert not [line for line in after.misses if line.cache == "l1d"]
+    told = [text for text in map(str, after.result.assumptions) if "locked again" in text]
+    assert len(told) == 1
+    assert "locked lines of L1I that the code at 0xf0010020 may drop" in told[0]
+
+
 def test_lines_of_one_set(run: AnalysisRun) -> None:
     hierarchy = run.platform.hierarchy
     lines = [PinnedLine("l1d", n) for n in (5, 5 + 128, 6, 5 + 256)]

@@ -1,0 +1,71 @@
+"""The code behind operations that may drop locked lines: nothing counts as locked there.
+
+Lines are locked before the first entry. An operation that invalidates lines of a cache, or writes
+its lockdown register, may drop locked ones; so may a function that is not examined. Lines that are
+fetched again go to free ways. Where no such operation was executed before, since the entry, they
+are still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cache.geometry import CacheHierarchy
+from cache.locked import NOT_LOCKED
+from cache.maintenance import cache_operation
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import Insn
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["unlocked_before", "unlocked_nodes", "unlocking", "unlocks_code", "unlocks_data"]
+
+
+def unlocks_code(insn: Insn) -> bool:
+    """Whether an instruction may drop locked lines of the instruction cache."""
+    operation = cache_operation(insn)
+    return bool(operation.forget_i or operation.drop_i)
+
+
+def unlocks_data(insn: Insn) -> bool:
+    """The same of the data cache; accesses of the vector unit may have any effect on it."""
+    by_vector_unit = insn.memory is not None and vector_role(insn) is not None
+    return cache_operation(insn).forget_d or by_vector_unit
+
+
+def unlocking(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> tuple[int, ...]:
+    """The addresses of such instructions and of code that is not examined, in ascending order."""
+    found = {i.addr for node in graph.nodes for i in node.block.insns if unlocks(i)}
+    passing = (edge.src for at, edge in enumerate(graph.edges) if graph.passed(at))
+    found |= {graph.nodes[node].block.last.addr for node in passing}
+    return tuple(sorted(found))
+
+
+def unlocked_nodes(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> frozenset[int]:
+    """The nodes that may be executed after such an operation, or that contain one."""
+    passing = (edge.dst for at, edge in enumerate(graph.edges) if graph.passed(at))
+    dropping = (n for n, node in enumerate(graph.nodes) if any(map(unlocks, node.block.insns)))
+    found = {*passing, *dropping}
+    waiting = list(found)
+    while waiting:
+        for edge in graph.successors[waiting.pop()]:
+            target = graph.edges[edge].dst
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return frozenset(found)
+
+
+def unlocked_before(
+    hierarchy: CacheHierarchy, graph: Supergraph, start: int | None
+) -> CacheHierarchy:
+    """The caches where paths start at the block at ``start``, after a path through ``graph``.
+
+    None: nothing is known about the code before, so that no line counts as locked.
+    """
+    starts = {n for n, node in enumerate(graph.nodes) if node.block.addr == start}
+    if start is None or starts & unlocked_nodes(graph, unlocks_code):
+        hierarchy = replace(hierarchy, locked_i=NOT_LOCKED)
+    if start is None or starts & unlocked_nodes(graph, unlocks_data):
+        hierarchy = replace(hierarchy, locked_d=NOT_LOCKED)
+    return hierarchy
