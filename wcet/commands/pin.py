@@ -142,7 +142,7 @@ def _found(options: argparse.Namespace, stages: StageLog) -> _Found:
         choice = choose(bounds, options.time, lambda lines, cycles: _say(stages, lines, cycles))
     stages.done()
     assumed = [a for entry in entries for a in entry.assumptions]
-    assumed += [a for entry in choice.entries for a in entry.result.assumptions]
+    assumed += [a for entry in choice.entries for a in entry.assumptions]
     return _Found(
         run.image, run.platform, options.ways, before, choice, tuple(dict.fromkeys(assumed))
     )
@@ -170,7 +170,6 @@ def to_text(found: _Found, style: TextStyle) -> Iterator[str]:
         yield style.bold(f"{cache.value}: {lines} lines in {found.ways} of its ways")
         for first, after in spans:
             yield f"  {first:#010x} to {after - 1:#010x}  {found.image.place(first)}"
-    yield "assumed: these lines are locked before the first entry, and nothing unlocks them"
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
 

@@ -90,6 +90,11 @@ class EntryWithPins:
     misses: Mapping[PinnedLine, int]
     order: tuple[PinnedLine, ...]
 
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """The assumptions of classes, costs and counts."""
+        return (*self.result.costs.assumptions, *self.result.assumptions)
+
 
 @dataclass(frozen=True, slots=True)
 class PinnedBounds:

@@ -133,7 +133,7 @@ def test_lines_are_locked_until_they_may_be_dropped() -> None:
     assert first not in after.misses
     assert set(others) & set(after.misses)
     assert not [line for line in after.misses if line.cache == "l1d"]
-    told = [text for text in map(str, after.result.assumptions) if "locked again" in text]
+    told = [text for text in map(str, after.assumptions) if "locked again" in text]
     assert len(told) == 1
     assert "locked lines of L1I that the code at 0xf0010020 may drop" in told[0]
 
