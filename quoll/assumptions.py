@@ -830,6 +830,15 @@ S6 = AssumptionKind(
     refuted_by="page tables that map the stack elsewhere behind such an instruction",
     checked_by=f"nothing but {LEAVES}",
 )
+S7 = AssumptionKind(
+    "S7",
+    "S7: a load of unknown address that repeats an earlier load reads neither a device nor the "
+    "stack, so that both read one word unless a store in between may hit it",
+    proved_by="facts about the pointer: register rN at PLACE points into NAME",
+    refuted_by="an execution in which the two loads read a device register, or a word of the "
+    "stack that is stored to in between",
+    checked_by=f"{LEAVES}, because the second word was another one",
+)
 MAPPED_AS_BEFORE = AssumptionKind(
     "mapped as before",
     "translations: {insn} at {place} leaves all addresses that the path uses their memory; no "

@@ -68,8 +68,34 @@ class ProofRounds:
         self._settle(loops, ssa)
         if ssa.spread and any(map(self._is_open, loops)):
             self._settle(loops, GatedSsa(self.code, by_itself=True))
+        self._settle_with_repeated_loads(loops)
         while self._settle_in_one_call(loops):
             self._settle(loops, GatedSsa(self.code))
+
+    def _settle_with_repeated_loads(self, loops: Sequence[int]) -> None:
+        """Try loops without a useful bound again, under the assumption about repeated loads.
+
+        An outcome counts only if it has a useful bound; else the first one stays.
+        """
+        before = {i: self.outcomes[i] for i in loops if self._is_open(i) or self._is_loose(i)}
+        if not before:
+            return
+        slices, keys, bounds = dict(self.slices), dict(self.keys), dict(self.code.bounds)
+        for loop in before:
+            del self.outcomes[loop]
+            self.code.bounds.pop(loop, None)
+        self._settle(list(before), GatedSsa(replace(self.code, s7=True)))
+        for loop, outcome in before.items():
+            if self.outcomes[loop].bound is None or self._is_loose(loop):
+                self.outcomes[loop] = outcome
+                self.slices[loop], self.keys[loop] = slices[loop], keys[loop]
+                if loop in bounds:
+                    self.code.bounds[loop] = bounds[loop]
+
+    def _is_loose(self, loop: int) -> bool:
+        """Whether the bound of a loop only gives the range of a word."""
+        bound = self.outcomes[loop].bound if loop in self.outcomes else None
+        return bound is not None and bound > table.USEFUL
 
     def _settle_in_one_call(self, loops: Sequence[int]) -> bool:
         """Whether some unbounded loop gets a bound in a call of its function by any caller."""

@@ -17,19 +17,22 @@ from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
+from loopbounds.slicing.repeated_loads import EarlierLoad, earlier_load
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
+from quoll import assumptions
 from quoll.abstract_domain.abstract_memory import S1, S3, S4
 from quoll.assumptions import F1
-from quoll.image.memory_map import Span, same_in_page
+from quoll.image.memory_map import Cacheability, Span, same_in_page
 from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["AFTER", "LoadedWords"]
 
+S7 = assumptions.S7.of()
 WORDS = 1 << 32
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
@@ -84,11 +87,42 @@ class LoadedWords:
         if self._followed(node, address, load):
             return self._restored(node, load, MemoryCell(address, load.size))
         frame = self._scope.tainted(address)
+        if not frame and (earlier := self._earlier(node, load, address)) is not None:
+            return self.loaded(*earlier)
         name = load.symbol.name
         given = not (self._code.image.as_loaded or self._code.stored_before(node))
         word = self._scope.symbols.input(node, name, 8 * load.size, frame=frame, given=given)
         self.addresses[word] = address
         return word
+
+    def _earlier(self, node: int, load: LoadEffect, address: Term) -> EarlierLoad | None:
+        """The load that has read the word already, under S7."""
+        if not self._code.s7 or address.constant is not None or self._is_device(node, load):
+            return None
+        cell = MemoryCell(address, load.size)
+
+        def hits(at: int, store: StoreEffect) -> bool:
+            return self._leaves_stack(at, store) and self._offset(at, store, cell) is not None
+
+        found = earlier_load(self._scope, (node, load), cell, hits, self._leaves_stack)
+        if found is not None:
+            self._scope.used.add(S7)
+        return found
+
+    def _leaves_stack(self, node: int, store: StoreEffect) -> bool:
+        """Whether a store may go elsewhere than into the stack."""
+        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
+        if memory is not None and memory.base == SP and memory.index is None:
+            return False
+        return not self._in_frame(node, self._scope.instance(node, store.address), store)
+
+    def _is_device(self, node: int, load: LoadEffect) -> bool:
+        """Whether a load certainly reads a device, or memory that others may write to."""
+        places, memory = self._code.values.access(node, load.insn), self._code.image.memory
+        if places is None:
+            return False
+        uses = memory.cacheability(places.low, places.high + load.size - 1)
+        return uses is Cacheability.NEVER
 
     def _restored(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
         """The word of a loaded cell; under F1 the value of a saved register at function entry."""

@@ -217,6 +217,13 @@ CONTRADICTED = {
         REFUSED,
         "the stack that ends here",
     ),
+    # Every place of the repeated load is a device.
+    "S7": Case(
+        "ldr r2, =0xf8000000\nand r0, r0, #4\nldr r3, [r2, r0]\ncmp r3, #9\nbxhi lr\n"
+        f"ldr r3, [r2, r0]\n{COUNTS}bx lr\n",
+        NO_BOUND,
+        "ldr r3, [r2, r0]",
+    ),
 }
 
 ELSEWHERE = "it is about the board, its set-up or its bus, which are not in the binary"
