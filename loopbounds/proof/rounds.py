@@ -84,7 +84,7 @@ class ProofRounds:
         for loop in before:
             del self.outcomes[loop]
             self.code.bounds.pop(loop, None)
-        self._settle(list(before), GatedSsa(replace(self.code, s7=True)))
+        self._settle(list(before), GatedSsa(replace(self.code, s8=True)))
         for loop, outcome in before.items():
             if self.outcomes[loop].bound is None or self._is_loose(loop):
                 self.outcomes[loop] = outcome

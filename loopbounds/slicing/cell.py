@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from loopbounds.slicing.effects import FLAG, SP, register_symbol
 from loopbounds.terms.bit_vectors import Term
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["SP", "STACK", "Cell", "HeaderCell", "MemoryCell", "cell_name", "cell_width"]
 
@@ -14,11 +15,15 @@ STACK = 64  # no register: the end of a stack, a constant treated as any word
 
 
 class MemoryCell(NamedTuple):
-    """Bytes of memory. ``saved``: under F1, bytes that hold a saved register."""
+    """Bytes of memory. ``saved``: under F1, bytes that hold a saved register.
+
+    ``places``: of a word behind a pointer, its addresses by value analysis; None: another word.
+    """
 
     address: Term
     size: int
     saved: bool = False
+    places: ValueSet | None = None
 
 
 Cell = int | MemoryCell  # a register, or memory
@@ -36,4 +41,5 @@ def cell_name(cell: Cell) -> str:
     """A name for use in symbols: distinct cells have distinct names."""
     if isinstance(cell, int):
         return f"r{cell}" if cell < FLAG else f"f{cell}"
-    return f"{'s' if cell.saved else 'm'}{cell.address.serial}_{cell.size}"
+    kind = "p" if cell.places is not None else "s" if cell.saved else "m"
+    return f"{kind}{cell.address.serial}_{cell.size}"

@@ -100,9 +100,10 @@ class GraphCode:
     continued: dict[int, LoopContinuation] = field(default_factory=dict)  # by loop, if bounded
     at_start: bool = False  # the graph's entry is where paths start, with memory as loaded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
-    s7: bool = False  # two loads of one unknown address read one word, if no store may hit it
+    s8: bool = False  # two loads of one unknown address read one word, if no store may hit it
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of its list
     arrived: bool = False  # gates of a join do not repeat that earlier loops were left
+    pointed: bool = False  # words behind pointers are followed (``PointedWords``)
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp

@@ -196,6 +196,8 @@ class SsaScope:
 
     def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
         """A cell that a loop changes, at the last execution of the loop's header."""
+        if not isinstance(cell, int) and cell.places is not None:
+            return self.memory.pointed.unknown(header, "havoc", cell)
         value = None if self.is_plain else self.trips.left(loop, header, cell)
         if value is not None:
             return value
@@ -214,6 +216,8 @@ class SsaScope:
         return known
 
     def _leaf(self, cell: Cell) -> Term:
+        if not isinstance(cell, int) and cell.places is not None:
+            return self.memory.pointed.unknown(self.start, "start", cell)
         if self._known.outside and isinstance(cell, int):
             known = self._ssa.start_value(self, cell)
             if known is not None:
@@ -226,7 +230,7 @@ class SsaScope:
 
     def _at_start(self, cell: MemoryCell) -> int | None:
         """A word of memory as loaded, if the scope starts where paths do; else None."""
-        address, size, _ = cell
+        address, size = cell.address, cell.size
         if self.loop is not None or not self.code.at_start or address.constant is None:
             return None
         return self.code.image.at_start(address.value, size)

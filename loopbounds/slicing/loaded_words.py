@@ -17,6 +17,7 @@ from loopbounds.budgets import table
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
+from loopbounds.slicing.pointed_words import PointedWords
 from loopbounds.slicing.repeated_loads import EarlierLoad, earlier_load
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
@@ -32,7 +33,7 @@ from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["AFTER", "LoadedWords"]
 
-S7 = assumptions.S7.of()
+S8 = assumptions.S8.of()
 WORDS = 1 << 32
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
@@ -51,6 +52,7 @@ class LoadedWords:
         self._offsets = MemoTable[tuple[int, int, MemoryCell], int](scope.unbounded)
         self._intervals: dict[Term, tuple[int, int]] = {}
         self.addresses: dict[Term, Term] = {}  # loaded unknown word -> its address
+        self.pointed = PointedWords(scope)
 
     def renewed(self, scope: ScopeValues) -> LoadedWords:
         """The memory for a scope without the values that depend on unbounded loops."""
@@ -58,6 +60,7 @@ class LoadedWords:
         memory._loads, memory._hands_on = self._loads.for_good(), self._hands_on.for_good()
         memory._offsets = self._offsets.for_good()
         memory._intervals, memory.addresses = self._intervals, dict(self.addresses)
+        memory.pointed.read = dict(self.pointed.read)
         return memory
 
     def loaded(self, node: int, load: LoadEffect) -> Term:
@@ -86,6 +89,8 @@ class LoadedWords:
             return word
         if self._followed(node, address, load):
             return self._restored(node, load, MemoryCell(address, load.size))
+        if (cell := self.pointed.cell(node, load, address)) is not None:
+            return self._behind_a_pointer(node, load, cell)
         frame = self._scope.tainted(address)
         if not frame and (earlier := self._earlier(node, load, address)) is not None:
             return self.loaded(*earlier)
@@ -95,9 +100,16 @@ class LoadedWords:
         self.addresses[word] = address
         return word
 
+    def _behind_a_pointer(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
+        word = self.before(node, load.position, cell)
+        if word.op == "sym":
+            self.addresses.setdefault(word, cell.address)
+            self.pointed.read.setdefault(word, (node, load))
+        return word
+
     def _earlier(self, node: int, load: LoadEffect, address: Term) -> EarlierLoad | None:
-        """The load that has read the word already, under S7."""
-        if not self._code.s7 or address.constant is not None or self._is_device(node, load):
+        """The load that has read the word already, under S8."""
+        if not self._code.s8 or address.constant is not None or self._is_device(node, load):
             return None
         cell = MemoryCell(address, load.size)
 
@@ -106,7 +118,7 @@ class LoadedWords:
 
         found = earlier_load(self._scope, (node, load), cell, hits, self._leaves_stack)
         if found is not None:
-            self._scope.used.add(S7)
+            self._scope.used.add(S8)
         return found
 
     def _leaves_stack(self, node: int, store: StoreEffect) -> bool:
@@ -231,6 +243,8 @@ class LoadedWords:
 
     def _mixed(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term:
         """A cell that a store may hit or overlap: any word, made of the old and the new one."""
+        if cell.places is not None:
+            return self.pointed.unknown(node, f"after{store.position}", cell)
 
         def parts(scope: ScopeValues) -> tuple[Term, Term]:
             old = scope.before(node, store.position, cell)
@@ -241,9 +255,11 @@ class LoadedWords:
         return self._scope.symbols.input(node, name, 8 * cell.size, frame=frame, parts=parts)
 
     def changed(self, loop: int, cell: MemoryCell) -> bool:
-        """Whether a store in a loop may hit a cell of constant address."""
+        """Whether a store in a loop may hit a cell."""
         if any(self.passed(edge, cell) for edge in self._code.passed_in(loop)):
             return True
+        if cell.places is not None:
+            return self.pointed.changed(loop, cell)
         return any(
             self._offset(node, store, cell) is not None
             for node in self._code.graph.loops[loop].nodes
@@ -259,6 +275,8 @@ class LoadedWords:
         if all(replacement.preserves for replacement in passed):
             return False
         node = self._code.graph.edges[edge].src
+        if cell.places is not None:
+            return True
         if any(SP not in replacement.preserved for replacement in passed):
             return True
         if any(span.base not in ARGUMENTS for callee in passed for span in callee.stores):
@@ -305,8 +323,10 @@ class LoadedWords:
         return None if known == DISJOINT else known
 
     def _find_offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
-        address, size, _ = cell
+        address, size = cell.address, cell.size
         target = self._at_home(self._scope.instance(node, store.address), store.size)
+        if cell.places is not None:
+            return self.pointed.offset(node, store, target, cell)
         distance = sub(address, target)
         if distance.constant is None:
             away = self._interval(distance)

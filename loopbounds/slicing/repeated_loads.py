@@ -2,7 +2,7 @@
 
 A size that was checked is often loaded again later: ``if (cap->bits > 12) return; ... clear(cap)``.
 Both loads read one word if the address is of memory and no store on a path between them may hit it
-(assumption S7: it is neither a device nor in the stack). A store hits it unless its address differs
+(assumption S8: it is neither a device nor in the stack). A store hits it unless its address differs
 for certain, or it goes into the stack. A loop between the loads is passed only if all its stores
 go into the stack, because the addresses of earlier iterations are not the last one's.
 """
@@ -64,7 +64,7 @@ class _Search:
         return self._at(node)
 
     def _reads_it(self, node: int, load: LoadEffect) -> bool:
-        address, size, _ = self._cell
+        address, size = self._cell.address, self._cell.size
         return load.size == size and self._scope.instance(node, load.address) is address
 
     def _at(self, node: int) -> EarlierLoad | None:

@@ -500,6 +500,9 @@ def described(scope: SsaScope, symbol: Term) -> WordDescription:
     if cell is not None:
         return WordDescription(_memory(scope, cell.address), where, "")
     load = scope.memory.load_of(node, symbol)
+    if symbol in scope.memory.pointed.read:
+        node, load = scope.memory.pointed.read[symbol]
+        block = scope.code.graph.nodes[node].block
     if load is None:
         return WordDescription("a word computed", where, "")
     insn = block.insns[load.insn]

@@ -15,7 +15,7 @@ from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.unsatisfiable_core import contradictory, cores
 
-__all__ = ["CoreKey", "SegmentEdges", "cores_of_path", "rare_edges"]
+__all__ = ["CoreKey", "SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
 
 CoreKey = tuple[int | None, frozenset[int], bool]  # ``InfeasibleCore.key``
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula

@@ -37,6 +37,7 @@ __all__ = ["PassConditions"]
 
 T = TypeVar("T")
 TO_A_TARGET = (EdgeKind.INDIRECT, EdgeKind.CALL)
+DESCRIBED = 6  # most words: a core may depend on every word that a loop changes
 ALIGNED = {False: -4, True: -2}  # the bits of a target that count, by instruction set
 
 
@@ -67,6 +68,7 @@ class PassConditions:
                 at_start=not code.origin.called,
                 s1=code.run.options.bounds.s1,
                 arrived=True,
+                pointed=True,
             )
         )
 
@@ -107,10 +109,11 @@ class PassConditions:
         return found
 
     def common_words(self, loop: int | None, conditions: Sequence[Term]) -> tuple[str, ...]:
-        """Descriptions of the unknown words that at least two of ``conditions`` read."""
+        """Descriptions of unknown words that at least two of ``conditions`` read, not of all."""
         read = Counter(s for one in conditions for s in rewrite.symbols([one]))
         most = min(2, len(conditions))
-        common = sorted((s for s, times in read.items() if times >= most), key=lambda s: s.serial)
+        shared = (s for s, times in read.items() if times >= most)
+        common = sorted(shared, key=lambda s: (-read[s], s.serial))[:DESCRIBED]
         return tuple(dict.fromkeys(str(described(self._scope(loop), s)) for s in common))
 
     def words(self, loop: int | None, conditions: Iterable[Term]) -> dict[Term, str]:

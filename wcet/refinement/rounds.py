@@ -28,6 +28,7 @@ from wcet.analysis.integer_programs import StartProgram, bound_of_paths
 from wcet.analysis.preparation import valued
 from wcet.analysis.run import AnalysisRun
 from wcet.refinement.exclusions import CoreKey, SegmentEdges, cores_of_path, rare_edges
+from wcet.refinement.lifting import ContextCopies, lifted
 from wcet.refinement.pass_conditions import PassConditions
 
 __all__ = ["Ending", "RefinementRounds", "Round", "worst_start"]
@@ -75,6 +76,7 @@ class RefinementRounds:
     segments: list[PendingSegment]
     edges: dict[int, SegmentEdges]
     conditions: PassConditions
+    copies: ContextCopies
     cores: dict[CoreKey, InfeasibleCore]
     shown: dict[CoreKey, ProvedExclusion]
     before: tuple[Assumption, ...]
@@ -103,6 +105,7 @@ class RefinementRounds:
             segments,
             {},
             PassConditions.of(entry, proved_bounds(segments, programs)),
+            ContextCopies(entry.graph),
             {core.key: core for core in proved.cores},
             dict(zip((core.key for core in proved.cores), proved.shown, strict=True)),
             proved.assumptions,
@@ -189,17 +192,22 @@ class RefinementRounds:
         return [*found, *(one for one in rare if one is not None)]
 
     def _added(self, cores: Iterable[InfeasibleCore], end: float) -> list[ProvedExclusion | None]:
-        """Add the ``cores`` that are found by the time ``end``."""
+        """Add the ``cores`` that are found by the time ``end``, and their copies elsewhere."""
         found: list[ProvedExclusion | None] = []
         for core in cores:
-            printed = None
-            if core.key not in self.cores:
-                printed = self.shown[core.key] = self._printed(core)
-                self.cores[core.key] = core
-            found.append(printed)
+            new = core.key not in self.cores
+            found.append(self._add(core) if new else None)
             if time.monotonic() > end:
                 break
+            for copy in lifted(self.conditions, self.copies, core) if new else ():
+                if copy.key not in self.cores:
+                    found.append(self._add(copy))
         return found
+
+    def _add(self, core: InfeasibleCore) -> ProvedExclusion:
+        self.cores[core.key] = core
+        printed = self.shown[core.key] = self._printed(core)
+        return printed
 
     def _printed(self, core: InfeasibleCore) -> ProvedExclusion:
         graph, image = self.acyclic.graph, self.analysed.image

@@ -20,7 +20,7 @@ DEVICE = 0x53F8_0000  # no memory of the program: each read may give another wor
 HEAD = f"""
 #define NOINLINE __attribute__((noinline, noclone))
 volatile unsigned sink[64], other, limit;
-unsigned mode, state, words[8];
+unsigned mode, state, limits, words[8];
 #define device (*(volatile unsigned *){DEVICE:#x}u)
 static NOINLINE void work(unsigned n) {{ for (unsigned i = 0; i < 12; i++) sink[i] += n; }}
 static NOINLINE void more(unsigned n) {{ for (unsigned i = 0; i < 9; i++) sink[i + 20] ^= n; }}
@@ -30,6 +30,11 @@ static NOINLINE unsigned class_of(unsigned n)
 {{ if (n & 1) {{ sink[50]++; return 7; }} if (n & 2) return 3; sink[51] = n; return 0; }}
 """
 HEAD += """
+struct node { unsigned kind, len; struct node *next; unsigned rest; };
+struct node nodes[8] __attribute__((aligned(16)));
+static NOINLINE void decides(unsigned *x, unsigned *y, unsigned n)
+{ if (*x & 4) work(n); apart(n); if (!(*y & 4)) more(n); }
+static NOINLINE void changes(struct node *q, unsigned n) { q->kind ^= n; }
 static NOINLINE unsigned search(unsigned n)
 { for (unsigned k = 0; k < 5; k++) if ((sink[k] & 7) == (n & 7)) return 7; return 3; }
 """
@@ -44,7 +49,8 @@ CONDITIONS = (
 )
 EXCLUSIVE = (
     "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
-    "search", "table",
+    "search", "table", "field", "fields", "stored",
+    "contexts",
 )  # fmt: skip
 CHANGED = (
     "pointer",
@@ -56,6 +62,12 @@ CHANGED = (
     "reset",
     "skips",
     "other",
+    "aliased",
+    "walked",
+    "moved",
+    "byte",
+    "followed",
+    "crossed",
 )
 
 
@@ -116,6 +128,13 @@ def pair(kind: str, random: Random) -> list[str]:
             return [*plain, "*(a & 16 ? &mode : &words[b & 7]) = b;", last]
         case "toggled":
             return [*plain, "toggles(b);", last]
+        case "field" | "fields" | "stored" | "aliased" | "walked" | "moved" | "byte" | "followed":
+            return field_pair(kind, random)
+        case "contexts" | "crossed":
+            words = ["&mode, &mode", "&state, &state"]
+            if kind == "crossed":
+                words[random.randrange(2)] = random.choice(["&mode, &state", "&state, &limits"])
+            return [f"decides({pair}, b + {n});" for n, pair in enumerate(words)]
         case "across":
             body = (
                 f"if ({decided(first, 'w')}) work(i); if ({decided(second, 'w')}) more(i); w += b;"
@@ -129,6 +148,29 @@ def pair(kind: str, random: Random) -> list[str]:
         case "recomputed":
             return [*plain, "a = class_of(a) + (b & 31);", last]
     raise AssertionError(kind)
+
+
+def field_pair(kind: str, random: Random) -> list[str]:
+    """Two decisions on a bit of a word behind a pointer, in a loop for "fields"."""
+    bit = 256 << random.randrange(8)
+    one, two = random.sample([f"p->kind & {bit}", f"!(p->kind & {bit})"], 2)
+    pointer = "struct node *p = &nodes[a & 7];"
+    between = random.choice(["apart(b);", "p->len = b; apart(a);", "more(a); p->rest = a;"])
+    if kind == "fields":
+        body = f"{pointer} if ({one}) work(b); {between} if ({two}) more(b); a += b;"
+        return [f"for (unsigned i = 0; i < {random.randint(2, 5)}; i++) {{ {body} }}"]
+    other = {
+        "stored": f"{between} p->kind = (p->kind & ~7u) | 1; apart(b);",
+        "aliased": "changes(&nodes[b & 7], a);",
+        "walked": "for (unsigned i = 0; i < 3; i++) nodes[sink[i] & 7].kind = b;",
+        "moved": "apart(b); p = &nodes[((unsigned)p->next >> 4) & 7];",
+        "byte": "((volatile unsigned char *)&nodes[b & 7])[1] = a;",
+        "followed": "{ struct node *q = p; for (unsigned i = 0; i < 3; i++) { q->kind = b ^ i; "
+        "q = &nodes[q->rest & 7]; apart(i); } p = q; }",
+    }
+    if kind == "stored":
+        one, two = "p->kind & 8", "(p->kind & 7) == 2"
+    return [pointer, f"if ({one}) work(b);", other.get(kind, between), f"if ({two}) more(b);"]
 
 
 def table(case: int, work: str) -> str:

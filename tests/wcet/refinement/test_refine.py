@@ -24,6 +24,17 @@ LOWER = [  # a pair at a level at which the compiler leaves both decisions
     ("cleared", 3, "-Os"),
     ("table", 1, "-O1"),
     ("machine", 2, "-Os"),
+    ("field", 1, "-O2"),
+    ("fields", 0, "-O1"),
+    ("stored", 2, "-Os"),
+    ("contexts", 0, "-O1"),
+]
+BEHIND = [  # at -O0, the last iteration of a loop stores nothing
+    ("aliased", 0, "-O1"),
+    ("walked", 1, "-O0"),
+    ("moved", 2, "-Os"),
+    ("byte", 8, "-O1"),
+    ("followed", 4, "-O0"),
 ]
 IN_LOOP = ".syntax unified\n.global main\nmain: lsrs r0, r0, #1\nbne main\nbx lr\n"
 HANDLER = """\
@@ -61,6 +72,26 @@ def test_no_execution_takes_excluded_edges(seed: int) -> None:
     except UnboundedLoop:  # a loop whose counter the compiler left in memory
         return
     for path in paths_of(found, 30, seed):
+        assert not broken_exclusions(found, path)
+
+
+@pytest.mark.slow("analyses, refines and executes a program for each kind of pair")
+@pytest.mark.parametrize(("kind", "seed", "level"), BEHIND)
+def test_a_word_behind_a_pointer_may_change(kind: str, seed: int, level: str) -> None:
+    """By a store through another pointer, in a loop, into a byte of it; or the pointer changes."""
+    found = refined(build_pairs((kind,), seed, level).elf)
+    for path in paths_of(found, 60, seed):
+        assert not broken_exclusions(found, path)
+
+
+@pytest.mark.slow("analyses, refines and executes a program")
+def test_a_core_is_lifted_where_it_is_proved_again() -> None:
+    """Both calls decide about the same word twice; then one of them about two words."""
+    [both] = refined(build_pairs(("contexts",), 0, "-O1").elf).rounds
+    assert len(both.exclusions) == 2
+    found = refined(build_pairs(("crossed",), 0, "-O1").elf)
+    assert len(found.cores) == 1
+    for path in paths_of(found, 20, 0):
         assert not broken_exclusions(found, path)
 
 
