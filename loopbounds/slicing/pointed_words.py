@@ -150,7 +150,7 @@ class PointedWords:
         if memory.count == 1 and memory.size == size:
             return first
         effect = self._code.effect(node)
-        accesses = (*effect.loads.values(), *effect.stores)
+        accesses: list[LoadEffect | StoreEffect] = [*effect.loads.values(), *effect.stores]
         addresses = [one.address for one in accesses if one.insn == access.insn]
         above = [sub(access.address, one).constant for one in addresses]
         offset = max((one for one in above if one is not None and one < PAGE), default=0)
