@@ -152,4 +152,5 @@ def test_places_of_facts_are_found_once() -> None:
     located = importing("quoll.facts.located", {"locate"})
     # facts of their own
     asking = {"wcet.advice.count_suggestions", "wcet.commands.path", "wcet.analysis.summaries"}
+    asking |= {"wcet.proving.doubts"}
     assert located == {"wcet.analysis.run", "wcet.commands.listing", *asking}

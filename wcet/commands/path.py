@@ -28,9 +28,12 @@ from wcet import numbers
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import STANDARD_OUTPUT, publish_document
 from wcet.process import send_output
+from wcet.proving.doubts import path_doubts
+from wcet.reports.doubt_text import doubts_json, doubts_text
 from wcet.reports.path_document import step_lines
 from wcet.reports.path_text import TreeFolding, collapsed, loop_name, source_listing, tree
 from wcet.reports.result_text import CAUSES, TextStyle, full_path
@@ -49,6 +52,7 @@ __all__ = ["add_to", "explain"]
 
 SCHEMA_VERSION = 1
 DEEPEST = 400  # levels of a JSON document: readers accept 1,000, and a section has two
+SEARCH = 30.0  # seconds on the clock, for pairs of --doubt
 SHOWN = 12  # changes of calls printed by --why
 TOGETHER = 1_000  # steps written at once
 
@@ -62,6 +66,11 @@ analyse' for the same kernel are reused, so that this takes about a second.
 --why PLACE excludes a place of the path and solves the program again. If the bound falls by little,
 another path is about as long, and the exclusion is not worth a fact. For a place outside the path
 it prints how long a path through the place can be.
+
+--doubt lists pairs of decisions on the path that look exclusive: their conditions exclude each
+other if words that look the same are one word, as a field that is read twice. For each it prints
+the two decisions in source terms (--source-dir), the bound without the pair, and the line to state
+in a facts file if no execution takes both. It proves nothing but pairs that 'wcet refine' finds.
 """
 
 EXAMPLES = """\
@@ -72,6 +81,7 @@ examples:
   wcet path kernel.elf --entry syscall --flame syscall.folded    # speedscope, flamegraph.pl
   wcet path kernel.elf --entry syscall --why resolve.h:38
   wcet path kernel.elf --entry syscall --full | wc -l
+  wcet path kernel.elf --entry syscall --doubt --source-dir src
 """
 
 
@@ -88,6 +98,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     form.add_argument(
         "--source", action="store_true", help="the source lines on the path, with runs and cycles"
+    )
+    form.add_argument(
+        "--doubt",
+        action="store_true",
+        help="pairs of decisions on the path that look exclusive, each with the fact to state",
     )
     form.add_argument("--why", metavar="PLACE", help="why this place is on the path, or is not")
     p.add_argument(
@@ -113,6 +128,8 @@ def run(options: argparse.Namespace) -> int:
     if options.full and STANDARD_OUTPUT in (options.json, options.flame):
         raise UsageError("--full prints the steps: name a file for the other output")
     wanted = requested(options, [options.entry])
+    if options.doubt:
+        return print_doubts(options, wanted)
     result = analyse(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
     if len(result.entries) != 1:
         raise UsageError("wcet path prints one entry", hint="name it with --entry")
@@ -146,6 +163,27 @@ def stream(lines: Iterator[str]) -> None:
     """Print ``lines`` as they are made; errors as for ``send_output``."""
     while some := list(islice(lines, TOGETHER)):
         send_output("".join(f"{line}\n" for line in some))
+
+
+def print_doubts(options: argparse.Namespace, wanted: AnalysisOptions) -> int:
+    """Print the pairs of decisions that look exclusive; returns the exit status."""
+    if options.flame or options.full:
+        raise UsageError("--doubt prints no path", hint="use --flame and --full without it")
+    stages = StageLog(verbose=not options.quiet)
+    inputs = AnalysisRun.begin(options.kernel, wanted, stages)
+    if len(inputs.entries) != 1:
+        raise UsageError("wcet path prints one entry", hint="name it with --entry")
+    found = path_doubts(inputs, SEARCH)
+    stages.done()
+    (name,) = inputs.entries
+    style = TextStyle(color=colored(options), paths="full", stats=False)
+    folder = options.source_dir or Path()
+    publish_document(
+        options,
+        lambda: doubts_json(name, found, inputs.image),
+        lambda: doubts_text(name, found, inputs.image, folder, style),
+    )
+    return 0
 
 
 def path_text(

@@ -12,7 +12,7 @@ which control goes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from loopbounds.bounds import deep_recursion
 from loopbounds.budgets import table
 from loopbounds.reduction.constraints import within
 from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.cell import MemoryCell
 from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
@@ -27,6 +28,7 @@ from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, const, eq, operation, ule
+from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from wcet.analysis.preparation import ValuedEntry
@@ -122,6 +124,18 @@ class PassConditions:
         symbols = sorted(rewrite.symbols(conditions), key=lambda s: s.serial)
         return {s: str(described(scope, s)) for s in symbols}
 
+    def looks(self, loop: int | None, condition: Term) -> dict[Hashable, Term]:
+        """The words of memory in a condition, by keys that are equal for words that look the same.
+
+        The keys of a word: its address; the source line of its load; its offset, unless that is 0.
+        """
+        scope = self._scope(loop)
+        found: dict[Hashable, Term] = {}
+        for symbol in sorted(rewrite.symbols([condition]), key=lambda s: s.serial):
+            for key in looks_of(scope, symbol):
+                found.setdefault((*key, symbol.width), symbol)
+        return found
+
     def _verified(self, compute: Callable[[], T]) -> T:
         """The result of ``compute``, with verified assumptions.
 
@@ -196,3 +210,24 @@ class PassConditions:
 
     def _scope(self, loop: int | None) -> SsaScope:
         return self._ssa.whole if loop is None else self._ssa.of_loop(loop)
+
+
+def looks_of(scope: SsaScope, symbol: Term) -> Iterator[tuple[Hashable, ...]]:
+    """The keys of ``PassConditions.looks`` for a word; none for a register."""
+    node, cell = scope.symbols.source(symbol)
+    if isinstance(cell, MemoryCell):
+        yield "word", cell.address
+    load = scope.memory.load_of(node, symbol) if cell is None else None
+    if load is None:
+        return
+    if symbol in scope.memory.addresses:
+        yield "word", scope.memory.addresses[symbol]
+    insn = scope.code.graph.nodes[node].block.insns[load.insn]
+    memory = insn.memory
+    if memory is None or memory.base in (None, PC):
+        return
+    line = scope.code.image.line(insn.addr)
+    if line is not None:
+        yield "line", line.path, line.line, memory.displacement
+    if memory.displacement:
+        yield "field", memory.displacement

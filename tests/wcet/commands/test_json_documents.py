@@ -55,6 +55,7 @@ RUNS = [
     ("path", ["path", *KERNEL, "--facts", "n.facts", "--entry", "syscall"], 0),
     ("path-why", ["path", *SYSCALL, "--why", "other"], 0),
     ("path-why", ["path", *SYSCALL, "--why", "work"], 0),
+    ("path-doubt", ["path", *SYSCALL, "--doubt"], 0),
     ("loops", ["loops", *KERNEL[:-1]], 6),
     ("cfg", ["cfg", "kernel.elf", "--entry", "vector_svc"], 0),
     ("cache", ["cache", *SYSCALL], 0),
