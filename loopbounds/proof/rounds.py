@@ -267,35 +267,49 @@ class ProofRounds:
         return known
 
     def with_totals(self, bounds: Sequence[LoopBound]) -> tuple[LoopBound, ...]:
-        """The bounds, with each proved total over the enclosing loop that is below the product."""
-        return tuple(self._with_total(b, bounds) for b in bounds)
+        """The bounds, with each proved total over the enclosing loop that is below the product.
 
-    def _with_total(self, bound: LoopBound, bounds: Sequence[LoopBound]) -> LoopBound:
-        parent = self.code.graph.loops[bound.loop].parent
-        if parent is None or parent not in self.code.bounds or bound.loop not in self.code.bounds:
-            return bound
-        trip = self.slices[bound.loop].trips.get(parent)
+        A loop that got its bound before the one around it is sliced again: only a loop with a bound
+        has a number of completed iterations.
+        """
+        around = {b.loop: self.code.graph.loops[b.loop].parent for b in bounds}
+        nested = [i for i, p in around.items() if {i, p} <= self.code.bounds.keys()]
+        earlier = [i for i in nested if around[i] in self.slices[i].havoc.values()]
+        cuts = self.slices | (slice_loops(GatedSsa(self.code), earlier) if earlier else {})
+        return tuple(
+            self._with_total(b, bounds, cuts[b.loop], parent)
+            if b.loop in nested and (parent := around[b.loop]) is not None
+            else b
+            for b in bounds
+        )
+
+    def _with_total(
+        self, bound: LoopBound, bounds: Sequence[LoopBound], cut: Slice, parent: int
+    ) -> LoopBound:
+        trip = cut.trips.get(parent)
         outer, inner = bounds[parent].bound, bound.bound
         if trip is None or outer is None or inner is None:
             return bound
-        found = self._total(bound.loop, trip, self.code.bounds[parent])
+        found = self._total(cut, trip, self.code.bounds[parent])
         if found.failed:
             return replace(bound, unanswered=f"its total over the loop around it: {found.failed}")
         total = found.executions
         if total is None or total >= outer * inner:
             return bound
         header = self.code.graph.nodes[self.code.graph.loops[parent].header].block.addr
-        return replace(bound, total=total, around=header)
+        assumed = tuple(sorted({*bound.assumed, *cut.assumed}))
+        return replace(bound, total=total, around=header, assumed=assumed)
 
-    def _total(self, loop: int, trip: Term, outer: int) -> NestTotal:
+    def _total(self, cut: Slice, trip: Term, outer: int) -> NestTotal:
         """The proved total of a loop over its enclosing loop; ``outer`` is the outer bound."""
-        key = total_key(self.keys[loop], trip, outer)
+        loop = cut.loop
+        key = total_key(self._key(cut.model), trip, outer)
         known: ProofOutcome | None = self.store.load(key, ProofOutcome)
         if known is not None:
             write_model(self.options.models, key, known.model)
             self.keys[-1 - loop] = key
             return NestTotal(known.bound)
-        model, inner = self.slices[loop].model, self.code.bounds[loop]
+        model, inner = cut.model, self.code.bounds[loop]
         budget, outcomes = self.options.budget, dict[int, NestTotal]()
         models = partial(total_over, model, trip, outer, inner, budget, self.checker)
         work = ParallelTasks([models], NestTotal.lost, outcomes.__setitem__)
