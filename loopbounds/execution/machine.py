@@ -298,6 +298,6 @@ def _lines(
     ]
     if not unsure:
         return [f"{out} = {value}"]
-    known = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
+    numbers = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
     other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size})"
-    return [f"{out} = {value} if {known} else {other}"]
+    return [f"{out} = {value} if {numbers} else {other}"]
