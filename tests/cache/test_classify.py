@@ -39,6 +39,7 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
         total.streams += tally.streams
         total.ranges += tally.ranges
         total.shared += tally.shared
+        total.contested += tally.contested
         total.missing += tally.missing
         total.clean += tally.clean
         for kind in total.charged:
@@ -48,6 +49,7 @@ def test_claims_hold_on_concrete_caches(part: int) -> None:
     # real misses use up.
     assert min(total.hits, total.first, total.ranges) > CASES
     assert total.shared > CASES // 2
+    assert total.contested > 0
     assert total.paid > CASES // 10
     assert total.symbolic > CASES // 100
     assert min(total.streams, total.missing) > CASES // 20

@@ -14,8 +14,8 @@ from cache.geometry import CacheGeometry
 from cache.policy import ReplacementPolicy
 from cache.reference import HitClass
 from quoll.intervals.strided_interval import ValueSet
-from tests.cache.test_ranges import TABLE, loads
 from tests.testing.cache.graphs import DATA, DEVICE, pool
+from tests.testing.cache.loops import TABLE, loads
 from tests.testing.cache.walks import L1, hierarchy
 
 TWICE = "ldr r3, [r4]\nldr r2, [r4]\n"
