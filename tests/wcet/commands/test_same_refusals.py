@@ -25,7 +25,7 @@ REFUSED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "an indirect call of unknown target": ("push {lr}\nblx r0\npop {lr}", "", ()),
     "an svc of unknown effect": ("svc 0", "", ()),
     "an endless loop": ("9: b 9b", "", ()),
-    "a loop that ends nowhere": ("cmp r0, #3\nbne 8f\n9: add r1, r1, #1\nb 9b\n8:", "", ()),
+    "a loop that ends nowhere": ("cmp r0, #3\nbne 8f\n9: ldr r2, [r1]\nb 9b\n8:", "", ()),
     "recursion without a depth": (
         "push {lr}\nbl f\npop {lr}\nb 9f\n.type f, %function\nf: cmp r0, #0\nbxeq lr\n"
         "push {lr}\nldr r0, [r0]\nbl f\npop {pc}\n.size f, .-f\n9:",
