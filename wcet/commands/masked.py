@@ -131,6 +131,8 @@ def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace)
         took = found.latency * 1e6 / platform.clock_hz
         text = f"latency: {found.latency:,} cycles, {took:,.1f} µs"
         yield style.bold(f"{text}{', bounded regions only' if found.partial else ''}")
+    if found.no_latency:
+        yield f"no latency: {found.no_latency}"
     if found.partial:
         named = f"{len(found.missing):,} regions have no bound"
         yield f"this result is partial: {named}; regions without a bound may take longer"

@@ -62,6 +62,7 @@ class MaskedRegions:
     interrupt: int | None
     handler: str | None
     assumptions: tuple[Assumption, ...]
+    no_latency: str = ""  # the reason, where the interrupt path is not requested
 
     @property
     def status(self) -> int:
@@ -70,8 +71,8 @@ class MaskedRegions:
 
     @property
     def partial(self) -> bool:
-        """Whether regions are missing."""
-        return bool(self.missing) or self.interrupt is None
+        """Whether a region, or the interrupt path if it is requested, has no bound."""
+        return bool(self.missing) or (self.interrupt is None and not self.no_latency)
 
     @property
     def latency(self) -> int | None:
@@ -92,7 +93,8 @@ def masked(
     """Bound every region of the entries that ``options`` requests.
 
     With an ``extent``, the regions of every function within its limits. Regions without a bound are
-    listed; only wrong inputs raise WcetError.
+    listed; only wrong inputs raise WcetError. For entries that are named, the interrupt path serves
+    the latency only, and need not have a bound.
     """
     if extent is not None:
         options = extent.distributed(options)
@@ -108,7 +110,7 @@ def masked(
     found, missing, assumed = _of_entries(run) if extent is None else everywhere(run, extent)
     missing = [*nowhere, *missing]
     assumptions = dict.fromkeys(assumed)
-    interrupt = None
+    interrupt, no_latency = None, ""
     try:
         if extent is not None and handler is None:
             raise UsageError("with --everywhere it is followed to a handler only", hint=HANDLER)
@@ -117,7 +119,10 @@ def masked(
         delay = run.platform.delay_assumption()
         assumptions |= dict.fromkeys((*assumed, *latency, *delay))
     except WcetError as error:
-        missing.append(without(INTERRUPT, "the interrupt path", error))
+        if handler is None and extent is None and not {ALL, INTERRUPT} & set(options.entries):
+            no_latency = f"the interrupt path has no bound: {error}"
+        else:
+            missing.append(without(INTERRUPT, "the interrupt path", error))
     stages.done()
     return MaskedRegions(
         run.image,
@@ -127,6 +132,7 @@ def masked(
         interrupt,
         handler,
         tuple(assumptions),
+        no_latency,
     )
 
 

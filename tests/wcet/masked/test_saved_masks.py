@@ -158,3 +158,17 @@ def test_each_loop_without_a_bound_has_a_line(
     ]
     assert len(lines) == 3
     assert all("the loop has no bound" in line for line in lines)
+
+
+def test_a_named_entry_needs_no_interrupt_entry(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The interrupt path serves the latency only, which is then not there."""
+    elf = build(HEAD + FORMS["tested"])
+    file = tmp_path / FILE
+    named = ["--entry", "main", "--platform", "kzm", "--no-facts", "--json", str(file)]
+    assert main(["masked", str(elf), "--quiet", "--no-cache", *named]) == 0
+    document = json.loads(file.read_text())
+    assert (document["partial"], document["latency_cycles"]) == (False, None)
+    assert "no latency: the interrupt path has no bound: " in capsys.readouterr().out
+    assert main(["masked", str(elf), "--quiet", "--no-cache", *named, "--handler", "main"]) == 2
