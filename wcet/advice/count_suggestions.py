@@ -26,9 +26,11 @@ from wcet.advice.recorded import RecordedCounts
 from wcet.advice.suggestion import Suggestion
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.reports.hot_places import loop_shares
 
 __all__ = ["CountProgram", "CountSuggestion", "of_calls", "of_loops"]
 
+WORTH = 0.005  # share of the bound that a loop has to take
 HERE = FactSource("advise", 1, "the suggested line")
 
 
@@ -117,12 +119,16 @@ class CountSuggestion:
 
 
 def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
-    """A suggestion for each loop that the worst path repeats."""
+    """A suggestion for each costly loop that the worst path repeats, the costliest first.
+
+    Its count is no smaller than what one entry of the loop may need, which is proved, or stated.
+    """
     entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
     graph, edges = entry.graph, entry.solution.edges
     iterations: dict[int, int] = {}  # by address of the header, in all contexts
     entries: dict[int, int] = {}
     bounds: dict[int, dict[str, None]] = {}
+    once: dict[int, int] = {}
     for bound in entry.bounds:
         loop = graph.loops[bound.loop]
         at = graph.nodes[loop.header].block.addr
@@ -130,10 +136,15 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
             continue
         iterations[at] = iterations.get(at, 0) + nodes[loop.header]
         entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
-        bounds.setdefault(at, {})[f"{bound.iterations(graph):,} ({bound.method})"] = None
+        most = bound.iterations(graph)
+        once[at] = max(once.get(at, 1), most or 1)
+        bounds.setdefault(at, {})[f"{most:,} ({bound.method})"] = None
     surely = counted.least()
-    for at, count in iterations.items():
-        least = max(1, entries[at])
+    cycles = {at: share.cycles for at, share in loop_shares(entry).items()}
+    costly = [at for at in iterations if cycles[at] >= WORTH * entry.cycles]
+    for at in sorted(costly, key=lambda at: -cycles[at]):
+        count = iterations[at]
+        least = max(once[at], entries[at])
         least = max(least, surely(at)) if least < count else least
         most = " or ".join(bounds[at])
         suggestion = counted.suggestion(

@@ -21,3 +21,8 @@ class Suggestion:
     now: str
     each: int | None = None
     is_option: bool = False
+
+    @property
+    def statements(self) -> int:
+        """The lines that the user has to know to be true."""
+        return self.line.count("\n") + 1

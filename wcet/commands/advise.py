@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from quoll.errors import UsageError
+from quoll.terminal import clearing
 from wcet.advice.recorded import recorded
-from wcet.advice.search import advice
+from wcet.advice.search import Advice, AdviceSearch
 from wcet.advice.suggestion import Suggestion
 from wcet.analysis.analysis import analyse
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
+from wcet.process import send_output
 from wcet.project_options import add_project, given
 from wcet.reports.result_text import TextStyle
 from wcet.request import (
@@ -24,6 +28,7 @@ from wcet.request import (
     add_json,
     colored,
     requested,
+    seconds,
 )
 
 __all__ = ["add_to"]
@@ -32,9 +37,10 @@ SCHEMA_VERSION = 1
 SUGGESTIONS = 10
 
 DESCRIPTION = """\
-Print suggestions that lower a bound, the largest effect first: counts of loops and calls on the
-worst path, undescribed memory, options. Each has the line for a facts file, or the option, and the
-cycles that it saves. Each is tried: the entry is bounded again.
+Print suggestions that lower a bound: counts of loops and calls on the worst path, undescribed
+memory, options. Each has the lines for a facts file, or the option, and the cycles that it saves;
+those that save most for each line come first. Each is tried: the entry is bounded again. On a
+terminal each is printed when it is found. Ctrl-C, or --within, ends the search with what was found.
 
 Write a line only if it is true. 'wcet check-facts' and 'wcet replay' test it on recorded
 executions.
@@ -65,6 +71,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="a recording of kernels/recorder: counts are then the largest of its executions; "
         "places that run as often as on the worst path give no suggestion; repeatable",
     )
+    p.add_argument(
+        "--within",
+        type=seconds("--within"),
+        metavar="SECONDS",
+        help="try no longer than that (default: until all is tried)",
+    )
     add_json(p, "them")
     add_analysis(p)
     add_color(p)
@@ -85,31 +97,43 @@ def run(options: argparse.Namespace) -> int:
         def progress(line: str) -> None:
             stages.say(f"trying: {line}")
 
-        suggestions = advice(result, entry, wanted, options.levers, recordings, progress)
+        live = sys.stdout.isatty() and not options.json
+        found = partial(send_found, entry) if live else (lambda suggestion: None)
+        search = AdviceSearch(options.levers, options.within, progress, found)
+        advice = search(result, entry, wanted, recordings)
     stages.done()
     style = TextStyle(color=colored(options), paths="full", stats=False)
     publish_document(
         options,
-        lambda: to_json(result, entry, suggestions),
-        lambda: to_text(result, entry, suggestions, style),
+        lambda: to_json(result, entry, advice.suggestions),
+        lambda: to_text(result, entry, advice, style),
     )
     return 0
+
+
+def send_found(entry: EntryResult, suggestion: Suggestion) -> None:
+    """Print a suggestion at once, in one line; the table of all of them comes at the end."""
+    line = "; ".join(suggestion.line.split("\n"))
+    share = f"{suggestion.saves / entry.cycles:.1%}"
+    send_output(f"{clearing()}found: {suggestion.saves:,} cycles less, {share}: {line}\n")
 
 
 def to_text(
     result: AnalysisResult,
     entry: EntryResult,
-    suggestions: tuple[Suggestion, ...],
+    advice: Advice,
     style: TextStyle,
 ) -> Iterator[str]:
     """Two or more lines per suggestion: the line to write, and the present charge."""
     bound = f"{entry.cycles:,} cycles, {result.microseconds(entry.cycles):,.1f} µs"
     yield style.bold(f"{entry.name}: {bound}; suggestions, each applied alone:")
-    if not suggestions:
-        yield "  nothing that is tried here lowers it"
+    if not advice.complete:
+        yield "  the search was ended: more may be found"
+    if not advice.suggestions:
+        yield f"  nothing that {'is' if advice.complete else 'was'} tried here lowers it"
         return
     yield style.dim(f"{'cycles less':>13}{'share':>8}  write, if it is true")
-    for suggestion in suggestions:
+    for suggestion in advice.suggestions:
         share = f"{suggestion.saves / entry.cycles:.1%}"
         first, *others = suggestion.line.split("\n")
         yield f"{suggestion.saves:>13,}{share:>8}  {style.bold(first)}"
