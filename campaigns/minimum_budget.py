@@ -5,7 +5,9 @@ context: from any entry to the first preemption point or the exit, and through a
 That time is the kernel's worst interrupt latency. It is analysed for the kernel itself and built
 into it as ``BUDGET_MIN`` (``kernels/bilby/boards/*/budget.h``), in ticks of the board's clock,
 until kernel and number agree. So a preempted call reaches its first preemption point each time it
-is made. Without ``ARGS=--write`` nothing is written; exits with status 1 if they disagree.
+is made. ``BUDGET_OVERRUN`` is the interrupt path alone: how long a thread that is not in the kernel
+runs beyond its budget, at worst, until the alarm is handled. A budget is at least the sum of both.
+Without ``ARGS=--write`` nothing is written; exits with status 1 if they disagree.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from campaigns.kernel_bounds import ENTRIES
@@ -22,7 +24,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
-__all__ = ["BOARDS", "Board", "latency", "main", "stated", "ticks"]
+__all__ = ["BOARDS", "Board", "Minimum", "main", "minimum", "stated", "ticks"]
 
 ROUNDS = 5  # until the number agrees; it is an immediate, so two are enough as a rule
 
@@ -42,14 +44,24 @@ class Board:
 BOARDS = (Board("kzm", 8), Board("cubieboard", 42))
 
 
-def latency(board: Board) -> int:
-    """Cycles from the arrival of an interrupt until its handling is over, at worst."""
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """Ticks of the board's clock, by the names that they have in the kernel."""
+
+    BUDGET_MIN: int
+    BUDGET_OVERRUN: int
+
+
+def minimum(board: Board) -> Minimum:
+    """From an interrupt until its handling is over, at worst: anywhere, and outside the kernel."""
     parser = argparse.ArgumentParser()
     add_analysis(parser)
     options = requested(parser.parse_args([f"--platform={board.name}"]), [])
     kernel = build.ROOT / "build/bilby" / f"{board.name}-mcs" / "kernel.elf"
     entries = analyse(kernel, options, StageLog(verbose=False)).entries
-    return max(entries[name].cycles for name in ENTRIES) + entries["interrupt"].cycles
+    interrupt = entries["interrupt"].cycles
+    latency = max(entries[name].cycles for name in ENTRIES) + interrupt
+    return Minimum(ticks(board, latency), ticks(board, interrupt))
 
 
 def ticks(board: Board, cycles: int) -> int:
@@ -61,19 +73,19 @@ def header(board: Board) -> Path:
     return build.ROOT / "kernels/bilby/boards" / board.name / "budget.h"
 
 
-def stated(board: Board) -> int:
-    """The number in the kernel's sources."""
+def stated(board: Board) -> Minimum:
+    """The numbers in the kernel's sources."""
     text = header(board).read_text(encoding="utf-8")
-    found = re.search(r"^#define BUDGET_MIN (\d+)", text, re.M)
-    assert found is not None
-    return int(found[1])
+    found = dict(re.findall(r"^#define (BUDGET_\w+) (\d+)", text, re.M))
+    return Minimum(**{name: int(number) for name, number in found.items()})
 
 
-def write(board: Board, number: int) -> None:
+def write(board: Board, numbers: Minimum) -> None:
     path = header(board)
     text = path.read_text(encoding="utf-8")
-    new = re.sub(r"(?m)^#define BUDGET_MIN \d+", f"#define BUDGET_MIN {number}", text)
-    path.write_text(new, encoding="utf-8")
+    for name, number in asdict(numbers).items():
+        text = re.sub(rf"(?m)^#define {name} \d+", f"#define {name} {number}", text)
+    path.write_text(text, encoding="utf-8")
 
 
 def main() -> int:
@@ -84,15 +96,12 @@ def main() -> int:
     for board in BOARDS:
         for _ in range(ROUNDS):
             build.make("kernels/bilby", f"BOARD={board.name}", "PRESET=mcs")
-            cycles = latency(board)
-            number = ticks(board, cycles)
-            agrees = number == stated(board)
-            print(
-                f"{board.name}: {cycles:,} cycles, {number:,} ticks; built with {stated(board):,}"
-            )
+            numbers = minimum(board)
+            agrees = numbers == stated(board)
+            print(f"{board.name}: {numbers}; built with {stated(board)}")
             if agrees or not options.write:
                 break
-            write(board, number)
+            write(board, numbers)
         failed |= not agrees
     return int(failed)
 

@@ -22,6 +22,7 @@ COMMENT = re.compile(r"^# .*\n", re.M)
 PROGRAMS = {
     "signals": 0,
     "budgets": 2,  # over a hundred periods
+    "attacks": 2,
     "modes": 0,
     "sample": 1,
     "sched_user": 1,
@@ -31,16 +32,17 @@ PROGRAMS = {
     "cfs": 1,
 }
 # Instructions take 4 ns instead of 1, so that a second of virtual time has a quarter of them.
-SLOWED = {"isolation", "sample", "sched_user"}
+SLOWED = {"attacks", "isolation", "sample", "sched_user"}
 SLOWER = ("-icount", "shift=2,sleep=off")
 # All programs run on both boards in ``make campaign-mcs_results``; here one whose instructions
 # must take 1 ns, for half a minute, only among many cases.
 LONG = ["edf"]
+BOTH = ("attacks", "budgets")  # the least budget is another on each board
 HERE = [program for program in PROGRAMS if program not in LONG[cases(1) - 1 :]]
 BOARDS = ["cubieboard", "kzm"]
 ON = [
-    *((program, board) for board in spread(BOARDS, 1) for program in HERE if program != "budgets"),
-    *(("budgets", board) for board in BOARDS),
+    *((program, board) for board in spread(BOARDS, 1) for program in HERE if program not in BOTH),
+    *((program, board) for program in BOTH for board in BOARDS),
 ]
 
 

@@ -13,7 +13,7 @@ from kernels.bilby.verification.fuzz.host import CheckFailure, Host, program, ru
 from kernels.bilby.verification.fuzz.run import symbols
 from kernels.bilby.verification.spec import layout, release
 from kernels.bilby.verification.spec.budgets import Begins, Time
-from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, offset
+from kernels.bilby.verification.spec.layout import API, BUDGET_LEAST, BUDGET_MIN, offset
 from kernels.bilby.verification.spec.levels import Levels
 from kernels.bilby.verification.spec.state import Context, Kernel, State, Thread
 
@@ -102,7 +102,7 @@ class Machine:
 
 
 @given(
-    st.integers(2 * BUDGET_MIN, 1000),
+    st.integers(BUDGET_LEAST, 1000),
     st.integers(0, 3000),
     st.lists(
         st.tuples(st.sampled_from(["run", "sleep", "yield"]), st.integers(1, 1500)), max_size=30
@@ -128,7 +128,7 @@ def test_in_no_period_more_than_a_budget_is_used(
         assert machine.used_between(end, end + period) <= budget
 
 
-@given(st.integers(2 * BUDGET_MIN, 1000), st.integers(1, 3000), st.integers(1, 8))
+@given(st.integers(BUDGET_LEAST, 1000), st.integers(1, 3000), st.integers(1, 8))
 def test_a_thread_that_always_runs_has_its_budget_in_each_period(
     budget: int, more: int, periods: int
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_thread_that_always_runs_has_its_budget_in_each_period(
 
 
 @given(
-    st.integers(2 * BUDGET_MIN, 1000),
+    st.integers(BUDGET_LEAST, 1000),
     st.integers(300, 3000),
     st.integers(1, 8),
     st.integers(0, BUDGET_MIN - 1),
@@ -152,6 +152,21 @@ def test_what_is_used_beyond_a_budget_is_used_of_the_next(
     machine = Machine(budget, period)
     machine.pass_time(periods * period, late)
     assert machine.used_between(0, periods * period) <= periods * budget + late
+
+
+@given(
+    st.integers(BUDGET_LEAST, 1000),
+    st.integers(BUDGET_MIN, 3000),
+    st.integers(1, 8),
+    st.integers(0, BUDGET_LEAST - BUDGET_MIN),
+)
+def test_who_overruns_by_the_path_of_an_alarm_loses_no_period(
+    budget: int, more: int, periods: int, late: int
+) -> None:
+    """The least budget is the minimum, and that path."""
+    machine = Machine(budget, budget + more)
+    machine.pass_time(periods * (budget + more), late)
+    assert machine.used_between(0, periods * (budget + more)) == periods * budget + late
 
 
 def test_what_is_not_accounted_for_is_found() -> None:

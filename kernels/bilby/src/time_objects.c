@@ -3,11 +3,16 @@
 #include <timing.h>
 #include <bound.h>
 
-/* Budget and period, of a context that has used some of the old ones, or of a new one. */
+/*
+ * Budget and period, of a context that has used some of the old ones, or of a new one.  One that shared
+ * its time by turns begins its first amount now, or when it runs next.
+ */
 static void set_budget(struct context *context, word_t budget, word_t period)
 {
     bool was_full = context_is_full(context);
 
+    if (context == running)
+        context_charge(clock_now());
     context->left += budget - context->budget;
     context->budget = budget;
     context->period = period;
@@ -15,6 +20,9 @@ static void set_budget(struct context *context, word_t budget, word_t period)
         context->left = budget;
         context->used = 0;
         context->due = 0;
+        context->anchor = since;
+        if (context != running)
+            context->begins = BEGINS_WOKEN;
     }
     context->told = 0;
     alarm_is_old = true;
@@ -38,7 +46,7 @@ static word_t decode_configure(const struct invocation *call)
 
     budget = message_word(current_thread, 0);
     period = message_word(current_thread, 1);
-    if (budget < 2 * BUDGET_MIN || budget > period || period > PERIOD_TICKS_MAX)
+    if (budget < BUDGET_LEAST || budget > period || period > PERIOD_TICKS_MAX)
         return ERROR_RANGE;
 
     set_budget(context_at((struct context *)context_cap_object(cap)), budget, period);

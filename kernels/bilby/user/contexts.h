@@ -14,7 +14,6 @@ typedef unsigned long long ticks_t; /* a time, or the time used since the last q
 
 #define MILLISECOND TIMER_MILLISECOND  /* of virtual time in QEMU; the timer has the same clock */
 #define SLICE       (10 * MILLISECOND) /* of threads that share by turns */
-#define BUDGET_LEAST (2 * BUDGET_MIN)  /* that a context can have */
 
 ticks_t clock_now(void);
 

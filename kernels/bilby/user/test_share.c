@@ -22,9 +22,9 @@ static word_t delete_own(word_t slot)
 }
 
 /* A line whose interrupts an urgent child takes. */
-static struct child make_urgent_on(word_t notification, void (*run)(word_t), word_t priority)
+static struct child make_urgent_on(word_t notification, void (*run)(word_t), word_t argument, word_t priority)
 {
-    struct child child = make_child(run, 0, priority, 0);
+    struct child child = make_child(run, argument, priority, 0);
 
     own_the_timer();
     require(irq_set_notification(timer_line, notification), "timer");
@@ -37,7 +37,7 @@ static struct child make_urgent_on(word_t notification, void (*run)(word_t), wor
 
 static struct child make_urgent(void (*run)(word_t), word_t priority)
 {
-    return make_urgent_on(make(TYPE_NOTIFICATION, 0), run, priority);
+    return make_urgent_on(make(TYPE_NOTIFICATION, 0), run, 0, priority);
 }
 
 static void wait_for_the_timer(word_t clocks)
@@ -214,6 +214,84 @@ static bool deletion_of_oneself(void)
     return true;
 }
 
+/* ---- a deletion that is abandoned anywhere, and continued by another thread ---- */
+
+#define REGION_BITS  18
+#define NODE_BITS    4
+#define LONGEST      900 /* clocks: by then the deletion is over */
+#define LATER        37  /* so that it is stopped at ever other places */
+
+/* The region that it was made from is needed by this child, as soon as the deleter is stopped. */
+static void suspends_and_revokes(word_t clocks)
+{
+    word_t words[] = { UNTYPED, 32 };
+
+    wait_for_the_timer(clocks);
+    invoke(OWN, LABEL_TCB_SUSPEND, NULL, 0, NULL, 0);
+    tells(40 + invoke(CHILD_CNODE, LABEL_CNODE_REVOKE, words, 2, NULL, 0));
+}
+
+static word_t made_of(word_t region, word_t type, word_t size_bits, word_t node, word_t index)
+{
+    word_t slot = new_slots(1);
+
+    require(untyped_retype(region, type, size_bits, ROOT_CNODE, 0, 0, slot, 1), "object");
+    require(cnode_move(node, index, NODE_BITS, ROOT_CNODE, slot, 32), "move");
+    return slot;
+}
+
+/* Of each kind that is deleted in steps: nodes in nodes, tables, a thread, and what two threads wait for. */
+static word_t make_all_kinds(word_t region)
+{
+    word_t node = new_slots(3), endpoint = node + 1, notification = node + 2;
+
+    require(untyped_retype(region, TYPE_CNODE, NODE_BITS, ROOT_CNODE, 0, 0, node, 1), "node");
+    require(untyped_retype(region, TYPE_ENDPOINT, 0, ROOT_CNODE, 0, 0, endpoint, 1), "endpoint");
+    require(untyped_retype(region, TYPE_NOTIFICATION, 0, ROOT_CNODE, 0, 0, notification, 1), "notification");
+    run_child(tells_when_aborted, 20, 254, endpoint, 0);
+    run_child(tells_when_aborted, 21, 253, notification, 0);
+    let_others_run();
+    require(cnode_move(node, 15, NODE_BITS, ROOT_CNODE, endpoint, 32), "endpoint");
+    require(cnode_move(node, 14, NODE_BITS, ROOT_CNODE, notification, 32), "notification");
+    for (word_t i = 0; i < 6; i++)
+        made_of(region, TYPE_CNODE, 3, node, i);
+    made_of(region, TYPE_TCB, 0, node, 6);
+    made_of(region, TYPE_PAGE_TABLE, 0, node, 7);
+    return node;
+}
+
+static bool abandoned_after(word_t clocks)
+{
+    word_t region = make(TYPE_UNTYPED, REGION_BITS), fresh = new_slots(1);
+    struct child urgent = make_urgent_on(make(TYPE_NOTIFICATION, 0), suspends_and_revokes, clocks, 200);
+    struct child slow = make_child(deletes_much, 30, 5, 0);
+    word_t seen = 0;
+
+    give(&urgent, OWN, slow.tcb, RIGHTS_ALL, 0);
+    require(cnode_move(slow.cnode, FIRST, 32, ROOT_CNODE, make_all_kinds(region), 32), "node");
+    require(cnode_move(urgent.cnode, UNTYPED, 32, ROOT_CNODE, region, 32), "region");
+    start(&slow);
+    start(&urgent);
+    while (seen != (1u << 0 | 1u << 1 | 1u << 20)) { /* 20, 21 and 40; 30 if it was not stopped */
+        word_t value = wait_report();
+
+        if (value != 30)
+            seen |= 1u << (value - 20);
+    }
+    SAME(cnode_move(ROOT_CNODE, region, 32, urgent.cnode, UNTYPED, 32), 0);
+    SAME(untyped_retype(region, TYPE_UNTYPED, REGION_BITS, ROOT_CNODE, 0, 0, fresh, 1), 0); /* all of it */
+    SAME(cnode_revoke(ROOT_CNODE, region, 32), 0);
+    return true;
+}
+
+static bool abandoned_anywhere(void)
+{
+    for (word_t clocks = FEW / 8; clocks < LONGEST; clocks += LATER)
+        if (!abandoned_after(clocks))
+            return same("clocks", clocks, 0);
+    return true;
+}
+
 /* ---- recycling -------------------------------------------------------------------- */
 
 /* Threads: to wake them takes much more than FEW clocks.  No more contexts than 256 can be bound. */
@@ -361,7 +439,7 @@ static void moves(word_t unused)
 static word_t period_to_finish(bool moving)
 {
     word_t notification = make(TYPE_NOTIFICATION, 0);
-    struct child urgent = make_urgent_on(notification, moves, 200);
+    struct child urgent = make_urgent_on(notification, moves, 0, 200);
     struct child slow = make_child(turns, 0, 100, 0);
     word_t period;
 
@@ -443,6 +521,7 @@ const struct test share_tests[] = {
     { left_by_the_less_urgent, "nor while those run that are more urgent than who left it" },
     { starved_deletion, "nor for a deletion whose thread never runs" },
     { deletion_of_oneself, "a thread that deletes itself and others wakes those who waited" },
+    { abandoned_anywhere, "whoever needs the memory of an abandoned deletion finishes it, wherever it was left" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
     { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },
     { moves_of_others, "a call finishes though another thread moves its own CNode at each interrupt" },

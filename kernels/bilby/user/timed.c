@@ -38,14 +38,18 @@ struct child spinner(word_t which, word_t priority, word_t budget, word_t period
     return child;
 }
 
-/* The first thread waits, on a budget of its own, without using time. */
+/* The first thread waits for the end of one period: it interrupts nobody before. */
 void sleep_until(ticks_t time)
 {
     struct message m = { 0, 0, { 0, 0, 0, 0 } };
 
-    require(context_configure(ROOT_CONTEXT, BUDGET_LEAST, 2 * BUDGET_LEAST), "sleep");
-    while (clock_now() < time)
+    for (ticks_t now = clock_now(); now < time; now = clock_now()) {
+        word_t rest = (word_t)(time - now);
+
+        require(context_configure(ROOT_CONTEXT, BUDGET_LEAST, rest < BUDGET_LEAST ? BUDGET_LEAST + 1 : rest + 1),
+                "sleep");
         syscall(SYS_YIELD, &m);
+    }
     require(context_configure(ROOT_CONTEXT, SLICE, SLICE), "awake");
 }
 

@@ -181,7 +181,7 @@ static void check_context(const struct context *context)
     require(home == NULL || (universe_has_object(home) && home->home == context),
             "T1 the home of a context has it", context);
     require(context->budget <= context->period && context->period <= PERIOD_TICKS_MAX
-            && (context->budget == 0 || context->budget >= 2 * BUDGET_MIN),
+            && (context->budget == 0 || context->budget >= BUDGET_LEAST),
             "T10 budget and period are in their range", context);
     require(context->excused <= 1 && context->told <= 1 && context->begins <= BEGINS_RELEASED,
             "T10 flags are in their range", context);

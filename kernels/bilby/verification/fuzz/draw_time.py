@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernels.bilby.verification.fuzz.draw import Draw, Operation
-from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, SLICE, message
+from kernels.bilby.verification.spec.layout import API, BUDGET_LEAST, SLICE, message
 
-BUDGETS = [2 * BUDGET_MIN, 2 * BUDGET_MIN, 300, 500, SLICE]  # ticks
+BUDGETS = [BUDGET_LEAST, BUDGET_LEAST, 300, 500, SLICE]  # ticks
 PERIODS = [300, SLICE, SLICE, 2500, 5000, 100_000, API["PERIOD_TICKS_MAX"]]
 
 
@@ -16,7 +16,7 @@ class TimedDraw(Draw):
     def amounts(self) -> list[int]:
         """Budget and period; one in three is full, one in ten is none that may be."""
         if self.rng.random() < 0.1:
-            return [self.rng.choice([0, 1, 2 * BUDGET_MIN - 1, 600, 1 << 30]),
+            return [self.rng.choice([0, 1, BUDGET_LEAST - 1, 600, 1 << 30]),
                     self.rng.choice([0, 500, 1 << 30, 0xFFFFFFFF])]  # fmt: skip
         budget = self.rng.choice(BUDGETS)
         if self.rng.random() < 0.35:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kernels.bilby.verification.fuzz.draw import Operation
 from kernels.bilby.verification.fuzz.draw_time import TimedDraw
-from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, SLICE, message
+from kernels.bilby.verification.spec.layout import API, BUDGET_LEAST, SLICE, message
 from kernels.bilby.verification.spec.state import Kernel
 
 WAITING = [API[f"SYS_{name}"] for name in ("CALL", "SEND", "RECEIVE", "REPLY_RECEIVE")]
@@ -89,7 +89,7 @@ class Generator(TimedDraw):
         (context,) = self.fresh(1)
         words = [SLICE, SLICE] if self.rng.random() < 0.5 else self.amounts()
         if has_handler:
-            words = [2 * BUDGET_MIN, 2 * SLICE]
+            words = [BUDGET_LEAST, 2 * SLICE]
         return [
             *steps,
             self.make_step("context", API["TYPE_CONTEXT"], 0, context),

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from kernels.bilby.verification.spec import donations, layout
-from kernels.bilby.verification.spec.budgets import Time
+from kernels.bilby.verification.spec.budgets import Begins, Time
 from kernels.bilby.verification.spec.invocation import Invocation, Refused
 from kernels.bilby.verification.spec.ipc import signal
-from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, LIMITS
+from kernels.bilby.verification.spec.layout import API, BUDGET_LEAST, LIMITS
 from kernels.bilby.verification.spec.levels import Levels
 from kernels.bilby.verification.spec.state import Context, Kernel, Notification, Thread
 
@@ -32,7 +32,7 @@ def configure(call: Invocation) -> None:
     if cap is None or cap.kind != "context":
         raise Refused("INVALID_CAPABILITY")
     budget, period = call.word(0), call.word(1)
-    if not 2 * BUDGET_MIN <= budget <= period <= API["PERIOD_TICKS_MAX"]:
+    if not BUDGET_LEAST <= budget <= period <= API["PERIOD_TICKS_MAX"]:
         raise Refused("RANGE")
     set_budget(call.kernel, call.kernel.context(cap["object"]), budget, period)
 
@@ -40,10 +40,15 @@ def configure(call: Invocation) -> None:
 def set_budget(kernel: Kernel, context: Context, budget: int, period: int) -> None:
     time, was_full = time_of(kernel), context.is_full
     kernel.touch(context)
+    if context is time.running:
+        time.charge(kernel)
     context.left += budget - context.budget
     context.budget, context.period = budget, period
     if was_full or context.is_full:
         context.left, context.used, context.due = budget, 0, 0
+        context.anchor = time.since
+        if context is not time.running:
+            context.begins = Begins.WOKEN
     context.told = False
     time.alarm_is_old = True
     if context in time.waiting and not context.is_lacking:

@@ -109,7 +109,8 @@ API = _numbers((BILBY / "include" / "bilby" / "api.h").read_text(encoding="utf-8
 LIMITS = _numbers((BILBY / "include" / "limits.h").read_text(encoding="utf-8"))
 TICK = _numbers((HOST / "board.h").read_text(encoding="utf-8"))["TICK_IRQ"]
 SLICE = _numbers((HOST / "clock.h").read_text(encoding="utf-8"))["SLICE_TICKS"]
-BUDGET_MIN = _numbers((HOST / "budget.h").read_text(encoding="utf-8"))["BUDGET_MIN"]  # ticks
+_BUDGETS = _numbers((HOST / "budget.h").read_text(encoding="utf-8"))  # ticks
+BUDGET_MIN, BUDGET_LEAST = _BUDGETS["BUDGET_MIN"], _BUDGETS["BUDGET_LEAST"]
 
 
 def message(length: int, extra: int, unwrapped: int, label: int) -> int:

@@ -4,5 +4,6 @@
 #define BILBY_BUDGET_H
 
 #define BUDGET_MIN 100 /* ticks */
+#define BUDGET_LEAST 160
 
 #endif

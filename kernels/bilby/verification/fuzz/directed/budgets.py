@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from kernels.bilby.verification.fuzz.script import LINE, NODE, TCB, Script
 from kernels.bilby.verification.spec.invocation import E
-from kernels.bilby.verification.spec.layout import API, BUDGET_MIN, LIMITS, SLICE, TICK, message
+from kernels.bilby.verification.spec.layout import (
+    API,
+    BUDGET_LEAST,
+    BUDGET_MIN,
+    LIMITS,
+    SLICE,
+    TICK,
+    message,
+)
 
 CONTROL, OWN = API["ROOT_SCHED_CONTROL"], API["ROOT_CONTEXT"]
 LONGEST = API["PERIOD_TICKS_MAX"]
@@ -307,10 +315,38 @@ def a_less_urgent_thread_gets_more_time(script: Script) -> None:
     assert script.runs(thread)
 
 
+def a_first_budget_begins_when_it_is_set(script: Script) -> None:
+    """Of a thread that shared its time by turns before: that it ran before then does not count."""
+    if not script.is_timed:
+        return
+    thread, context = script.paid(SLICE, SLICE)
+    script.syscall("YIELD")
+    script.pass_time(SLICE)
+    assert script.runs(TCB)
+    script.pass_time(5 * SLICE // 2)
+    script.yield_until(TCB)
+    script.pass_time(350)
+    script.allot(context, 300, 4000)
+    script.allot(OWN, 300, 4000)
+    script.pass_time(299)
+    assert script.runs(TCB)
+    script.pass_time(1)
+    assert script.waits_for_time(OWN)
+    assert script.runs(thread)
+    script.pass_time(300)
+    assert script.waits_for_time(context)
+    script.pass_time(4000 - 600 - 1)
+    assert script.waits_for_time(OWN)
+    script.pass_time(300)
+    assert script.waits_for_time(context)
+    script.pass_time(1)
+    assert not script.waits_for_time(context)
+
+
 def amounts_that_may_not_be(script: Script) -> None:
     if not script.is_timed:
         return
-    context, least = script.make("CONTEXT"), 2 * BUDGET_MIN
+    context, least = script.make("CONTEXT"), BUDGET_LEAST
     for budget, period in ((least - 1, 1000), (least, least - 1), (0, 0), (least, LONGEST + 1),
                            (LONGEST + 1, LONGEST + 1)):  # fmt: skip
         script.allot(context, budget, period, "RANGE")
