@@ -6,7 +6,7 @@ Only the stages from the caches on depend on pinned lines.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cache.geometry import CacheHierarchy
@@ -23,6 +23,7 @@ from wcet.analysis.entry_stages import (
     block_timer,
     bounded,
     charged,
+    classified,
     divided,
     hierarchy_of,
     iterations,
@@ -35,7 +36,7 @@ from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.references import known_line
 from wcet.analysis.result import EntryResult
 from wcet.analysis.run import AnalysisRun
-from wcet.pinning.pins import PinnedCache, PinnedLine, Pins, locked
+from wcet.pinning.pins import NO_PINS, PinnedCache, PinnedLine, Pins, geometry_of, locked
 
 __all__ = ["EntryWithPins", "PinnedBounds", "PinnedEntry"]
 
@@ -56,6 +57,7 @@ class PinnedEntry:
     valued: ValuedEntry
     parts: tuple[PendingSegment, ...]
     loops: BoundedLoops
+    lines: Pins  # that it may access, as far as addresses are known
 
     @staticmethod
     def of(run: AnalysisRun, name: str, address: int) -> PinnedEntry:
@@ -70,7 +72,8 @@ class PinnedEntry:
         parts = tuple(divided(entry))
         with run.stages.stage("loop bounds", name):
             loops = bounded(entry, parts)
-        return PinnedEntry(name, address, entry, parts, loops)
+        lines = frozenset(line for part in parts for line in _accessed(entry, part))
+        return PinnedEntry(name, address, entry, parts, loops, lines)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -104,12 +107,42 @@ class PinnedBounds:
     entries: tuple[PinnedEntry, ...]
     ways: int
 
-    def solved(self, pins: Pins) -> tuple[EntryWithPins, ...]:
-        """The bounds with ``pins``. Raises UnboundedLoop."""
+    @property
+    def lines(self) -> frozenset[PinnedLine]:
+        """All lines that the entries may access, as far as addresses are known."""
+        return frozenset(line for entry in self.entries for line in entry.lines)
+
+    def solved(
+        self, pins: Pins, before: Pins = NO_PINS, known: Sequence[EntryWithPins] = ()
+    ) -> tuple[EntryWithPins, ...]:
+        """The bounds with ``pins``; ``known``: the bounds with ``before``. Raises UnboundedLoop.
+
+        An entry that accesses none of the lines in which the pins differ has the same bound, if the
+        same caches have locked ways.
+        """
         platform = self.run.platform
         hierarchy = locked(platform.hierarchy, pins, self.ways)
         run = replace(self.run, platform=replace(platform, hierarchy=hierarchy))
-        return tuple(_solved(run, entry) for entry in self.entries)
+        changed = pins ^ before
+        same_ways = {line.cache for line in pins} == {line.cache for line in before}
+        return tuple(
+            known[at] if known and same_ways and not changed & entry.lines else _solved(run, entry)
+            for at, entry in enumerate(self.entries)
+        )
+
+
+def _accessed(entry: ValuedEntry, part: PendingSegment) -> Iterator[PinnedLine]:
+    """Lines that references may be to, unless these are more lines than a cache has."""
+    classes, hierarchy = classified(entry, part), hierarchy_of(entry, part)
+    for references in (*classes.references, *classes.prefetches, *classes.leaving.values()):
+        for reference in references:
+            cache = CACHES.get(reference.kind)
+            if cache is None or reference.low is None or reference.high is None:
+                continue
+            geometry = geometry_of(hierarchy, cache.value)
+            numbers = geometry.lines(reference.low, reference.high - reference.low + 1)
+            if len(numbers) <= geometry.sets * geometry.ways:
+                yield from (PinnedLine(cache.value, number) for number in numbers)
 
 
 def _solved(run: AnalysisRun, entry: PinnedEntry) -> EntryWithPins:
@@ -177,6 +210,5 @@ def _line(reference: Reference, hierarchy: CacheHierarchy) -> PinnedLine | None:
     cache = CACHES.get(reference.kind)
     if cache is None:
         return None
-    geometry = hierarchy.l1i if cache is PinnedCache.INSTRUCTIONS else hierarchy.l1d
-    number = known_line(reference, geometry.line_bytes)
+    number = known_line(reference, geometry_of(hierarchy, cache.value).line_bytes)
     return None if number is None else PinnedLine(cache.value, number)

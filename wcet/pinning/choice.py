@@ -1,9 +1,10 @@
 """The choice of pinned lines: solving and choosing take turns.
 
 Each round reads the worst paths under the lines chosen so far, proposes the lines that cost most
-there, and solves with them. A proposal that does not lower the sum of the bounds is halved, down to
-single lines, which are then not proposed again until another proposal succeeds. The choice ends
-when no single exchange that the worst paths suggest lowers the sum, or when the time is over.
+there, and solves with them. Where a proposal does not lower the sum of the bounds, the next one has
+half as many lines; after a success, twice as many. A single line that does not lower it is not
+proposed again until another proposal succeeds. The choice ends when no exchange of one line that
+the worst paths suggest lowers the sum, or when the time is over.
 """
 
 from __future__ import annotations
@@ -61,29 +62,29 @@ def choose(
     pins, entries = start, bounds.solved(start)
     saved: Counter[PinnedLine] = Counter()
     failed: set[tuple[PinnedLine, PinnedLine | None]] = set()
+    most = len(bounds.lines)
     while True:
         proposed = [
-            one for one in _exchanges(bounds, pins, entries, saved)
+            one
+            for one in _exchanges(bounds, pins, entries, saved)
             if (one.line, one.instead) not in failed
-        ]  # fmt: skip
-        if not proposed:
-            return Choice(pins, entries, complete=True)
-        while proposed:
-            if time.monotonic() > end:
-                return Choice(pins, entries, complete=False)
-            changed = pins
-            for one in proposed:
-                changed = one.applied(changed)
-            found = bounds.solved(changed)
-            if total(found) < total(entries):
-                saved.update({one.line: one.gain for one in proposed})
-                pins, entries = changed, found
-                failed.clear()
-                report(len(pins), total(found))
-                break
-            if len(proposed) == 1:
-                failed.add((proposed[0].line, proposed[0].instead))
-            proposed = proposed[: len(proposed) // 2]
+        ][:most]
+        if not proposed or time.monotonic() > end:
+            return Choice(pins, entries, complete=not proposed)
+        changed = pins
+        for one in proposed:
+            changed = one.applied(changed)
+        found = bounds.solved(changed, pins, entries)
+        if total(found) < total(entries):
+            saved.update({one.line: one.gain for one in proposed})
+            pins, entries = changed, found
+            failed.clear()
+            most *= 2
+            report(len(pins), total(found))
+        elif len(proposed) == 1:
+            failed.add((proposed[0].line, proposed[0].instead))
+        else:
+            most = len(proposed) // 2
 
 
 def total(entries: Sequence[EntryWithPins]) -> int:

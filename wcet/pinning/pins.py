@@ -9,7 +9,16 @@ from enum import Enum
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.locked import LockedLines
 
-__all__ = ["NO_PINS", "PinnedCache", "PinnedLine", "Pins", "fitting", "locked", "set_of"]
+__all__ = [
+    "NO_PINS",
+    "PinnedCache",
+    "PinnedLine",
+    "Pins",
+    "fitting",
+    "geometry_of",
+    "locked",
+    "set_of",
+]
 
 PAGE = 4096  # bytes; translation preserves an address modulo this
 

@@ -1,0 +1,82 @@
+"""Bounds with pinned lines beside the published ones: ``make campaign-pinned_lines``.
+
+The shipped kernel under the paper's figures, one way of each first-level cache locked, one choice
+of lines for all entries: by the worst paths, and by the paper's rule. With ``ARGS=--write`` the
+table is replaced in ``docs/pinning.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from campaigns.documented import markdown, replace
+from quoll.results.results_store import ResultsStore, begin_run
+from tests.testing.harness import build
+from wcet.analysis.run import AnalysisRun
+from wcet.analysis.stage_times import SilentStageLog
+from wcet.library import analysis_options
+from wcet.pinning.bounds import EntryWithPins, PinnedBounds, PinnedEntry
+from wcet.pinning.choice import choose
+from wcet.pinning.first_touched import first_touched
+from wcet.pinning.pins import NO_PINS
+
+KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
+PUBLISHED = Path(__file__).with_name("papers.toml")
+SECONDS = 600.0
+HEAD = (
+    "entry", "without, cycles", "first touched", "gain", "worst paths", "gain",
+    "published, µs", "gain",
+)  # fmt: skip
+
+
+def cycles(entries: Sequence[EntryWithPins]) -> dict[str, int]:
+    """The bounds by entry."""
+    return {entry.result.name: entry.result.cycles for entry in entries}
+
+
+def gain(before: float, after: float) -> str:
+    """The part by which a bound falls."""
+    return f"{(before - after) / before:.0%}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/pinning.md")
+    arguments = parser.parse_args()
+    subprocess.run(
+        ["make", "-s", "-C", str(build.ROOT / "kernels/bilby"), "PRESET=after"], check=True
+    )
+    begin_run()
+    options = analysis_options(("all",), "kzm-paper", (), {}, ResultsStore.of_user())
+    run = AnalysisRun.begin(KERNEL, options, SilentStageLog())
+    entries = tuple(PinnedEntry.of(run, name, at) for name, at in run.entries.items())
+    bounds = PinnedBounds(run, entries, 1)
+    before = cycles(bounds.solved(NO_PINS))
+    touched = cycles(first_touched(bounds).entries)
+    chosen = choose(bounds, SECONDS, lambda lines, total: print(lines, total, flush=True))
+    best, rows = cycles(chosen.entries), []
+    for row in tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["pinned"]["rows"]:
+        without, first, worst = (max(of[e] for e in row["ours"]) for of in (before, touched, best))
+        own = (
+            f"{without:,}",
+            f"{first:,}",
+            gain(without, first),
+            f"{worst:,}",
+            gain(without, worst),
+        )
+        old, pinned = row["microseconds"]
+        rows.append((row["name"], *own, f"{old} → {pinned}", gain(old, pinned)))
+    table = markdown(HEAD, rows)
+    print(table, "complete" if chosen.complete else "the time was over")
+    if arguments.write:
+        replace("pinning.md", "pinned", table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
