@@ -12,7 +12,7 @@ KERNEL := build/bilby/kzm-after/kernel.elf
 PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-tests kernel recorder analyse demo check quick test collected coverage bench \
+.PHONY: help setup setup-tests kernel recorder analyse demo check quick test collected coverage bench soundness \
     benchmark mutants docs man wheel clean
 
 help:
@@ -28,6 +28,7 @@ help:
 	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
+	@echo 'make soundness   random C programs on both cores against their bounds, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
 	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
 	@echo 'make man       the manual pages: build/man'
@@ -91,6 +92,10 @@ mutants: setup
 
 campaign-%: kernel recorder
 	.venv/bin/python -m campaigns.$* $(ARGS)
+
+# Random C programs on all processors: docs/results/validation.md. Goes on where it was stopped.
+soundness: setup-tests
+	.venv/bin/python -m campaigns.soundness $(ARGS)
 
 # Waiting times of users, then time and memory against the number of contexts: docs/results/performance.md,
 # and a plot in build/bench.

@@ -26,13 +26,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from campaigns.random_programs import LEVELS
 from quoll.errors import UnboundedLoop
 from tests.testing.harness import build
 from tests.testing.wcet.programs import bound, check, program
 
 __all__ = ["Bounds", "compared", "main"]
 
+LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
 FOLDER = build.ROOT / "build/loop-comparison"
 KERNELS = [
     f"{board}-{p}" for board in ("kzm", "cubieboard") for p in ("before", "after", "latency")

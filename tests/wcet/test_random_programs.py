@@ -1,8 +1,8 @@
 """Random C programs: no execution of the interpreter takes longer than the bound.
 
 This tests all stages together: extraction, values and the edges they remove, cache classes, block
-times, loop bounds proved by NuSMV, the integer program. ``python -m campaigns.random_programs``
-runs more of them.
+times, loop bounds proved by NuSMV, the integer program. ``make soundness`` runs more of
+them.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
-from quoll.arm.decode import decode
-from quoll.arm.insn import LR, PC, SP, Insn
+from quoll.arm.decode import decode, it_conditions
+from quoll.arm.insn import LR, PC, SP, Condition, Insn
 from quoll.image.image import Image
 from quoll.inlining.vivu import FULL, VivuSettings
 from quoll.recordings.follow import follow
@@ -119,7 +119,7 @@ class Writer:
 def program(seed: int, optimise: str, cpu: str = "arm1136jf-s", *, thumb: bool = False) -> Path:
     """The ELF of one program; code and data stand in cached memory."""
     source = Writer(Random(seed)).program()
-    return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE,))
+    return build(source, *FLAGS, optimise=optimise, cpu=cpu, thumb=thumb, link=(CODE, "-lgcc"))
 
 
 def bound(elf: Path, platform: str | None = "kzm", vivu: VivuSettings = FULL) -> AnalysisResult:
@@ -171,25 +171,38 @@ def _byte(image: Image, addr: int, noise: bytes) -> int:
 
 
 def run(
-    image: Image, entry: int, random: Random, changing: tuple[int, int] = (1, 0)
+    image: Image,
+    entry: int,
+    random: Random,
+    changing: tuple[int, int] = (1, 0),
+    *,
+    thumb: bool = False,
 ) -> tuple[list[int], dict[int, int]]:
-    """Addresses executed from ``entry`` until it returns, and of the first byte accessed."""
+    """Addresses executed from ``entry`` until it returns, and of the first byte accessed.
+
+    ``thumb``: it starts in Thumb state.
+    """
     memory = Recorder(image, random, changing)
     machine = ConcreteMachine(memory, oracle=lambda op: random.getrandbits(32))
     machine.registers[:13] = [random.choice([random.getrandbits(32), random.randrange(9)])
                               for _ in range(13)]  # fmt: skip
-    machine.registers[SP], machine.registers[LR], machine.registers[PC] = STACK, RETURN, entry
-    decoded: dict[int, Insn] = {}
+    machine.registers[SP], machine.registers[PC] = STACK, entry
+    machine.registers[LR], machine.thumb = RETURN | thumb, thumb
+    decoded: dict[tuple[int, bool], Insn] = {}
     pcs: list[int] = []
+    conditions: tuple[Condition, ...] = ()  # of the rest of an IT block
     while (pc := machine.registers[PC]) != RETURN:
         assert len(pcs) < LONGEST
-        if pc not in decoded:
-            code = image.read(pc, 4)
+        insn = decoded.get((pc, machine.thumb))
+        if insn is None:
+            code = image.read(pc, 4) or image.read(pc, 2)
             assert code is not None
-            decoded[pc] = decode(code, pc, False)
+            insn = decode(code, pc, machine.thumb, conditions)
+            decoded[pc, machine.thumb] = insn
         memory.at = len(pcs)
         pcs.append(pc)
-        machine.step(decoded[pc])
+        conditions = conditions[1:] or it_conditions(insn)
+        machine.step(insn)
     return pcs, memory.first
 
 
@@ -204,11 +217,11 @@ class Case:
 
 def check(result: AnalysisResult, seed: int, inputs: int, states: int) -> list[Case]:
     """Run and replay. Raises AssertionError where an execution exceeds bound or charge."""
-    entry = result.entries["main"]
-    cases = []
+    entry, symbol = result.entries["main"], result.image.symbol("main")
+    thumb, cases = symbol is not None and symbol.thumb, []
     for number in range(inputs):
         random = Random(f"{seed} {number}")
-        pcs, accesses = run(result.image, entry.address, random)
+        pcs, accesses = run(result.image, entry.address, random, thumb=thumb)
         visits = follow(entry.graph, result.image, pcs)
         path = Walk.of(entry.graph, visits)
         charged = path_cycles(entry.costs, (PathStep(v.node, v.edge) for v in visits))
