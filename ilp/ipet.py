@@ -16,6 +16,7 @@ from ilp.constraints.constraint import Constraint
 from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.flowfacts import FlowCounts, constraint_rows
 from ilp.constraints.instance import CallStructure
+from ilp.constraints.limited_calls import OptionVariables
 from ilp.constraints.nest import LoopNest
 from ilp.constraints.parameters import VisitLimit
 from ilp.constraints.write_backs import ExcessWriteBacks
@@ -32,13 +33,14 @@ class Ipet:
     """An integer program and the meaning of its variables.
 
     Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``, then
-    ``excess``, if any, and the auxiliary variables of user constraints. The rows of nodes come
-    first, then those of loops, then that of ``excess``.
+    ``excess``, if any, those of ``options``, and the auxiliary variables of user constraints. The
+    rows of nodes come first, then those of loops, then that of ``excess``.
     """
 
     nest: LoopNest
     calls: CallStructure
     model: IntegerProgram
+    options: OptionVariables
     execution: ExecutionCounts | None = None  # the concrete execution
     excess: ExcessWriteBacks | None = None
 
@@ -110,8 +112,12 @@ def build_ipet(
     if excess is not None:
         names.append("excess.write-backs")
         upper.append(excess.most)
+    options = OptionVariables(nest, costs.limited, len(names))
+    names += options.names
+    upper += options.upper
+    rows += options.rows()
     for number, constraint in enumerate(constraints):
-        fact_rows = constraint_rows(calls, counts, constraint, number, len(names))
+        fact_rows = constraint_rows(calls, counts, constraint, number, len(names), options.counted)
         rows += fact_rows.rows
         names += fact_rows.names
         upper += [1] * len(fact_rows.names)
@@ -123,9 +129,10 @@ def build_ipet(
     objective += [0] * (len(names) - len(objective))
     if excess is not None:
         objective[excess.variable] = -excess.cycles
+    objective[options.first : options.first + len(options.objective)] = options.objective
     constant = sum(costs.start) + node_cycles[graph.entry]
     model = IntegerProgram(tuple(names), tuple(upper), tuple(objective), constant, tuple(rows))
-    return Ipet(nest, calls, model, execution, excess)
+    return Ipet(nest, calls, model, options, execution, excess)
 
 
 def flow_row(graph: Supergraph, node: int, end: int | None) -> LinearRow:

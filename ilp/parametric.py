@@ -125,12 +125,12 @@ def parametric_bound(
     ones = [LoopBound(loop, 1, None, "fact", None, None, 0.0) for loop in loops]
     numbers = checked_bounds(graph, [*bounds, *ones], place)
     touched = frozenset(n for loop in loops for n in graph.loops[loop].nodes)
-    independent = [c for c in constraints if not (c.a | c.b) & touched]
+    independent = [c for c in constraints if not counted(c, costs) & touched]
     study = ParametricSolver(
         graph, costs, numbers, tuple(independent), loops, limits, solver, seconds
     )
     names = tuple(dict.fromkeys(p.name for p in loops.values()))
-    left_out = [str(c) for c in constraints if (c.a | c.b) & touched]
+    left_out = [str(c) for c in constraints if counted(c, costs) & touched]
     reason = f"left out: {'; '.join(left_out)}" if left_out else beyond(bounds, loops)
     reason = reason or beyond_pool(graph, costs, numbers, touched)
     pieces: tuple[AffinePiece, ...]
@@ -150,6 +150,17 @@ def parametric_bound(
         reason=reason,
         per_iteration=tuple(study.per_iteration().items()),
     )
+
+
+def counted(constraint: Constraint, costs: Costs) -> frozenset[int]:
+    """The nodes whose executions a constraint counts, calls of summarised functions included."""
+    calls = (
+        call.node
+        for call in costs.limited
+        for option in (call.charged, *call.options)
+        if constraint.fact.source in dict(option.counts)
+    )
+    return constraint.a | constraint.b | frozenset(calls)
 
 
 def beyond(bounds: Sequence[LoopBound], loops: Mapping[int, LoopBoundParameter]) -> str:

@@ -108,6 +108,7 @@ def solution_of(ipet: Ipet, proof: BoundProof) -> IlpSolution:
         edges=() if values is None else ipet.edge_counts(values),
         solver=proof.solver,
         method=proof.method,
+        calls=() if values is None else ipet.options.taken(values),
     )
 
 
@@ -126,6 +127,7 @@ def realise(
     else:
         note = None
     edges, last = ipet.edge_counts(proof.values), ipet.last_node(proof.values)
+    calls = ipet.options.taken(proof.values)
     wrong: tuple[str, ...] = ()
     steps: tuple[PathStep, ...] = ()
     for order in orders(several=bool(repeated_contexts(ipet, constraints))):
@@ -135,8 +137,9 @@ def realise(
             return WorstPath((), 0, f"counts not realisable: {error}")
         wrong = check_path(ipet.graph, ipet.nest.bounds, constraints, steps, totals)
         if not wrong:
-            return WorstPath(steps, path_cycles(costs, steps), note)
-    return WorstPath(steps, path_cycles(costs, steps), "counts not realisable: " + "; ".join(wrong))
+            return WorstPath(steps, path_cycles(costs, steps, calls), note)
+    cycles = path_cycles(costs, steps, calls)
+    return WorstPath(steps, cycles, "counts not realisable: " + "; ".join(wrong))
 
 
 def orders(*, several: bool) -> Iterator[Order]:

@@ -21,6 +21,7 @@ from cache.reference import CacheClassification, HitClass, Reference, ReferenceK
 from pipeline.block_times import BlockTime, BlockTimer, BlockTimes, block_times
 from pipeline.core import CoreTable
 from pipeline.costs import CostCause, Costs
+from pipeline.limited_calls import limited_calls
 from pipeline.maxplus import IssueTime
 from pipeline.timing_model import MemoryLatencies, TimingModel
 from pipeline.tlb import translations
@@ -221,7 +222,8 @@ def charge(
     start[CostCause.OTHER] += 0 if called else _entry(times, timing, exception=exception)
     due = partial(due_cycles, memory=memory)
     pool = write_back_pool(graph, classes.references, hierarchy, memory, due)
-    costs = Costs(tuple(nodes), edges, assumptions, tuple(start), pool)
+    limited = limited_calls(graph, outstanding)
+    costs = Costs(tuple(nodes), edges, assumptions, tuple(start), pool, limited)
     return ChargedCosts(costs, graph, classes, times, memory)
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from quoll.assumptions import Assumption
+from quoll.facts.fact import FactSource
 
-__all__ = ["CostCause", "Costs", "WriteBackPool"]
+__all__ = [
+    "CallOption",
+    "CostCause",
+    "Costs",
+    "LimitedCall",
+    "OptionCount",
+    "WriteBackPool",
+]
 
 
 class CostCause(IntEnum):
@@ -53,12 +61,51 @@ class WriteBackPool:
 
 
 @dataclass(frozen=True, slots=True)
+class CallOption:
+    """A call of ``function`` in ``cycles``, which executes places at least ``counts`` times.
+
+    ``counts``: by the fact that limits the place. ``level``: the index of the bound in
+    ``FunctionReplacement.limited``; None if the function has one bound.
+    """
+
+    function: int
+    level: int | None
+    cycles: int
+    counts: tuple[tuple[FactSource, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedCall:
+    """A call made by ``node`` along ``edge``, or at an end of the path (None).
+
+    ``Costs`` have the cycles of ``charged``; no execution takes more. Each execution is as charged,
+    or as one of ``options``.
+    """
+
+    node: int
+    edge: int | None
+    charged: CallOption
+    options: tuple[CallOption, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionCount:
+    """``count`` executions of a call of ``Costs.limited``, by index, take an option, by index."""
+
+    call: int
+    option: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """``nodes[n][cause]`` and ``edges[e][cause]`` in cycles, for every node and edge index.
 
     A path costs ``start[cause]`` once and the sum over its nodes and edges, less the write-backs by
-    maintenance that find no dirty line (``pool``); no other charge exists. ``start`` holds the
-    cycles of an exception before its first instruction; exit nodes include the cycles of leaving.
+    maintenance that find no dirty line (``pool``), and less the cycles that ``limited`` calls save;
+    no other charge exists. ``start`` holds the cycles of an exception before its first instruction;
+    exit nodes include the cycles of leaving. Costs of one path have ``less`` instead of
+    ``limited``: by node, the cycles that all its executions together take less.
     """
 
     nodes: tuple[tuple[int, ...], ...]
@@ -66,6 +113,8 @@ class Costs:
     assumptions: tuple[Assumption, ...] = ()
     start: tuple[int, ...] = (0,) * len(CostCause)
     pool: WriteBackPool | None = None  # None: nothing is charged for maintenance
+    limited: tuple[LimitedCall, ...] = ()
+    less: Mapping[int, int] = field(default_factory=dict)
 
     def node_cycles(self, node: int) -> int:
         """All cycles of one execution of ``node``."""
@@ -76,22 +125,36 @@ class Costs:
         return sum(self.edges[edge])
 
     def excess(self, nodes: Mapping[int, int], edges: Mapping[int, int]) -> int:
-        """The cycles that a path with these counts costs less than the sum."""
+        """The cycles that a path with these counts costs less than the sum, for clean lines."""
         return 0 if self.pool is None else self.pool.cycles * self.pool.without_line(nodes, edges)
 
-    def on_path(self, nodes: Sequence[int], edges: Sequence[int]) -> Costs:
-        """Costs of a path with these counts per node and edge, without any pool.
+    def saved(self, calls: Iterable[OptionCount]) -> Mapping[int, int]:
+        """By node, the cycles that limited calls take less than they are charged."""
+        found: dict[int, int] = {}
+        for one in calls:
+            call = self.limited[one.call]
+            cycles = call.charged.cycles - call.options[one.option].cycles
+            found[call.node] = found.get(call.node, 0) + one.count * cycles
+        return found
+
+    def on_path(
+        self, nodes: Sequence[int], edges: Sequence[int], calls: Sequence[OptionCount] = ()
+    ) -> Costs:
+        """Costs of a path with these counts per node and edge, without pool and limited calls.
 
         If some write-backs find no dirty line, those that do are charged at the start, all at once.
         """
+        if calls:
+            less = self.saved(calls)
+            return replace(self, limited=(), less=less).on_path(nodes, edges)
         if self.pool is None or not nodes:
             return self
         counts = dict(enumerate(nodes))
-        less = self.pool.without_line(counts, dict(enumerate(edges)))
-        if not less:
+        without = self.pool.without_line(counts, dict(enumerate(edges)))
+        if not without:
             return self
         charged = {n: self.pool.cycles * count for n, count in self.pool.charged.items()}
-        remaining = sum(charged[n] * counts[n] for n in charged) - self.pool.cycles * less
+        remaining = sum(charged[n] * counts[n] for n in charged) - self.pool.cycles * without
         cheaper = list(self.nodes)
         for node, cycles in charged.items():
             cheaper[node] = _with_other(cheaper[node], -cycles)

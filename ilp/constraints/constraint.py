@@ -19,7 +19,7 @@ from quoll.assumptions import Assumption, stated
 from quoll.cfg.cfg import Block
 from quoll.errors import FactsError
 from quoll.facts.count_facts import AtMostFact, ConflictFact
-from quoll.facts.fact import CountedFact, Fact
+from quoll.facts.fact import CountedFact, Fact, FactSource
 from quoll.facts.fact_places import FactPlace
 from quoll.facts.linear import LinearFact
 from quoll.facts.located import LocatedFacts
@@ -66,7 +66,20 @@ def resolve_constraints(graph: Supergraph, facts: LocatedFacts) -> tuple[Constra
         return ()
     blocks = BlockCopies(graph)
     resolved = (resolve_one(graph, fact, facts, blocks) for fact in counted)
-    return tuple(filter(effective, resolved))
+    inside = counted_in_summaries(graph)
+    return tuple(one for one in resolved if effective(one) or one.fact.source in inside)
+
+
+def counted_in_summaries(graph: Supergraph) -> frozenset[FactSource]:
+    """The facts about the whole path whose places calls of summarised functions may execute."""
+    replaced = graph.guidance.replaced
+    limits = {
+        callee: [fact for one in function.limited for fact, _ in one.counts]
+        for callee, function in replaced.items()
+        if function.limited
+    }
+    called = {callee for node in graph.nodes for callee in node.block.passes} if limits else set()
+    return frozenset(fact for callee in called & limits.keys() for fact in limits[callee])
 
 
 def unused_constraints(

@@ -6,7 +6,7 @@ M_b their proved maxima per invocation. N, x_a and x_b are sums of variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import gcd
 
@@ -14,6 +14,7 @@ from ilp.constraints.constraint import Constraint
 from ilp.constraints.instance import CallStructure, ContextInstance
 from ilp.solvers.integer_program import LinearRow
 from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
+from quoll.facts.fact import FactSource
 from quoll.facts.guidance import RequireFact
 from quoll.facts.linear import LinearFact
 from quoll.inlining.supergraph import Supergraph
@@ -77,9 +78,17 @@ class ConstraintRows:
 
 
 def constraint_rows(
-    calls: CallStructure, counts: FlowCounts, constraint: Constraint, number: int, fresh: int
+    calls: CallStructure,
+    counts: FlowCounts,
+    constraint: Constraint,
+    number: int,
+    fresh: int,
+    summarised: Callable[[FactSource], LinearSum] = lambda _: LinearSum((), 0),
 ) -> ConstraintRows:
-    """The rows of one constraint; ``fresh`` is the index of the next new variable."""
+    """The rows of one constraint; ``fresh`` is the index of the next new variable.
+
+    ``summarised``: the executions of the fact's place in functions with a summary.
+    """
     nodes = constraint.a | constraint.b
     if isinstance(constraint.fact, RequireFact):
         #   x >= 1
@@ -91,7 +100,7 @@ def constraint_rows(
         return ConstraintRows(related(constraint, constraint.fact, f"u{number}", total, limit))
     if constraint.function is None:
         assert isinstance(constraint.fact, AtMostFact), "the other forms are within a function"
-        total = counts.executions(nodes)
+        total = counts.executions(nodes).plus(summarised(constraint.fact.source))
         return ConstraintRows(
             (at_most(constraint, f"u{number}", total, LinearSum((), constraint.fact.count)),)
         )

@@ -81,7 +81,7 @@ def outline(
     """
     if not solution.nodes:
         raise ValueError("there are no counts")
-    costs = costs.on_path(solution.nodes, solution.edges)
+    costs = costs.on_path(solution.nodes, solution.edges, solution.calls)
     chains = _SectionChains(graph, loops=loops)
     tallies: dict[PathSection, _SectionTally] = {}
     for node in dict.fromkeys([*(step.node for step in steps), *range(len(graph.nodes))]):
@@ -105,11 +105,15 @@ def outline(
 
 
 def spent_at(graph: Supergraph, costs: Costs, solution: IlpSolution, node: int) -> list[int]:
-    """The cycles of all executions of ``node`` by cause, its outgoing edges included."""
+    """The cycles of all executions of ``node`` by cause, its outgoing edges included.
+
+    ``costs``: of this path (``Costs.on_path``).
+    """
     spent = [solution.nodes[node] * cycles for cycles in costs.nodes[node]]
     for e in graph.successors[node]:
         if solution.edges[e]:
             spent = [a + solution.edges[e] * b for a, b in zip(spent, costs.edges[e], strict=True)]
+    spent[CostCause.OTHER] -= costs.less.get(node, 0)
     if node == graph.entry:
         spent = [a + b for a, b in zip(spent, costs.start, strict=True)]
     return spent

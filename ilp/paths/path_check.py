@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from ilp.constraints.constraint import Constraint
 from ilp.paths.solution import PathStep
-from pipeline.costs import Costs
+from pipeline.costs import Costs, OptionCount
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import EdgeKind
 from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
@@ -24,8 +24,11 @@ from quoll.inlining.supergraph import Supergraph
 __all__ = ["PathViolation", "check_path", "path_cycles", "violations"]
 
 
-def path_cycles(costs: Costs, steps: Iterable[PathStep]) -> int:
-    """Cycles of a path: the costs of its start, its nodes and its edges, less its excess."""
+def path_cycles(costs: Costs, steps: Iterable[PathStep], calls: Iterable[OptionCount] = ()) -> int:
+    """Cycles of a path: the costs of its start, its nodes and its edges, less its excess.
+
+    ``calls``: the limited calls of which it takes an option.
+    """
     nodes, edges = Counter[int](), Counter[int]()
     for step in steps:
         nodes[step.node] += 1
@@ -33,7 +36,8 @@ def path_cycles(costs: Costs, steps: Iterable[PathStep]) -> int:
             edges[step.edge] += 1
     spent = sum(costs.node_cycles(n) * count for n, count in nodes.items())
     spent += sum(costs.edge_cycles(e) * count for e, count in edges.items())
-    return sum(costs.start) + spent - costs.excess(nodes, edges)
+    less = costs.excess(nodes, edges) + sum(costs.saved(calls).values())
+    return sum(costs.start) + spent - less
 
 
 def check_path(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipeline.costs import OptionCount
+
 __all__ = ["IlpSolution", "PathStep", "WorstPath"]
 
 
@@ -11,7 +13,8 @@ __all__ = ["IlpSolution", "PathStep", "WorstPath"]
 class IlpSolution:
     """``cycles`` is the proved dual bound (rule 23); counts are integers that satisfy every row.
 
-    Counts are empty if a time limit left none.
+    Counts are empty if a time limit left none. ``calls``: the executions of limited calls that take
+    an option (``pipeline.costs``).
     """
 
     cycles: int
@@ -20,6 +23,7 @@ class IlpSolution:
     edges: tuple[int, ...]  # traversals per edge
     solver: str  # name and version
     method: str = ""  # the kind of proof, as ``ilp.solvers.solve`` names it
+    calls: tuple[OptionCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

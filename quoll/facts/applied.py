@@ -13,7 +13,7 @@ from quoll.arm.insn import Insn
 from quoll.assumptions import LOOP_FACT, Assumption
 from quoll.facts.contract import CALLEE_SAVED, ByteSpan
 from quoll.facts.control_flow_facts import SwitchesContextFact
-from quoll.facts.fact import Fact
+from quoll.facts.fact import Fact, FactSource
 from quoll.facts.guidance import (
     BranchFact,
     IgnoreEdgeFact,
@@ -34,6 +34,7 @@ __all__ = [
     "NO_GUIDANCE",
     "AppliedGuidance",
     "FunctionReplacement",
+    "LimitedCycles",
     "RecursionDepth",
     "RemovedEdge",
     "RequiredPlace",
@@ -82,6 +83,18 @@ class RequiredPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitedCycles:
+    """The most cycles of a call that executes counted places in certain ranges of counts.
+
+    ``counts``: the least executions of each place, by the source of the fact that limits them on
+    the whole path. Zeros are left out.
+    """
+
+    counts: tuple[tuple[FactSource, int], ...]
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionReplacement:
     """The function takes at most ``cycles``; ``preserves``: it preserves its callers' memory.
 
@@ -91,7 +104,8 @@ class FunctionReplacement:
     instructions in it that end the path, within ``cycles``. For a function that switches contexts,
     ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
     if it is the handler of an exception, which is taken there. ``written``: first and last bytes of
-    all stores in it with one address; None if it may store to any.
+    all stores in it with one address; None if it may store to any. ``limited``: the cycles by
+    counts of places in it, the largest ``cycles`` among them; empty if no counts matter.
     """
 
     cycles: int | None
@@ -104,6 +118,7 @@ class FunctionReplacement:
     exits: tuple[Insn, ...] = ()
     handler: int | None = None
     written: frozenset[tuple[int, int]] | None = None
+    limited: tuple[LimitedCycles, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

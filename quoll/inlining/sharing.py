@@ -7,6 +7,9 @@ after each of its calls: the bound covers both. Its bound from unknown values, c
 then replaces it in every caller, as a stated bound of a function does (rule 2): sound, and looser
 than inlining, because it assumes nothing about its callers.
 
+A limit on the executions of a place on the whole path couples nothing, if few ranges of its count
+distinguish the function's calls (``count_ranges``): the summary has a bound for each of them.
+
 A recursive function of at most n activations is analysed n times: first without its recursive
 calls, then with the previous bound in their place. So each call stands for one activation less than
 its caller, and the last bound covers n activations.
@@ -17,17 +20,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TypeGuard
 
 from quoll.arm.insn import ControlFlow, Insn
 from quoll.arm.status import leaves_mode, state_change
 from quoll.cfg.call_graph import CallGraph, call_graph
 from quoll.cfg.cfg import Block, Cfg, Program
 from quoll.facts.applied import FunctionReplacement, RecursionDepth
-from quoll.facts.fact import FactStage
+from quoll.facts.count_facts import AtMostFact
+from quoll.facts.fact import Fact, FactStage
 from quoll.facts.guidance import PathStartFact, RecursionFact
 from quoll.facts.located import LocatedFacts
 
-__all__ = ["NEVER", "SummaryCandidates", "SummarySettings", "exceeds", "expansion"]
+__all__ = [
+    "NEVER",
+    "SummaryCandidates",
+    "SummarySettings",
+    "count_ranges",
+    "exceeds",
+    "expansion",
+    "is_total",
+]
 
 LOCAL = (
     FactStage.EXTRACTION,
@@ -54,6 +68,7 @@ class SummarySettings:
 
 
 NEVER = SummarySettings(contexts=1 << 62)
+MOST_RANGES = 16  # bounds of one summary, for ranges of counts
 
 
 def expansion(graph: CallGraph, entry: int) -> Counter[int]:
@@ -79,6 +94,15 @@ class _Coupling:
     places: frozenset[int]
 
 
+def count_ranges(most: int) -> tuple[tuple[int, int], ...]:
+    """Ranges of counts up to ``most``, as (least, most): 0, 1, 2, then each twice as long."""
+    found, least = [(0, 0)], 1
+    while least <= most:
+        found.append((least, min(most, 2 * least - 2 or 1)))
+        least = found[-1][1] + 1
+    return tuple(found)
+
+
 @dataclass(slots=True)
 class SummaryCandidates:
     """Chooses functions to summarise, callees before callers; ``program`` has their summaries."""
@@ -89,6 +113,7 @@ class SummaryCandidates:
     settings: SummarySettings
     sizes: dict[int, int] = field(default_factory=dict)  # contexts of a call, summaries left out
     inside: dict[int, frozenset[int]] = field(default_factory=dict)  # all callees, itself included
+    limits: list[tuple[int, frozenset[int]]] = field(default_factory=list)  # ranges, functions
     replaced: list[int] = field(default_factory=list)
     inlined: set[int] = field(default_factory=set)
 
@@ -185,7 +210,7 @@ class SummaryCandidates:
             meant = not fact.scope or any(function in self.inside.get(g, ()) for g in fact.scope)
             if meant and not (fact.scope and fact.scope <= inside) and fact.places & inside:
                 return False
-        return True
+        return prod(ranges for ranges, places in self.limits if places & inside) <= MOST_RANGES
 
     def _coupled(self) -> Iterator[_Coupling]:
         owner = {
@@ -199,14 +224,21 @@ class SummaryCandidates:
                 continue
             if isinstance(fact, RecursionFact):
                 continue
-            places = {
+            places = frozenset(
                 owner[address]
                 for text in fact.places()
                 for address in self.facts.at(fact, text).addresses
                 if address in owner
-            }
-            scope = frozenset(f for f in self.facts.limits(fact) if f is not None)
-            yield _Coupling(scope, frozenset(places))
+            )
+            if is_total(fact):
+                self.limits.append((len(count_ranges(fact.count)), places))
+                continue
+            yield _Coupling(frozenset(f for f in self.facts.limits(fact) if f is not None), places)
+
+
+def is_total(fact: Fact) -> TypeGuard[AtMostFact]:
+    """Whether a fact limits the executions of a place on the whole path, and allows some."""
+    return isinstance(fact, AtMostFact) and fact.function is None and fact.count > 0
 
 
 def exceeds(graph: CallGraph, entry: int, depths: Mapping[int, RecursionDepth], most: int) -> bool:

@@ -35,6 +35,7 @@ def test_the_bound_is_the_longest_allowed_path(
     assert seen["exact, infeasible"] < number * 0.2, tally
     assert seen["certified search"] > number * 0.02, tally
     assert seen["write-backs without a line"] > number * 0.02, tally
+    assert seen["options of calls"] > 0 or number < 100, tally
     for form in (
         "ConflictFact in",
         "ConsistentFact in",

@@ -16,7 +16,7 @@ from ilp.parametric import AffinePiece, ParametricBound, convex_pieces, largest,
 from ilp.solvers.solve import maximise
 from ilp.worst_case import worst_case
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import WriteBackPool
+from pipeline.costs import CallOption, LimitedCall, WriteBackPool
 from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop
 from quoll.extraction.extract import extract
 from quoll.facts.located import NO_FACTS, locate
@@ -67,6 +67,23 @@ def test_every_write_back_is_charged() -> None:
     assert str(got) == "cycles <= 6 + 11·n"
     plain = worst_case(LOOP, charged, bounded(LOOP, 11), solver=SOLVER)
     assert plain.solution.cycles == got.at(10) - 7 * 5
+
+
+def test_a_limit_on_calls_in_the_loop_is_left_out() -> None:
+    """With it the first iterations would cost more than the others."""
+    limit = most(0x9000, 2)
+    dear = CallOption(0x9000, 0, 20, ((limit.fact.source, 1),))
+    call = LimitedCall(2, 2, dear, (CallOption(0x9000, 1, 5, ()),))
+    cycles = costs(LOOP, {0: 5, 1: 1, 2: 10})
+    edges = [list(causes) for causes in cycles.edges]
+    edges[2][0] = 20
+    limited = replace(cycles, edges=tuple(map(tuple, edges)), limited=(call,))
+    constraint = replace(limit, a=frozenset())
+    loops = {0: LoopBoundParameter("n", 1)}
+    got = parametric_bound(LOOP, limited, (), (constraint,), loops, solver=SOLVER)
+    assert str(got) == "cycles <= 6 + 31·n"
+    plain = worst_case(LOOP, limited, bounded(LOOP, 11), (constraint,), solver=SOLVER)
+    assert plain.solution.cycles == got.at(10) - 8 * 15
 
 
 def test_a_loop_that_may_not_be_entered_at_zero() -> None:

@@ -68,12 +68,20 @@ class PreparedPaths:
 class SummarisedFunction:
     """A function with a summary, and its worst path.
 
-    A recursive function appears once for each number of activations.
+    A recursive function appears once for each number of activations. ``by_counts``: the solution
+    for each of ``FunctionReplacement.limited``.
     """
 
     address: int
     paths: PreparedPaths
     solution: IlpSolution
+    by_counts: tuple[IlpSolution, ...] = ()
+
+    def at(self, level: int | None) -> SummarisedFunction:
+        """The function in calls with the counts of this level."""
+        if level is None or level >= len(self.by_counts):
+            return self
+        return replace(self, solution=self.by_counts[level])
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,15 +90,22 @@ class EntryResult:
         named = ", ".join(f"{name} = {value}" for name, value in self.example.items())
         return f" for {named}" if named else ""
 
+    @property
+    def costs_on_path(self) -> Costs:
+        """The costs of the worst path."""
+        return self.costs.on_path(self.solution.nodes, self.solution.edges, self.solution.calls)
+
     def charged_steps(self) -> Iterator[tuple[PathStep, tuple[int, ...]]]:
         """The worst path: each step with its cycles by ``CostCause``.
 
         They include the edge out of the step, and for the first one the start of the path.
         """
-        known = self.costs.on_path(self.solution.nodes, self.solution.edges)
-        start = known.start
+        known = self.costs_on_path
+        start, less = known.start, dict(known.less)
         for step in self.path.steps:
-            costs = [start, known.nodes[step.node]]
+            saved = [0] * len(CostCause)
+            saved[CostCause.OTHER] -= less.pop(step.node, 0)
+            costs = [start, known.nodes[step.node], saved]
             if step.edge is not None:
                 costs.append(known.edges[step.edge])
             yield step, tuple(map(sum, zip(*costs, strict=True)))
@@ -111,8 +118,9 @@ class EntryResult:
         """
         if not self.solution.nodes:
             return dict.fromkeys(CostCause, 0)
-        known = self.costs.on_path(self.solution.nodes, self.solution.edges)
+        known = self.costs_on_path
         total = list(known.start)
+        total[CostCause.OTHER] -= sum(known.less.values())
         for costs, counts in (
             (known.nodes, self.solution.nodes),
             (known.edges, self.solution.edges),

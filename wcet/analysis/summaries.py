@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ilp.constraints.constraint import Constraint, resolve_constraints
 from ilp.constraints.nest import all_unbounded
+from ilp.counted_bounds import bounds_by_counts
 from ilp.paths.solution import IlpSolution
 from loopbounds.slicing.stacks import StackSpans
 from quoll.arm.insn import SP, Insn
 from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
-from quoll.errors import ControlFlowError, UnboundedLoop, UsageError
+from quoll.errors import ControlFlowError, InfeasibleError, UnboundedLoop, UsageError
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
 from quoll.facts.contract import ByteSpan
 from quoll.facts.count_facts import LoopFact
@@ -27,7 +29,7 @@ from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
 from quoll.facts.read import Facts
 from quoll.inlining.expand import refuse_unexpandable
-from quoll.inlining.sharing import SummaryCandidates
+from quoll.inlining.sharing import SummaryCandidates, is_total
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.acknowledgement import acknowledging_nodes
 from quoll.preemption.counters import written_by
@@ -60,7 +62,8 @@ Prepare = Callable[[AnalysisTarget], Prepared]
 class FunctionSummary:
     """A bound of every call of ``function``, its paths, and its assumptions.
 
-    ``solution``: the solution for these paths; None for a context switch. ``unmasking``:
+    ``solution``: the solution for these paths; None for a context switch. ``by_counts``: the one
+    for each of ``replacement.limited``. ``unmasking``:
     instructions after which interrupts may be unmasked. ``unbounded``: the loops without a bound,
     with which the summary is provisional.
     """
@@ -70,6 +73,7 @@ class FunctionSummary:
     paths: tuple[PreparedPaths, ...]
     assumptions: tuple[Assumption, ...]
     solution: IlpSolution | None = None
+    by_counts: tuple[IlpSolution, ...] = ()
     unmasking: tuple[int, ...] = ()
     unbounded: UnboundedLoop | None = None
 
@@ -78,7 +82,7 @@ class FunctionSummary:
         """The function with its worst path; None for a context switch."""
         if self.solution is None:
             return None
-        return SummarisedFunction(self.function, self.paths[0], self.solution)
+        return SummarisedFunction(self.function, self.paths[0], self.solution, self.by_counts)
 
 
 class _Rejected(Enum):
@@ -205,8 +209,17 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         if not error.missing:
             return _Rejected.DEPENDS
         return _provisional(function, graph, given_back, stores, error)
+    except InfeasibleError:
+        if not any(is_total(c.fact) for c in resolve_constraints(graph, run.facts)):
+            raise
+        return _Rejected.DEPENDS  # the fact is about the whole path: no path makes such a call
     if result.parametric is not None or any(b.bound is None for b in bounds):
         return _Rejected.DEPENDS
+
+    def limited(more: tuple[Constraint, ...]) -> IlpSolution:
+        return paths_result(run, code.name, function, paths, whole=False, more=more).solution
+
+    by_counts = bounds_by_counts(result.constraints, result.solution, limited)
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
         assumed,
@@ -226,8 +239,10 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         stores=stores,
         exits=_ends(graph),
         written=written_by(values),
+        limited=tuple(cycles for cycles, _ in by_counts),
     )
-    return FunctionSummary(function, replacement, (paths,), assumptions, result.solution)
+    solutions = tuple(solution for _, solution in by_counts)
+    return FunctionSummary(function, replacement, (paths,), assumptions, result.solution, solutions)
 
 
 def _provisional(

@@ -224,7 +224,7 @@ def _lines(reader: _Sources, entry: EntryResult) -> tuple[LineRecord, ...]:
     cycles: dict[tuple[str, str, int, str], int] = {}
     misses: dict[tuple[str, str, int, str], int] = {}
     runs: dict[tuple[str, str, int, str], dict[int, int]] = {}
-    costs = entry.costs.on_path(entry.solution.nodes, entry.solution.edges)
+    costs = entry.costs_on_path
     for _, section in outline(entry.graph, costs, entry.solution).walk():
         function = reader.function(entry, section.stretch.context)
         for node, executions, spent in section.blocks:

@@ -17,6 +17,7 @@ from pipeline.costs import Costs
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.prepared import SummarisedFunction
 from wcet.analysis.result import EntryResult
+from wcet.latency.summarised_calls import called_by
 
 __all__ = ["FrameSection", "PathFrame", "frames_of", "heaviest"]
 
@@ -65,18 +66,11 @@ class PathFrame:
 
     def inner(self, blocks: Sequence[tuple[int, int, int]]) -> Iterator[PathFrame]:
         """The frames of the summaries that ``blocks`` of an outline call, one for each call."""
-        functions = {one.address: number for number, one in enumerate(self.known)}
         for node, *_ in blocks:
-            for edge in self.graph.successors[node]:
-                count = self.solution.edges[edge]
-                passes = [functions[f] for f in self._passed(edge) if f in functions]
-                if count and passes:
-                    longest = max(passes, key=lambda n: self.known[n].solution.cycles)
-                    yield self._called(self.known[longest], longest, count, node)
-
-    def _passed(self, edge: int) -> tuple[int, ...]:
-        passed = self.graph.passed(edge)
-        return self.graph.nodes[self.graph.edges[edge].src].block.passes if passed else ()
+            if self.graph.nodes[node].block.passes:
+                calls = called_by(self.known, self.graph, self.costs, self.solution, node)
+                for number, level, count in calls:
+                    yield self._called(self.known[number].at(level), number, count, node)
 
     def _called(self, one: SummarisedFunction, number: int, count: int, node: int) -> PathFrame:
         paths = one.paths

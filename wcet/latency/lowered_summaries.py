@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from pipeline.costs import CostCause, Costs
+from pipeline.costs import CostCause, Costs, LimitedCall
 from quoll.errors import SolverError
 from quoll.facts.applied import FunctionReplacement
 from quoll.inlining.supergraph import Supergraph
@@ -90,7 +90,18 @@ def lowered_costs(
         causes = list(edges[edge])
         causes[CostCause.OTHER] -= cycles
         edges[edge] = tuple(causes)
-    return replace(costs, edges=tuple(edges))
+    limited = tuple(_lowered_call(call, less.get(call.edge or 0, 0)) for call in costs.limited)
+    return replace(costs, edges=tuple(edges), limited=limited)
+
+
+def _lowered_call(call: LimitedCall, less: int) -> LimitedCall:
+    """``call`` charged fewer cycles, which bound its options, too."""
+    if call.edge is None or not less:
+        return call
+    charged = replace(call.charged, cycles=call.charged.cycles - less)
+    most = charged.cycles
+    options = tuple(replace(one, cycles=min(one.cycles, most)) for one in call.options)
+    return replace(call, charged=charged, options=options)
 
 
 def _less(

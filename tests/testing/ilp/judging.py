@@ -81,6 +81,8 @@ def judge_bound(case: Case, answer: WorstCase, longest: int, exact: bool, tally:
         dict(enumerate(answer.solution.nodes)), dict(enumerate(answer.solution.edges))
     ):
         tally.seen["write-backs without a line"] += 1
+    if answer.solution.calls:
+        tally.seen["options of calls"] += 1
     method = answer.solution.method
     tally.seen["certified search" if method.endswith("subproblems") else method] += 1
 
@@ -93,7 +95,8 @@ def judge_path(case: Case, answer: WorstCase, exact: bool) -> None:
         assert not exact, path.unrealisable
         return
     assert check_path(case.graph, case.bounds, case.constraints, path.steps) == ()
-    assert path_cycles(case.costs, path.steps) == path.cycles == solution.cycles
+    cycles = path_cycles(case.costs, path.steps, solution.calls)
+    assert cycles == path.cycles == solution.cycles
     assert Counter(s.node for s in path.steps) == +Counter(dict(enumerate(solution.nodes)))
 
 

@@ -8,6 +8,7 @@ state is computed once. Only the types are shared with ``ilp``.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pipeline.costs import Costs
@@ -95,10 +96,11 @@ class Search:
                 pool = self.costs.pool
                 options.append(0 if pool is None else -pool.cycles * max(0, state.balance))
             for e in self.graph.successors[state.node]:
-                after = self.take(state, e)
-                rest = None if after is None else self.longest(after)
-                if rest is not None:
-                    options.append(rest + sum(self.costs.edges[e]))
+                taken = self.take(state, e)
+                for after, less in [] if taken is None else self.called(taken, e):
+                    rest = self.longest(after)
+                    if rest is not None:
+                        options.append(rest + sum(self.costs.edges[e]) - less)
             if options:
                 result = max(options) + sum(self.costs.nodes[state.node])
         self.best[before] = result
@@ -157,6 +159,22 @@ class Search:
         pool = self.costs.pool
         dirty = 0 if pool is None or e not in pool.restarts else pool.every
         return State(edge.dst, around, tuple(stack), state.totals, state.balance - dirty)
+
+    def called(self, state: State, e: int) -> Iterator[tuple[State, int]]:
+        """The options of a limited call along an edge, each with the cycles that it saves."""
+        call = next((one for one in self.costs.limited if one.edge == e), None)
+        if call is None:
+            yield state, 0
+            return
+        for option in (call.charged, *call.options):
+            counts, totals = dict(option.counts), list(state.totals)
+            allowed = True
+            for i, c in enumerate(self.case.constraints):
+                if c.function is None and isinstance(c.fact, AtMostFact):
+                    totals[i] += counts.get(c.fact.source, 0)
+                    allowed = allowed and totals[i] <= c.fact.count
+            if allowed:
+                yield replace(state, totals=tuple(totals)), call.charged.cycles - option.cycles
 
     def may_end(self, state: State) -> bool:
         """Whether the path may end after the node, with these open invocations."""

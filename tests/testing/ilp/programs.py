@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
 from loopbounds.proof.bound import LoopBound
-from pipeline.costs import CostCause, Costs, WriteBackPool
+from pipeline.costs import CallOption, CostCause, Costs, LimitedCall, WriteBackPool
 from quoll.arm.insn import Condition, ControlFlow, Insn, ShiftKind
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, Program
 from quoll.facts.count_facts import AtMostFact, ConflictFact, ConsistentFact
@@ -245,7 +245,39 @@ def random_case(seed: int, forms: Sequence[str] = FORMS) -> Case:
         tuple(causes(rng, 9) for _ in graph.nodes), tuple(causes(rng, 3) for _ in graph.edges)
     )
     constraints = random_constraints(rng, graph, forms)
-    return Case(graph, with_pool(rng, costs) if rng.random() < 0.3 else costs, bounds, constraints)
+    costs = with_pool(rng, costs) if rng.random() < 0.3 else costs
+    return Case(graph, with_limited(rng, costs, graph, constraints), bounds, constraints)
+
+
+def with_limited(
+    rng: random.Random, costs: Costs, graph: Supergraph, constraints: Sequence[Constraint]
+) -> Costs:
+    """Costs with calls of several options along some edges, if a fact limits a total."""
+    totals = [c.fact.source for c in constraints if c.function is None and counts_total(c)]
+    if not totals:
+        return costs
+    limited, edges = [], list(costs.edges)
+    for e in range(len(edges)):
+        if rng.random() < 0.3:
+            charged, *options = sorted(
+                (random_option(rng, totals) for _ in range(rng.randint(1, 3))),
+                key=lambda option: -option.cycles,
+            )
+            limited.append(LimitedCall(graph.edges[e].src, e, charged, tuple(options)))
+            at = CostCause.OTHER
+            edges[e] = (*edges[e][:at], edges[e][at] + charged.cycles, *edges[e][at + 1 :])
+    return replace(costs, edges=tuple(edges), limited=tuple(limited))
+
+
+def counts_total(constraint: Constraint) -> bool:
+    """Whether a constraint limits the executions of a place on the whole path."""
+    return isinstance(constraint.fact, AtMostFact)
+
+
+def random_option(rng: random.Random, totals: Sequence[FactSource]) -> CallOption:
+    """An option that executes some of the places."""
+    counts = {source: rng.randint(1, 2) for source in totals if rng.random() < 0.5}
+    return CallOption(0, None, rng.randint(0, 20), tuple(counts.items()))
 
 
 def with_pool(rng: random.Random, costs: Costs) -> Costs:
