@@ -18,7 +18,7 @@ from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.pointed_words import PointedWords
-from loopbounds.slicing.repeated_loads import EarlierLoad, earlier_load
+from loopbounds.slicing.repeated_loads import EarlierLoad, earlier_load, is_pushed
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
@@ -114,19 +114,16 @@ class LoadedWords:
         cell = MemoryCell(address, load.size)
 
         def hits(at: int, store: StoreEffect) -> bool:
-            return self._leaves_stack(at, store) and self._offset(at, store, cell) is not None
+            if is_pushed(self._code, at, store):
+                return False
+            target = self._scope.instance(at, store.address)
+            in_frame = self._in_frame(at, target, store)
+            return not in_frame and self._offset(at, store, cell) is not None
 
-        found = earlier_load(self._scope, (node, load), cell, hits, self._leaves_stack)
+        found = earlier_load(self._scope, (node, load), cell, hits)
         if found is not None:
             self._scope.used.add(S8)
         return found
-
-    def _leaves_stack(self, node: int, store: StoreEffect) -> bool:
-        """Whether a store may go elsewhere than into the stack."""
-        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
-        if memory is not None and memory.base == SP and memory.index is None:
-            return False
-        return not self._in_frame(node, self._scope.instance(node, store.address), store)
 
     def _is_device(self, node: int, load: LoadEffect) -> bool:
         """Whether a load certainly reads a device, or memory that others may write to."""

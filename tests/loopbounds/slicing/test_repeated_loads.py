@@ -65,6 +65,7 @@ def test_a_size_that_was_checked_is_the_same_size(between: str, bound: int | Non
         ("str r1, [r2]", False),
         ("mov r2, #4\n2: push {r2}\n pop {r1}\n subs r2, r2, #1\n bne 2b", True),
         ("add r2, r4, #64\n2: str r1, [r2, #-4]!\n subs r1, r1, #1\n bne 2b", False),
+        ("2: ldr r3, [r5]\n str r1, [r3]\n subs r2, r2, #1\n bne 2b", False),
         ("cmp r1, #0\n streq r1, [r4, #8]", True),
         ("cmp r1, #0\n beq 2f\n str r1, [r4]\n2:", False),
     ],
