@@ -328,6 +328,13 @@ REGION = _fact(
     checked_by="wcet check-facts: stores into read-only regions; no recording shows whether "
     "memory is cached, or its translation fixed",
 )
+OBJECT_REGION = _fact(
+    "region of an object",
+    "region {object} is {kind}",
+    proved_by="the page tables of the kernel",
+    refuted_by="as a region that is named by its addresses, which reports list instead",
+    checked_by="wcet check-facts: stores into read-only regions",
+)
 INITIAL = _fact(
     "initial contents",
     "region {name} holds its initial contents at {entry}",

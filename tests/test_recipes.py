@@ -69,6 +69,7 @@ LINES = {
     "SwitchesContextFact": "f switches context",
     "PathEndFact": "path must end at a",
     "PathStartFact": "path starts at a",
+    "ObjectRegionFact": "region a is read-only",
     "PointsIntoFact": "register r1 at a points into r",
     "RecursionFact": "recursion of f at most 3",
     "RegionFact": "region r from 0x100 to 0x1ff is cached",

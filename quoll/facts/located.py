@@ -14,6 +14,7 @@ from typing import TypeVar
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
 from quoll.facts.guidance import ReplacedFact
+from quoll.facts.memory_facts import ObjectRegionFact
 from quoll.facts.read import Facts
 from quoll.facts.regions import NO_REGIONS, MemoryRegions
 from quoll.image.image import Image
@@ -71,10 +72,20 @@ def locate(facts: Facts, image: Image) -> LocatedFacts:
             key = text, fact.source.statement
             if key not in places:
                 places[key] = _place(image, text, fact.source, rom)
+    facts = replace(facts, facts=tuple(_with_addresses(fact, image) for fact in facts.facts))
     regions = MemoryRegions.of(
         facts, image, lambda fact: places[fact.names()[0], fact.source.statement].addresses
     )
     return LocatedFacts(facts.facts, facts.remarks, places, regions)
+
+
+def _with_addresses(fact: Fact, image: Image) -> Fact:
+    """The fact; a region that is named by an object, with the object's addresses."""
+    if not isinstance(fact, ObjectRegionFact):
+        return fact
+    symbol = image.symbol(fact.place)
+    assert symbol is not None, "its place is found"
+    return fact.located(symbol.addr, symbol.size)
 
 
 def _place(image: Image, text: str, source: FactSource, rom: set[int]) -> FactPlace:

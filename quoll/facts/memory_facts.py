@@ -26,6 +26,7 @@ __all__ = [
     "FORMS",
     "KINDS",
     "InitialContentsFact",
+    "ObjectRegionFact",
     "PointsIntoFact",
     "RegionFact",
     "UnknownPointsIntoFact",
@@ -57,6 +58,32 @@ class RegionFact(Fact):
 
     def subject(self) -> FactSubject:
         return ("region", self.name), (self.low, self.high, self.kind, self.fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRegionFact(PlacedFact):
+    """``region SYMBOL is KIND``: the bytes of an object of the ELF; ``located`` finds them."""
+
+    stage = FactStage.VALUES
+    assumption = assumptions.OBJECT_REGION
+
+    kind: str
+
+    def fields(self) -> Mapping[str, str | int]:
+        return {"object": self.place, "kind": self.kind}
+
+    def subject(self) -> FactSubject:
+        return ("region", self.place), self.kind
+
+    def located(self, low: int, size: int) -> RegionFact:
+        """The region at the address of the object. Raises FactsError if its size is not known."""
+        if not size:
+            raise FactsError(
+                f"the size of {self.place} is not known",
+                where=str(self.source),
+                hint=f"write: region {self.place} from 0xLOW to 0xHIGH is {self.kind}",
+            )
+        return region(self.source, self.place, low, low + size - 1, self.kind, fixed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +183,12 @@ FORMS = (
         lambda s, m: region(
             s, m["name"], number(m["low"]), number(m["high"]), m["kind"], fixed=bool(m["fixed"])
         ),
+    ),
+    FactForm(
+        r"region \S+ is\b",
+        rf"region (?P<place>{NAME}) is (?P<kind>{'|'.join(KINDS)})",
+        f"region SYMBOL is {'|'.join(KINDS)}",
+        lambda s, m: ObjectRegionFact(s, m["place"], m["kind"]),
     ),
     FactForm(
         r"region \S+ holds\b",

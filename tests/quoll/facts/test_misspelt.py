@@ -44,6 +44,7 @@ panic begins unmasked
 register r3 at a is at most 7
 list at a has at most 3 elements
 region heap from 0x1000 to 0x1fff is cached
+region heap is cached
 region heap holds its initial contents at a
 accesses of unknown address point into heap
 access at a points into heap aligned 4

@@ -57,6 +57,34 @@ def values(facts: str) -> tuple[ValueResults, int]:
     return found, graph.entry
 
 
+def test_a_region_is_named_by_an_object() -> None:
+    """It has the same effect as its addresses, in every build."""
+    sized = PROGRAM + ".type cell, %object\n.size cell, 4\n"
+    loaded = Image.load(build(sized, language="asm"))
+    low = address(loaded, "cell")
+    named, written = (
+        locate(parse(line, "a.facts"), loaded).regions.of_kind("read-only")
+        for line in (
+            "region cell is read-only",
+            f"region cell from {low:#x} to {low + 3:#x} is read-only",
+        )
+    )
+    assert [str(fact) for fact in named] == [str(fact) for fact in written]
+    assert str(parse("region cell is read-only", "a.facts").facts[0]) == "region cell is read-only"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("region cell is read-only", "the size of cell is not known"),
+        ("region absent is read-only", "there is no symbol absent"),
+    ],
+)
+def test_an_object_of_unknown_size_is_no_region(line: str, said: str) -> None:
+    with pytest.raises(FactsError, match=said):
+        locate(parse(line, "a.facts"), image())
+
+
 def test_a_register_points_into_a_region() -> None:
     found, node = values(POOL + "register r0 at main points into pool aligned 64\n")
     assert found.access(node, 0) == ValueSet(0x80000048, 0x8000FFC8, 64)

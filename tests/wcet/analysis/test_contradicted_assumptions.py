@@ -136,6 +136,13 @@ CONTRADICTED = {
         "which is read-only by",
         facts=READ_ONLY,
     ),
+    "fact: region of an object": Case(
+        "and r0, r0, #1\nldr r1, =value\nstr r0, [r1, r0, lsl #2]\nbx lr\n",
+        REFUSED,
+        "which is read-only by",
+        ".type value, %object\n.size value, 8\n",
+        "region value is read-only\n",
+    ),
     "fact: branch": Case(
         f"mov r0, #1\n{BRANCHES}",
         INFEASIBLE,
