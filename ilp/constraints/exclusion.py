@@ -8,6 +8,11 @@ most once, and never one of every decision. With k decisions and N passes, this 
 where N is 1 for the whole path, and the number of executions of the header for a loop. It limits
 totals only: iterations that exclude each other's edges may still be in any order.
 
+An exclusion may also name loops that a pass enters at most once, each with a number of executions
+of its header that no pass reaches together with the rest. With the number c of a loop, its bound b,
+its executions x and its entries E, at least (x - (c - 1) * E) / (b - c + 1) passes reach c. These
+fractions are further summands of the sum above.
+
 If at most one of any d consecutive iterations takes an edge, then n iterations of one entry take it
 at most (n + d - 1) / d times. With E entries of the loop, this is
 
@@ -22,15 +27,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from ilp.solvers.integer_program import LinearRow
 
-__all__ = ["EdgeDistance", "EdgeExclusion", "ProvedRow"]
+__all__ = ["EdgeDistance", "EdgeExclusion", "LoopCount", "ProvedRow"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCount:
+    """At least ``least`` executions of the header of a loop in one pass, which enters it once.
+
+    ``passes``, ``entries``: edges with which an iteration begins, and the loop.
+    """
+
+    loop: int
+    least: int
+    passes: frozenset[int]
+    entries: frozenset[int]
+
+    def terms(self, factor: int) -> tuple[tuple[int, int], ...]:
+        """``x - (least - 1) * E``, each times ``factor``."""
+        fewer = -(self.least - 1) * factor
+        return (*((e, factor) for e in self.passes), *((e, fewer) for e in self.entries))
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeExclusion:
-    """``decisions``: each a set of edges; no pass takes one edge of each.
+    """``decisions``: each a set of edges; no pass takes one edge of each, and has all ``counts``.
 
     ``passes``: edges with which a pass begins; ``first``: passes that begin without such an edge.
     """
@@ -38,11 +62,18 @@ class EdgeExclusion:
     decisions: tuple[frozenset[int], ...]
     passes: frozenset[int]
     first: int
+    counts: tuple[LoopCount, ...] = ()
 
     def rows(self, number: int, bounds: Sequence[int]) -> tuple[LinearRow, ...]:
-        """The row; ``number`` names it, ``bounds`` are of the graph's loops."""
-        most = len(self.decisions) - 1
-        taken = [(e, 1) for edges in self.decisions for e in edges]
+        """The row, if the bounds allow all counts; ``number`` names it."""
+        above = [bounds[one.loop] - one.least + 1 for one in self.counts]
+        if min(above, default=1) < 1:
+            return ()
+        whole = prod(above)
+        most = (len(self.decisions) + len(self.counts) - 1) * whole
+        taken = [(e, whole) for edges in self.decisions for e in edges]
+        counted = zip(self.counts, above, strict=True)
+        taken += [term for one, part in counted for term in one.terms(whole // part)]
         begins = [(e, -most) for e in self.passes]
         return (proved(f"exclusion{number}", (*taken, *begins), most * self.first),)
 

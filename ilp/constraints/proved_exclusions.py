@@ -21,6 +21,7 @@ from quoll.results.results_store import ResultsStore
 
 __all__ = [
     "NOTHING_PROVED",
+    "CoreKey",
     "InfeasibleCore",
     "PathDecision",
     "ProvedExclusion",
@@ -30,23 +31,28 @@ __all__ = [
 ]
 
 
+CoreKey = tuple[int | None, frozenset[int], frozenset[tuple[int, int]], bool]
+
+
 @dataclass(frozen=True, slots=True)
 class InfeasibleCore:
     """Edges of the whole graph that no pass of ``loop`` takes together; None: the whole path.
 
     A single edge with a ``distance`` above 1: at most one of so many consecutive iterations takes
-    it. ``about``: descriptions of the words that several of the decisions test.
+    it. ``about``: descriptions of the words that several of the decisions test. ``counts``: loops
+    with the least number of executions of their headers that no such pass has.
     """
 
     loop: int | None
     edges: tuple[int, ...]
     about: tuple[str, ...]
     distance: int = 1
+    counts: tuple[tuple[int, int], ...] = ()
 
     @property
-    def key(self) -> tuple[int | None, frozenset[int], bool]:
+    def key(self) -> CoreKey:
         """Equal for cores with the same meaning, except for the distance."""
-        return self.loop, frozenset(self.edges), self.distance > 1
+        return self.loop, frozenset(self.edges), frozenset(self.counts), self.distance > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +69,15 @@ class ProvedExclusion:
     """Decisions that no execution takes together, or no iteration of the loop at ``loop``.
 
     ``distance`` above 1: no two of so many consecutive iterations take the decision. ``about``: the
-    words that the decisions have in common.
+    words that the decisions have in common. ``counts``: loops, each with the executions of its
+    header that are excluded together with the decisions.
     """
 
     decisions: tuple[PathDecision, ...]
     loop: str | None
     distance: int
     about: tuple[str, ...]
+    counts: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

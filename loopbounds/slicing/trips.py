@@ -74,7 +74,7 @@ class TripCounts:
         if bound is None or query in self._pending:
             self._scope.unbounded.met += 1
             return None
-        trip = self._scope.symbols.input(header, "trip", 32, most=bound - 1)
+        trip = self.symbol(header, bound)
         self._pending.add(query)
         value = self._after(loop, header, cell, trip)
         if value is None:
@@ -85,6 +85,10 @@ class TripCounts:
         if value is not None and isinstance(cell, int):
             self.counted.setdefault(trip, {})[header, cell] = None
         return value
+
+    def symbol(self, header: int, bound: int) -> Term:
+        """The completed iterations when the header of a loop runs for the last time."""
+        return self._scope.symbols.input(header, "trip", 32, most=bound - 1)
 
     def _after(self, loop: int, header: int, cell: Cell, trip: Term) -> Term | None:
         """A cell that moves by a constant, after ``trip`` iterations; None for any other cell."""

@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 
-from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, ProvedRow
-from ilp.constraints.proved_exclusions import InfeasibleCore
-from loopbounds.terms.bit_vectors import TRUE
-from quoll.inlining.supergraph import Supergraph
+from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, LoopCount, ProvedRow
+from ilp.constraints.proved_exclusions import CoreKey, InfeasibleCore
+from loopbounds.terms.bit_vectors import TRUE, Term
+from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import PendingSegment
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.unsatisfiable_core import contradictory, cores
 
-__all__ = ["CoreKey", "SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
+__all__ = ["SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
 
-CoreKey = tuple[int | None, frozenset[int], bool]  # ``InfeasibleCore.key``
 FARTHEST = 8  # iterations between executions of an edge: each more is a larger formula
 
 
 def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[InfeasibleCore]:
-    """The cores in the passes of a path, given as edges of the whole graph."""
+    """The cores in the passes of a path, given as edges of the whole graph.
+
+    The condition that a loop iterates as often as in the pass has the key -1 - loop.
+    """
     passes = list(dict.fromkeys(passes_of(conditions.code.acyclic, path)))
     for one, taken in zip(passes, conditions.taken(passes), strict=True):
-        for edges in cores(taken, partial(conditions.ranges, one.loop)):
-            about = conditions.common_words(one.loop, [taken[edge] for edge in edges])
-            yield InfeasibleCore(one.loop, edges, about)
+        repeats = conditions.repeated(one.loop, one.counts)
+        counted = {-1 - loop: condition for loop, condition in repeats.items()}
+        for keys in cores({**counted, **taken}, partial(conditions.ranges, one.loop)):
+            yield core_of_pass(conditions, one, keys, {**counted, **taken})
+
+
+def core_of_pass(
+    conditions: PassConditions, one: Pass, keys: Sequence[int], known: Mapping[int, Term]
+) -> InfeasibleCore:
+    """A core of a pass, with the least number of executions of each loop that is in it."""
+    left = {key: known[key] for key in keys}
+    about = conditions.common_words(one.loop, list(left.values()))
+    counts = {-1 - key: dict(one.counts)[-1 - key] for key in keys if key < 0}
+    for loop in counts:
+        while counts[loop] > 1:
+            fewer = conditions.repeated(one.loop, [(loop, counts[loop] - 1)])[loop]
+            others = [condition for key, condition in left.items() if key != -1 - loop]
+            if not contradictory([*others, fewer], partial(conditions.ranges, one.loop)):
+                break
+            counts[loop] -= 1
+            left[-1 - loop] = fewer
+    edges = tuple(key for key in keys if key >= 0)
+    return InfeasibleCore(one.loop, edges, about, counts=tuple(counts.items()))
 
 
 def rare_edges(
@@ -100,16 +122,37 @@ class SegmentEdges:
         decisions = tuple(frozenset(self._copies.get(e, ())) for e in core.edges)
         if not all(decisions):
             return None
+        counts = [self._count(loop, least) for loop, least in core.counts]
+        known = tuple(count for count in counts if count is not None)
+        if len(known) < len(counts):
+            return None
         if core.loop is None:
-            return EdgeExclusion(decisions, frozenset(), 1)
+            return EdgeExclusion(decisions, frozenset(), 1, known)
         loop, nodes = self._whole.loops[core.loop], self._segment.nodes
         graph = self._segment.graph
-        into = [e for e, edge in enumerate(graph.edges) if nodes[edge.dst] == loop.header]
-        entries = [e for e in into if nodes[graph.edges[e].src] not in loop.nodes]
+        into, entries = self._into(loop)
         first = int(nodes[graph.entry] in loop.nodes)
         if core.distance == 1:
-            return EdgeExclusion(decisions, frozenset(into), first)
+            return EdgeExclusion(decisions, frozenset(into), first, known)
         copies = tuple(n for n, old in enumerate(self._segment.loops) if old == core.loop)
         return EdgeDistance(
             decisions[0], core.distance, frozenset(into), frozenset(entries), first, copies
         )
+
+    def _into(self, loop: SuperLoop) -> tuple[list[int], list[int]]:
+        """The edges with which an iteration of a loop of the whole graph begins, and the loop."""
+        nodes, edges = self._segment.nodes, self._segment.graph.edges
+        into = [e for e, edge in enumerate(edges) if nodes[edge.dst] == loop.header]
+        return into, [e for e in into if nodes[edges[e].src] not in loop.nodes]
+
+    def _count(self, number: int, least: int) -> LoopCount | None:
+        """The count of a loop of the whole graph.
+
+        None if the paths start in it, or if it is not one loop of theirs.
+        """
+        loop = self._whole.loops[number]
+        copies = [n for n, old in enumerate(self._segment.loops) if old == number]
+        if len(copies) != 1 or self._segment.nodes[self._segment.graph.entry] in loop.nodes:
+            return None
+        into, entries = self._into(loop)
+        return LoopCount(copies[0], least, frozenset(into), frozenset(entries))

@@ -26,7 +26,9 @@ __all__ = ["ContextCopies", "lifted"]
 def lifted(
     conditions: PassConditions, copies: ContextCopies, core: InfeasibleCore
 ) -> Iterator[InfeasibleCore]:
-    """The cores with the same decisions in other contexts, each proved there."""
+    """The cores with the same decisions in other contexts, each proved there; none with counts."""
+    if core.counts:
+        return
     for edges in copies.of(core.edges):
         for loop in innermost(conditions.code.acyclic, edges):
             distance = proved(conditions, loop, edges, core.distance)

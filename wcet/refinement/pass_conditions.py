@@ -98,6 +98,20 @@ class PassConditions:
         self._use([loop])
         return found
 
+    def repeated(self, loop: int | None, counts: Iterable[tuple[int, int]]) -> dict[int, Term]:
+        """For each loop inside a pass the condition that it executes its header so often.
+
+        Only loops with a proved bound, whose trips are counted.
+        """
+        scope, loops = self._scope(loop), self.code.graph.loops
+        found: dict[int, Term] = {}
+        for inner, least in counts:
+            bound = self.code.bounds.get(inner)
+            if bound is not None and least <= bound:
+                trip = scope.trips.symbol(loops[inner].header, bound)
+                found[inner] = ule(const(least - 1, trip.width), trip)
+        return found
+
     def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
         """Ranges of the symbols in ``conditions`` of a pass: by values, and by bounds of loops."""
         symbols, values = self._scope(loop).symbols, self.code.values

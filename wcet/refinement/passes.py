@@ -7,6 +7,7 @@ inner loop by an edge, the last iteration of the inner loop takes it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -17,10 +18,14 @@ __all__ = ["Pass", "passes_of", "scopes_of"]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """``loop``: of the iteration, None for the whole path. ``edges``: in their order."""
+    """``loop``: of the iteration, None for the whole path. ``edges``: in their order.
+
+    ``counts``: the loops directly inside that the pass enters, with the executions of each header.
+    """
 
     loop: int | None
     edges: tuple[int, ...]
+    counts: tuple[tuple[int, int], ...] = ()
 
 
 def scopes_of(acyclic: AcyclicGraph, edge: int) -> Iterator[int | None]:
@@ -38,11 +43,18 @@ def passes_of(acyclic: AcyclicGraph, path: Iterable[int]) -> list[Pass]:
     graph = acyclic.graph
     found: list[Pass] = []
     under_way: dict[int | None, list[int]] = {None: []}
+    counts: dict[int | None, Counter[int]] = {}
+
+    def ended(scope: int | None) -> Pass:
+        edges, inside = under_way.pop(scope, []), counts.pop(scope, Counter())
+        return Pass(scope, tuple(edges), tuple(inside.items()))
+
     for edge in path:
         for scope in scopes_of(acyclic, edge):
             under_way.setdefault(scope, []).append(edge)
         loop = acyclic.headers.get(graph.edges[edge].dst)
         if loop is not None:
-            found.append(Pass(loop, tuple(under_way.pop(loop, ()))))
-    found += (Pass(scope, tuple(edges)) for scope, edges in under_way.items())
+            found.append(ended(loop))
+            counts.setdefault(graph.loops[loop].parent, Counter())[loop] += 1
+    found += [ended(scope) for scope in list(under_way)]
     return [one for one in found if one.edges]

@@ -13,6 +13,7 @@ from enum import Enum
 
 from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.proved_exclusions import (
+    CoreKey,
     InfeasibleCore,
     PathDecision,
     ProvedExclusion,
@@ -27,7 +28,7 @@ from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import StartProgram, bound_of_paths
 from wcet.analysis.preparation import valued
 from wcet.analysis.run import AnalysisRun
-from wcet.refinement.exclusions import CoreKey, SegmentEdges, cores_of_path, rare_edges
+from wcet.refinement.exclusions import SegmentEdges, cores_of_path, rare_edges
 from wcet.refinement.lifting import ContextCopies, lifted
 from wcet.refinement.pass_conditions import PassConditions
 
@@ -218,9 +219,13 @@ class RefinementRounds:
             decisions.append(
                 PathDecision(image.place(last.addr), last.text, image.place(target.block.addr))
             )
-        header = None if core.loop is None else graph.nodes[graph.loops[core.loop].header]
-        loop = None if header is None else image.place(header.block.addr)
-        return ProvedExclusion(tuple(decisions), loop, core.distance, core.about)
+        loop = None if core.loop is None else self._header(core.loop)
+        counts = tuple((self._header(inner), least) for inner, least in core.counts)
+        return ProvedExclusion(tuple(decisions), loop, core.distance, core.about, counts)
+
+    def _header(self, loop: int) -> str:
+        graph = self.acyclic.graph
+        return self.analysed.image.place(graph.nodes[graph.loops[loop].header].block.addr)
 
 
 def places(graph: Supergraph) -> list[tuple[int, int]]:

@@ -50,7 +50,7 @@ CONDITIONS = (
 EXCLUSIVE = (
     "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
     "search", "table", "field", "fields", "stored",
-    "contexts",
+    "contexts", "length", "lengths",
 )  # fmt: skip
 CHANGED = (
     "pointer",
@@ -68,6 +68,7 @@ CHANGED = (
     "byte",
     "followed",
     "crossed",
+    "grown",
 )
 
 
@@ -130,6 +131,8 @@ def pair(kind: str, random: Random) -> list[str]:
             return [*plain, "toggles(b);", last]
         case "field" | "fields" | "stored" | "aliased" | "walked" | "moved" | "byte" | "followed":
             return field_pair(kind, random)
+        case "length" | "lengths" | "grown":
+            return counted_pair(kind, random)
         case "contexts" | "crossed":
             words = ["&mode, &mode", "&state, &state"]
             if kind == "crossed":
@@ -171,6 +174,16 @@ def field_pair(kind: str, random: Random) -> list[str]:
     if kind == "stored":
         one, two = "p->kind & 8", "(p->kind & 7) == 2"
     return [pointer, f"if ({one}) work(b);", other.get(kind, between), f"if ({two}) more(b);"]
+
+
+def counted_pair(kind: str, random: Random) -> list[str]:
+    """A decision, or another loop, about the number of iterations of a loop."""
+    few = random.randint(2, 9)
+    loop = "for (unsigned i = 0; i < n; i++) { sink[i] ^= b; sink[i + 8] += a; }"
+    first = [f"unsigned n = a & 15; if (n < {few}) work(b);", "apart(b);"]
+    if kind == "lengths":
+        return [f"unsigned n = a & 15; {loop}", "apart(b); n = 15 - n;", loop]
+    return [*first, "n += b & 3;" if kind == "grown" else "", loop]
 
 
 def table(case: int, work: str) -> str:

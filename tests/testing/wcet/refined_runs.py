@@ -22,7 +22,15 @@ from wcet.analysis.stage_times import SilentStageLog
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.refine import RefinedBound, refine
 
-__all__ = ["broken_exclusions", "graph_of", "options", "paths_of", "random_path", "refined"]
+__all__ = [
+    "broken_exclusions",
+    "graph_of",
+    "has_all",
+    "options",
+    "paths_of",
+    "random_path",
+    "refined",
+]
 
 LONGEST = 200  # edges of a random path
 SECONDS = 60.0
@@ -84,7 +92,7 @@ def broken_exclusions(found: RefinedBound, path: list[int]) -> list[tuple[int, .
 def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: list[int]) -> bool:
     """Whether a pass takes all edges, or iterations that are near each other take the same edge."""
     if core.distance == 1:
-        return any(one.loop == core.loop and {*core.edges} <= {*one.edges} for one in passes)
+        return any(has_all(core, one) for one in passes)
     assert core.loop is not None
     loop, number, last = graph.loops[core.loop], 0, -core.distance
     for edge in path:
@@ -96,6 +104,13 @@ def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: 
         if edge in loop.entries:
             last = number - core.distance
     return False
+
+
+def has_all(core: InfeasibleCore, one: Pass) -> bool:
+    """Whether a pass takes all edges of a core, and has all of its counts."""
+    counts = dict(one.counts)
+    often = all(counts.get(loop, 0) >= least for loop, least in core.counts)
+    return one.loop == core.loop and {*core.edges} <= {*one.edges} and often
 
 
 def random_path(graph: Supergraph, random: Random) -> list[int]:

@@ -15,7 +15,7 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import undivided
 from tests.testing.harness.cases import cases
 from tests.testing.ilp.programs import random_case
-from tests.testing.wcet.refined_runs import random_path
+from tests.testing.wcet.refined_runs import has_all, random_path
 from wcet.refinement.exclusions import SegmentEdges
 from wcet.refinement.passes import passes_of
 
@@ -52,8 +52,11 @@ def drawn_cores(graph: Supergraph, path: list[int], random: Random) -> list[Infe
         own = [{*one.edges} for one in passes if one.loop == scope]
         edges = sorted(set().union(*own))
         chosen = tuple(dict.fromkeys(random.choices(edges, k=random.randint(1, 3))))
-        if not any({*chosen} <= taken for taken in own):
-            found.append(InfeasibleCore(scope, chosen, ()))
+        inner = sorted({loop for one in passes if one.loop == scope for loop, _ in one.counts})
+        counts = tuple((loop, random.randint(1, 4)) for loop in inner if random.random() < 0.5)
+        core = InfeasibleCore(scope, chosen, (), counts=counts)
+        if not any(has_all(core, one) for one in passes):
+            found.append(core)
         edge = random.choice(edges)
         if scope is not None and (far := distance(graph, graph.loops[scope], edge, path)) > 1:
             found.append(InfeasibleCore(scope, (edge,), (), far))
