@@ -69,8 +69,8 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
         limits = constraints_of(run, name, found)
         constraints += limits
         try:
-            proved = proved_of(run, name, address, found)
-            results[name] = entry_result(run, name, address, found, limits, proved)
+            exclusions = proved_of(run, name, address, found)
+            results[name] = entry_result(run, name, address, found, limits, exclusions)
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:

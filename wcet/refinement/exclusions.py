@@ -61,7 +61,8 @@ def rare_edges(
         decided = [
             edge
             for edge, condition in taken.items()
-            if condition is not TRUE and (loop, frozenset((edge,)), True) not in known
+            if condition is not TRUE
+            and InfeasibleCore(loop, (edge,), (), FARTHEST).key not in known
         ]
         about = {edge: conditions.common_words(loop, [taken[edge]]) for edge in decided}
         for edge in decided:

@@ -116,7 +116,7 @@ def other_instruction(stored: Stored, random: Random) -> EntryResult:
     symbol = stored.first.image.symbol("main")
     assert symbol is not None
     content = stored.elf.read_bytes()
-    code = stored.first.image.read(symbol.addr, symbol.size)
+    code = stored.first.image.read(symbol.addr, symbol.size) or b""
     begin = content.index(code)
     while True:
         changed = bytearray(content)
