@@ -40,6 +40,7 @@ is printed, and the proof that is missing.
 
 Facts are analysed without each other first; a proved one may help to prove others. Then facts
 about counts and loops are proved from facts that stay assumed, which are named ('given').
+A refutation may depend on others, too: then the fact or one of these is wrong.
 Facts that define the paths (path must end at PLACE), the board (region ... is cached), or the
 targets of calls are never proved: they are premises of all proofs.
 

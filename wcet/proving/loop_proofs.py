@@ -40,9 +40,9 @@ def of_loop(
     addresses = basis.facts.at(fact, fact.place).addresses
     here = [n for n, node in enumerate(basis.graph.nodes)
             if any(i.addr in addresses for i in node.block.insns)]  # fmt: skip
-    if here:
+    if here and fact.source.statement is None:
         return EntryFinding(FindingKind.HOLDS, "no path repeats it")
-    return EntryFinding(FindingKind.APART, "no path gets to the loop")
+    return EntryFinding(FindingKind.APART, "no loop of the analysed code is there")
 
 
 def meant(

@@ -52,7 +52,6 @@ from wcet.proving.word_proofs import of_memory, of_word
 __all__ = ["FactProofs", "prove_facts"]
 
 Key = tuple[str, str]
-NOWHERE = "no analysed entry gets to it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +88,45 @@ def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Fac
     return FactProofs(run.image, run.facts, tuple(run.entries), judged, assumptions)
 
 
-def refutations(run: AnalysisRun) -> dict[Key, str]:
-    """The facts that recordings or the analysis contradict, with the contradiction."""
-    evidence = FactEvidence(run.options.store, run.image)
+@dataclass(frozen=True, slots=True)
+class Refutation:
+    """A contradiction of a fact; ``given``: the sources of other facts that it depends on."""
+
+    why: str
+    given: tuple[str, ...] = ()
+
+
+def refutations(run: AnalysisRun) -> dict[Key, Refutation]:
+    """The facts that recordings or the analysis contradict, with the contradiction.
+
+    The analysis has all facts first. Of those that it contradicts, the ones that it does not
+    contradict with premises alone depend on the others.
+    """
+    evidence, facts = FactEvidence(run.options.store, run.image), run.facts.facts
     found = {
-        fact.key: violated
-        for fact in run.facts.facts
+        fact.key: Refutation(violated)
+        for fact in facts
         for outcome in evidence.of(fact).values()
         if (violated := outcome.violated)
     }
     while True:
-        error = contradiction(run.stating(f for f in run.facts.facts if f.key not in found))
+        others = [fact for fact in facts if fact.key not in found]
+        error = contradiction(run.stating(others))
         if error is None or error.about is None:
             return found
-        found[error.about] = error.message
+        given = (str(f.source) for f in others if is_shaping(f) and f.key != error.about)
+        depends = () if stands_alone(run, error.about) else tuple(dict.fromkeys(given))
+        found[error.about] = Refutation(error.message, depends)
+
+
+def stands_alone(run: AnalysisRun, key: Key) -> bool:
+    """Whether the analysis contradicts a fact also with premises alone."""
+    chosen = [fact for fact in run.facts.facts if is_premise(fact) or fact.key == key]
+    try:
+        error = contradiction(run.stating(chosen))
+    except WcetError:  # other facts are needed
+        return False
+    return error is not None
 
 
 def contradiction(run: AnalysisRun) -> FactsError | None:
@@ -123,7 +147,7 @@ class _Proofs:
     """The facts while they are judged; ``without``: why entries need facts that shape graphs."""
 
     run: AnalysisRun
-    refuted: dict[Key, str]
+    refuted: dict[Key, Refutation]
     proved: dict[Key, JudgedFact] = field(default_factory=dict)
     open: dict[Key, EntryFinding] = field(default_factory=dict)
     without: str = ""
@@ -144,27 +168,32 @@ class _Proofs:
 
     def second_stage(self) -> None:
         """Proofs of the facts that shape nothing, from all those that do."""
-        left = [f for f in self._left() if not is_shaping(f) or isinstance(f, RecursionFact)]
+        left = [f for f in self._left() if not is_shaping(f) or self._is_new(f)]
         axioms = [f for f in self._left() if is_shaping(f)]
         if not left or not axioms:
             return
         bounds = [f for f in self._left() if isinstance(f, LoopFact | LoopParameter)]
         self._round(left, [*self._known(), *axioms, *bounds], "prove from facts", axioms)
 
+    def _is_new(self, fact: Fact) -> bool:
+        """Whether a depth was not tried before; no proof of a depth uses a stated one."""
+        return isinstance(fact, RecursionFact) and fact.key not in self.open
+
     def judged(self, fact: Fact) -> JudgedFact:
         """The verdict on a fact."""
         if fact.key in self.refuted:
-            return JudgedFact(fact, FactVerdict.REFUTED, self.refuted[fact.key])
+            found = self.refuted[fact.key]
+            return JudgedFact(fact, FactVerdict.REFUTED, found.why, given=found.given)
         if fact.key in self.proved:
             return self.proved[fact.key]
         if is_premise(fact):
             return JudgedFact(fact, FactVerdict.ASSUMED, "no proof is tried", needed_for(fact))
-        found = self.open.get(fact.key)
-        if found is None:
+        reason = self.open.get(fact.key)
+        if reason is None:
             why = f"without facts of its kind an entry has no analysis: {self.without}"
             return JudgedFact(fact, FactVerdict.ASSUMED, why, needed_for(fact))
         return JudgedFact(
-            fact, FactVerdict.ASSUMED, found.why, needed_for(fact), formulas=found.formulas
+            fact, FactVerdict.ASSUMED, reason.why, needed_for(fact), formulas=reason.formulas
         )
 
     def _known(self) -> list[Fact]:
@@ -217,7 +246,8 @@ def together(findings: Sequence[EntryFinding]) -> EntryFinding:
             return found
     held = [found.why for found in findings if found.kind is FindingKind.HOLDS]
     if not held:
-        return EntryFinding(FindingKind.APART, NOWHERE)
+        apart = "; ".join(dict.fromkeys(found.why for found in findings))
+        return EntryFinding(FindingKind.APART, f"it concerns no analysed path: {apart}")
     return EntryFinding(FindingKind.HOLDS, "; ".join(dict.fromkeys(held)))
 
 

@@ -43,7 +43,7 @@ class JudgedFact:
     """A fact with its verdict.
 
     ``why``: the evidence, or the reason why there is no proof. ``needs``: the proof that an assumed
-    fact lacks. ``given``: the sources of unproved facts on which the proof depends.
+    fact lacks. ``given``: the sources of unproved facts on which the verdict depends.
     """
 
     fact: Fact

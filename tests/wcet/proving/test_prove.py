@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from quoll.inlining.sharing import SummarySettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.infeasible_programs import build_pairs
 from tests.testing.wcet.programs import CODE
@@ -36,6 +38,19 @@ GUARDED = (
     "cmp r0, #5\nbls 1f\nx: add r1, r1, #1\n1: cmp r0, #5\nbls 2f\ny: add r1, r1, #2\n2: bx lr\n"
 )
 STORES = "ldr r1, =word\nstr r0, [r1]\nat: str r0, [r2]\nbx lr\n.ltorg\n.data\nword: .word 0\n"
+RECURSIVE = """\
+push {r4, lr}
+and r0, r0, #7
+bl g
+pop {r4, pc}
+.type g, %function
+g: cmp r0, #0
+bxeq lr
+push {r4, lr}
+sub r0, r0, #1
+bl g
+pop {r4, pc}
+"""
 # The path ends in a call from a loop, so that a part of the callee is in no loop.
 ENDS = """\
 push {r4, lr}
@@ -88,13 +103,11 @@ CASES = {
         "branch at main+0x10 is always taken\nregister r3 at loop is at most 100",
         "ppppp",
     ),
-    "too few executions": Case(SQUARE, "loop loop at most 3\nodd never executes", "rp"),
     "counted": Case(
         COUNTED,
         "loop loop at most 8\nloop executes at most 8 times\nmain executes at most 7 times in main",
         "ppp",
     ),
-    "refuted by execution": Case(COUNTED, "loop loop at most 7", "r"),
     "refuted by counts": Case(COUNTED, "loop executes at most 7 times", "r"),
     "refuted by values": Case(COUNTED, "register r3 at loop is at most 7", "r"),
     "twice the same": Case(
@@ -115,6 +128,8 @@ CASES = {
         "h executes at most 1 times in h",
         "pappp",
     ),
+    "depths": Case(RECURSIVE, "recursion of g at most 8\ng executes at most 8 times", "pp"),
+    "a small depth": Case(RECURSIVE, "recursion of g at most 7", "a"),
     "replaced": Case(CALLS, "h executes at most 1 times\nfunction g takes at most 9 cycles", "aa"),
     "memory": Case(
         STORES,
@@ -144,7 +159,7 @@ def test_verdicts(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow("two whole analyses")
-def test_a_proof_names_the_facts_that_it_rests_on(tmp_path: Path) -> None:
+def test_verdicts_name_the_facts_that_they_depend_on(tmp_path: Path) -> None:
     facts = "loop loop at most 9\nregister r3 at from is at most 8"
     loop, register = proofs(tmp_path, FROM_MEMORY, facts).facts
     assert (loop.verdict.value, register.verdict.value) == ("proved", "assumed")
@@ -153,6 +168,23 @@ def test_a_proof_names_the_facts_that_it_rests_on(tmp_path: Path) -> None:
     loop, never = proofs(tmp_path, SQUARE, facts).facts
     assert (loop.verdict.value, never.verdict.value) == ("proved", "proved")
     assert not loop.given + never.given
+    region = "region s from 0xf0050000 to 0xf0050fff is cached"
+    facts = f"{region}\nregister r0 at main is at most 8\nregister r0 at at points into s"
+    _, register, wrong = proofs(tmp_path, STORES, facts).facts
+    assert wrong.verdict.value == "refuted"
+    assert wrong.given == (str(register.fact.source),)
+    [alone] = proofs(tmp_path, COUNTED, "loop loop at most 7").facts
+    assert (alone.verdict.value, alone.given) == ("refuted", ())
+
+
+@pytest.mark.slow("two whole analyses")
+def test_code_in_a_function_with_a_summary_is_not_counted(tmp_path: Path) -> None:
+    elf, file = build(HEAD + CALLS, language="S", link=(CODE,)), tmp_path / "my.facts"
+    file.write_text("h executes at most 1 times\n")
+    shared = replace(options_for(file), summary_settings=SummarySettings(contexts=0, least=1))
+    for options, verdict in ((options_for(file), "proved"), (shared, "assumed")):
+        [one] = prove_facts(elf, options, SilentStageLog()).facts
+        assert one.verdict.value == verdict, one
 
 
 @pytest.mark.slow("analyses a program of pairs")
