@@ -137,7 +137,7 @@ class FactsError(WcetError):
 
     code = "E103"
     exit_status = 4
-    # The fact that an execution contradicts: its source as FILE:LINE, and its first place.
+    # The fact that an execution contradicts: its source as FILE:LINE, and its text.
     about: tuple[str, str] | None = None
 
     @staticmethod

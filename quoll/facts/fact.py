@@ -115,8 +115,8 @@ class Fact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Its source and its first place: a line may state a fact for each of several places."""
-        return str(self.source), next(iter(self.names()), "")
+        """Its source and text: a line may state several facts, and a comment, too."""
+        return str(self.source), self.source.text
 
 
 @dataclass(frozen=True, slots=True)

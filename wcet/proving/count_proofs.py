@@ -85,12 +85,12 @@ def required(basis: EntryBasis, found: Constraint) -> EntryFinding:
 def conflict(basis: EntryBasis, found: Constraint) -> EntryFinding:
     """Whether no invocation executes both places."""
     evidence: dict[str, None] = {}
-    for a, b, top in pairs(basis, found):
+    after: dict[int, set[int]] = {}
+    for top, nodes in invocations(basis, found, found.a | found.b).items():
         extent = basis.extent(top)
-        stop = frozenset((a, b))
-        if b not in basis.reached_from([a], extent, stop) and a not in basis.reached_from(
-            [b], extent, stop
-        ):
+        after |= {n: basis.reached_from([n], extent, frozenset()) for n in nodes}
+    for a, b, top in pairs(basis, found):
+        if b not in after[a] and a not in after[b]:
             evidence["no path leads from one to the other in an invocation"] = None
             continue
         scope = basis.pass_around((a, b), top)

@@ -148,8 +148,8 @@ class _Proofs:
 
     run: AnalysisRun
     refuted: dict[Key, Refutation]
-    proved: dict[Key, JudgedFact] = field(default_factory=dict)
-    open: dict[Key, EntryFinding] = field(default_factory=dict)
+    proved: dict[Fact, JudgedFact] = field(default_factory=dict)
+    open: dict[Fact, EntryFinding] = field(default_factory=dict)
     without: str = ""
     assumed: list[Assumption] = field(default_factory=list)
 
@@ -177,18 +177,18 @@ class _Proofs:
 
     def _is_new(self, fact: Fact) -> bool:
         """Whether a depth was not tried before; no proof of a depth uses a stated one."""
-        return isinstance(fact, RecursionFact) and fact.key not in self.open
+        return isinstance(fact, RecursionFact) and fact not in self.open
 
     def judged(self, fact: Fact) -> JudgedFact:
         """The verdict on a fact."""
         if fact.key in self.refuted:
             found = self.refuted[fact.key]
             return JudgedFact(fact, FactVerdict.REFUTED, found.why, given=found.given)
-        if fact.key in self.proved:
-            return self.proved[fact.key]
+        if fact in self.proved:
+            return self.proved[fact]
         if is_premise(fact):
             return JudgedFact(fact, FactVerdict.ASSUMED, "no proof is tried", needed_for(fact))
-        reason = self.open.get(fact.key)
+        reason = self.open.get(fact)
         if reason is None:
             why = f"without facts of its kind an entry has no analysis: {self.without}"
             return JudgedFact(fact, FactVerdict.ASSUMED, why, needed_for(fact))
@@ -198,42 +198,40 @@ class _Proofs:
 
     def _known(self) -> list[Fact]:
         """The premises, and the proved facts about the regions that they describe."""
-        facts = self.run.facts.facts
+        facts = [f for f in self.run.facts.facts if f.key not in self.refuted]
         regions = {f.name for f in facts if isinstance(f, RegionFact) and is_premise(f)}
-        proved = (f for f in facts if f.key in self.proved)
+        proved = (f for f in facts if f in self.proved)
         usable = (f for f in proved if not isinstance(f, PointsIntoFact) or f.region in regions)
         return [*(f for f in facts if is_premise(f)), *usable]
 
     def _left(self) -> list[Fact]:
         """The facts that are neither premises, nor proved, nor refuted."""
-        done = self.proved.keys() | self.refuted.keys()
-        return [f for f in self.run.facts.facts if f.key not in done and not is_premise(f)]
+        wanted = (f for f in self.run.facts.facts if not is_premise(f))
+        return [f for f in wanted if f not in self.proved and f.key not in self.refuted]
 
     def _round(
         self, wanted: Sequence[Fact], known: Iterable[Fact], stage: str, axioms: Sequence[Fact] = ()
     ) -> list[Fact]:
         """Analyse the entries under ``known``, and judge the facts ``wanted``; the proved ones."""
         run = self.run.stating(dict.fromkeys(known))
-        findings: dict[Key, list[EntryFinding]] = {fact.key: [] for fact in wanted}
+        findings: dict[Fact, list[EntryFinding]] = {fact: [] for fact in wanted}
         assumed: list[Assumption] = []
         for name, address in run.entries.items():
             basis = EntryBasis.of(run, name, address, self.run.facts)
-            for number, fact in enumerate(wanted, 1):
+            for number, fact in enumerate(findings, 1):
                 self.run.stages.say(f"{stage}: {name}: {number} of {len(wanted)}: {fact}")
-                findings[fact.key].append(finding(basis, fact))
+                findings[fact].append(finding(basis, fact))
             assumed += basis.hypotheses
         new = []
-        for fact in wanted:
-            combined = together(findings[fact.key])
+        for fact, found in findings.items():
+            combined = together(found)
             if combined.kind is FindingKind.HOLDS:
                 others = (str(f.source) for f in axioms if f is not fact)
                 given = tuple(dict.fromkeys(others))
-                self.proved[fact.key] = JudgedFact(
-                    fact, FactVerdict.PROVED, combined.why, given=given
-                )
+                self.proved[fact] = JudgedFact(fact, FactVerdict.PROVED, combined.why, given=given)
                 new.append(fact)
             else:
-                self.open[fact.key] = combined
+                self.open[fact] = combined
         if new:
             self.assumed += assumed
         return new
@@ -252,7 +250,18 @@ def together(findings: Sequence[EntryFinding]) -> EntryFinding:
 
 
 def finding(basis: EntryBasis, fact: Fact) -> EntryFinding:
-    """The finding of an entry about a fact that is no premise."""
+    """The finding of an entry about a fact that is no premise.
+
+    It is open where a place cannot be counted in code that other facts leave out.
+    """
+    try:
+        return finding_of_kind(basis, fact)
+    except FactsError as error:
+        return EntryFinding(FindingKind.OPEN, error.message)
+
+
+def finding_of_kind(basis: EntryBasis, fact: Fact) -> EntryFinding:
+    """As ``finding``; raises FactsError for a place that cannot be counted."""
     match fact:
         case LoopFact() | LoopParameter():
             return of_loop(basis, fact, basis.entry.code.run.options.parameters)
