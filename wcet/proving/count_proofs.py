@@ -23,7 +23,7 @@ from quoll.facts.linear import LinearFact
 from wcet.proving.entry_basis import EntryBasis
 from wcet.proving.verdict import EntryFinding, FindingKind
 
-__all__ = ["never_reached", "of_counts"]
+__all__ = ["never_reached", "of_constraint", "of_counts"]
 
 HOLDS, OPEN, APART = FindingKind.HOLDS, FindingKind.OPEN, FindingKind.APART
 
@@ -34,7 +34,12 @@ def of_counts(basis: EntryBasis, fact: CountedFact) -> EntryFinding:
     if hidden := basis.hidden(addresses):
         return EntryFinding(OPEN, hidden)
     found = resolve_one(basis.graph, fact, basis.facts, BlockCopies(basis.graph))
-    match fact:
+    return of_constraint(basis, found)
+
+
+def of_constraint(basis: EntryBasis, found: Constraint) -> EntryFinding:
+    """The finding about a fact whose places are nodes of the graph."""
+    match found.fact:
         case NeverExecutesFact():
             return never_reached(basis, sorted(found.a))
         case RequireFact():
@@ -44,9 +49,9 @@ def of_counts(basis: EntryBasis, fact: CountedFact) -> EntryFinding:
         case ConsistentFact():
             return consistent(basis, found)
         case AtMostFact():
-            return at_most(basis, found, dict.fromkeys(found.a, 1), fact.count)
+            return at_most(basis, found, dict.fromkeys(found.a, 1), found.fact.count)
         case LinearFact(relation="<="):
-            return at_most(basis, found, dict(found.weights), fact.number)
+            return at_most(basis, found, dict(found.weights), found.fact.number)
     return EntryFinding(OPEN, "least counts are not compared: only '<=' is")
 
 
