@@ -22,6 +22,8 @@ TABLE_RUNS = 32  # runs of equal words in a table: each is a choice in the term 
 REPEATED_NODES = 200  # nodes searched for an earlier load: most stores between two end it sooner
 TRIP_CONDITION = 100  # terms of a condition on iterations of a loop around: beyond, it is left out
 FIRST_VISITS = 4  # visits of a loop: each has conditions of its own, and the last one too
+SHARING_CONTEXTS = 3  # contexts of a loop before it is proved for any caller first
+SHARED_MOST = 64  # longest run in such a proof: loops over arguments run longer, and are not shared
 CALL_NODES = 4000  # nodes of a call analysed for any caller: more gain little
 FRAMES = 1_000_000  # frames of the Python interpreter: values are followed through as many blocks
 

@@ -5,8 +5,9 @@ waits for that bound, and is sliced again. When all remaining loops wait for eac
 proved with unknown values. A loop for which the solver failed counts as unbounded for the others,
 too: their proofs hold without its bound.
 
-Loops without a bound are tried once more, each in one call of its function by any caller
-(``loopbounds.slicing.one_call``): its model is smaller than in its context.
+A loop of a function with several contexts is proved first in one call of the function by any caller
+(``loopbounds.slicing.one_call``). Contexts in which it may run as long need no proof of their own.
+Loops without a bound are tried in such a call once more: the model is smaller than in a context.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from loopbounds.proof.store import write_model
 from loopbounds.proof.triangular import NestTotal, total_over
 from loopbounds.proof.workers import ParallelTasks, WorkerLimits, run_all
 from loopbounds.reduction.simplify import simplified
+from loopbounds.sampling.runs import explore, longest
 from loopbounds.slicing.code import CellStep, GraphCode
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.one_call import OneCall, for_any_caller
@@ -33,11 +35,21 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.terms.bit_vectors import Term
 from loopbounds.transition.checker import Checker
 from loopbounds.transition.model import LoopModel
+from quoll.assumptions import Assumption
 from quoll.results.results_store import ResultsStore
 
 __all__ = ["Progress", "ProofRounds"]
 
 Progress = Callable[[int, int, str], None]  # queries done, all queries, place of the loop
+
+
+@dataclass(frozen=True, slots=True)
+class AnyCaller:
+    """The bound of a loop in a call by any caller."""
+
+    outcome: ProofOutcome
+    assumed: frozenset[Assumption]
+    most: int
 
 
 @dataclass(slots=True)
@@ -52,6 +64,8 @@ class ProofRounds:
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
     proved: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
+    _calls: dict[Hashable, AnyCaller | None] = field(default_factory=dict)  # by shape of the call
+    _assumed: dict[str, frozenset[Assumption]] = field(default_factory=dict)  # by key: any caller's
 
     @property
     def store(self) -> ResultsStore:
@@ -201,11 +215,61 @@ class ProofRounds:
             if proof is not None:
                 known[key] = proof
                 write_model(self.options.models, key, proof.model)
-            elif key not in known:
-                queries.setdefault(key, loop)
+            elif key not in known and key not in queries:
+                shared = self._shared(loop)
+                if shared is None:
+                    queries[key] = loop
+                else:
+                    known[key], self._assumed[key] = shared
+                    write_model(self.options.models, key, known[key].model)
         known |= self._prove_all(queries)
         self.proved |= {key: outcome for key, outcome in known.items() if not outcome.failed}
+        for loop, key in keys.items():
+            assumed = self.slices[loop].assumed | self._assumed.get(key, frozenset())
+            self.slices[loop] = replace(self.slices[loop], assumed=assumed)
         return {loop: known[key] for loop, key in keys.items()}
+
+    def _shared(self, loop: int) -> tuple[ProofOutcome, frozenset[Assumption]] | None:
+        """The bound for any caller, if a run of the simple model in this context reaches it.
+
+        Then a proof about the simple model gives no smaller one.
+        """
+        known, cut = self._for_any_caller(loop), self.slices[loop]
+        if known is None:
+            return None
+        models = LoopAbstractions.of(cut.model)
+        if longest(explore(models.simple)) < known.most:
+            return None
+        exact = models.exact
+        reached = 1 if exact.inputs else longest(explore(exact))  # as rule 22 asks
+        return replace(known.outcome, reached=reached, seconds=0.0), known.assumed
+
+    def _for_any_caller(self, loop: int) -> AnyCaller | None:
+        graph = self.code.graph
+        header = graph.nodes[graph.loops[loop].header].block.addr
+        contexts = [o for o in graph.loops if graph.nodes[o.header].block.addr == header]
+        if len(contexts) < table.SHARING_CONTEXTS:
+            return None
+        call = OneCall.around(self.code, loop)
+        if call is None:
+            return None
+        shape = call.shape
+        if shape not in self._calls:
+            self._calls[shape] = self._proved_for_any(call)
+        return self._calls[shape]
+
+    def _proved_for_any(self, call: OneCall) -> AnyCaller | None:
+        code, loop = call.code(), call.loop
+        alone = ProofRounds(code, self.options, self.checker, None, proved=self.proved)
+        alone._changed(ssa := GatedSsa(code), [loop])
+        runs = explore(simplified(alone.slices[loop].model))
+        if not runs or longest(runs) > table.SHARED_MOST:
+            return None
+        alone._settle([loop], ssa)
+        outcome, cut = alone.outcomes[loop], alone.slices[loop]
+        if outcome.bound is None or outcome.failed:
+            return None
+        return AnyCaller(outcome, cut.assumed, outcome.bound)
 
     def _key(self, model: LoopModel) -> str:
         return model_key(model, self.options.budget, self.checker)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
+from loopbounds.budgets import table
 from loopbounds.proof import rounds
+from loopbounds.proof.options import BoundOptions
+from loopbounds.proof.prove import ProofOutcome, prove_model
 from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.slice import Slice, slice_loops
+from loopbounds.transition.model import LoopModel
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import build
 
@@ -24,6 +29,38 @@ def nest() -> str:
     )
     head = ".syntax unified\n.arm\n.global main\n.type main, %function\nmain:\n"
     return f"{head}sub sp, sp, #64\n{begin}{end}add sp, sp, #64\nbx lr\n"
+
+
+BITS = """
+__attribute__((noinline)) unsigned bits(unsigned n) {
+    unsigned found = 0;
+    for (; n; n >>= 1) { found++; __asm__ volatile("" : "+r"(found)); }
+    return found;
+}
+int main(unsigned a, unsigned b) {
+    return bits(a) + bits(b & 255) + bits(bits(a ^ b) + b) + bits((b & 1) + 6) + bits(~a);
+}
+"""
+
+
+@pytest.mark.slow("compiles programs and proves the bounds of their loops")
+def test_contexts_share_the_bound_for_any_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a context may reach it; the others have their own, and no bound is larger."""
+    proofs: list[LoopModel] = []
+
+    def counted(model: LoopModel, *rest: Any) -> ProofOutcome:
+        proofs.append(model)
+        return prove_model(model, *rest)
+
+    monkeypatch.setattr(rounds, "prove_model", counted)
+    code = load(build(BITS, optimise="-O1"))
+    options = BoundOptions(workers=0)
+    shared, few = [b.bound for b in code.bounds(options=options)], len(proofs)
+    monkeypatch.setattr(table, "SHARING_CONTEXTS", 1000)
+    alone = [b.bound for b in code.bounds(options=options)]
+    assert shared == alone
+    assert sorted(bound for bound in shared if bound is not None) == [3, 8, 32, 32, 32, 32]
+    assert few < len(proofs) - few
 
 
 @pytest.mark.slow("compiles programs and proves the bounds of their loops")
