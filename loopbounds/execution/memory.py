@@ -10,7 +10,9 @@ decide, a store that may hit anything makes all words unknown instead, except co
 
 from __future__ import annotations
 
-from loopbounds.execution.value import ConcreteValue, Undecided
+from itertools import takewhile
+
+from loopbounds.execution.value import ConcreteValue, LowBytes, StackAddress, Undecided
 from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
@@ -45,28 +47,25 @@ class ConcreteMemory:
 
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
-        if size == 4 and address in self._recorded and not address & 3:
-            word = self._named[address]
-            return None if isinstance(word, tuple) else word
-        if address is None:
-            return None
         if isinstance(address, int):
             at, cells = address, self._named
             try:
                 self._look_at(at, size)
             except Undecided:
                 return None
-        else:
+        elif isinstance(address, StackAddress):
             at, cells = address.offset & WORD, self._frames
+        else:
+            return None
         if size == 4 and not at & 3:
             content = cells.get(at)
-            return None if isinstance(content, tuple) else content
+            return _low_bytes(content) if isinstance(content, tuple) else content
         known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
-        if address is None:
+        if not isinstance(address, int | StackAddress):
             self._store_anywhere()
             return
         if isinstance(address, int):
@@ -101,7 +100,7 @@ class ConcreteMemory:
         if isinstance(address, int):
             for at in range(address & -LINE, (address & -LINE) + LINE, 4):
                 self.store(at, 4, None)
-        elif address is None:
+        elif not isinstance(address, StackAddress):
             self.store(None, 4, None)
         else:
             for offset in range(DISCARDED):
@@ -162,7 +161,16 @@ def _words(at: int, size: int) -> list[int]:
 def _bytes(word: ConcreteValue | Bytes) -> Bytes:
     if isinstance(word, tuple):
         return word
+    if isinstance(word, LowBytes):
+        return (*word.value.to_bytes(word.count, "little"), *(None,) * (4 - word.count))
     return tuple(word.to_bytes(4, "little")) if isinstance(word, int) else (None,) * 4
+
+
+def _low_bytes(word: Bytes) -> ConcreteValue:
+    """A word whose bytes are not all known."""
+    known = tuple(takewhile(lambda byte: byte is not None, word))
+    low = bytes(byte for byte in known if byte is not None)
+    return LowBytes(len(low), int.from_bytes(low, "little")) if low else None
 
 
 def _byte(cells: Cells, at: int) -> int | None:

@@ -1,8 +1,9 @@
 """Words of an execution that may be unknown, and the results of ops on them.
 
-A word is known, or an address at a known distance from sp at the entry, or unknown. An op with an
-operand that is not known gives an unknown word, except for sums, differences, moves, products with
-zero, and comparisons of addresses in one stack.
+A word is known, or its low bytes, or an address at a known distance from sp at the entry, or it is
+unknown. An op with an operand that is not known gives an unknown word, except for sums,
+differences, moves, products with zero, comparisons of addresses in one stack, and ops whose low
+bytes depend on low bytes only.
 """
 
 from __future__ import annotations
@@ -10,13 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quoll.semantics.operations import evaluate
 from quoll.semantics.ops import OpCode
 
-__all__ = ["NEAR", "ConcreteValue", "StackAddress", "Undecided", "mixed"]
+__all__ = ["NEAR", "ConcreteValue", "LowBytes", "StackAddress", "Undecided", "mixed"]
 
 WORD = 0xFFFFFFFF
+WORD_SIZE = 4
 SIGN = 0x80000000
 NEAR = 1 << 20  # bytes on both sides of sp at the entry, which do not include address 0 (S5)
+# Low bytes of these results depend only on the same bytes of the operands.
+BYTES_UP = frozenset(
+    (OpCode.INT_ADD, OpCode.INT_SUB, OpCode.INT_MULT, OpCode.INT_AND, OpCode.INT_OR,
+     OpCode.INT_XOR, OpCode.INT_2COMP, OpCode.INT_NEGATE)
+)  # fmt: skip
 ABSORBED = frozenset((OpCode.INT_AND, OpCode.BOOL_AND, OpCode.INT_MULT))  # by zero
 
 
@@ -36,7 +44,15 @@ class StackAddress:
         return -NEAR <= self.offset < NEAR
 
 
-ConcreteValue = int | StackAddress | None
+@dataclass(frozen=True, slots=True)
+class LowBytes:
+    """A word of which only the lowest ``count`` bytes are known: ``value``."""
+
+    count: int
+    value: int
+
+
+ConcreteValue = int | StackAddress | LowBytes | None
 """Unsigned; None: any word."""
 
 
@@ -53,6 +69,8 @@ def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> Concr
         return 0
     if code is OpCode.COPY:
         return values[0]
+    if any(isinstance(value, LowBytes) for value in values):
+        return _of_low_bytes(code, values, out_size)
     if len(values) < 2:
         return None
     a, b = values
@@ -63,6 +81,24 @@ def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> Concr
     if isinstance(a, int) and isinstance(b, StackAddress):
         return _of_address(MIRRORED[code], b, a, out_size) if code in MIRRORED else None
     return None
+
+
+def _of_low_bytes(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> ConcreteValue:
+    """The result of an op on words and low bytes of words."""
+    known = [value for value in values if isinstance(value, int | LowBytes)]
+    if len(known) < len(values):
+        return None
+    words = [value.value if isinstance(value, LowBytes) else value for value in known]
+    count = min(value.count for value in known if isinstance(value, LowBytes))
+    if code is OpCode.SUBPIECE and words[1] == 0 and out_size <= count:
+        return words[0] & (1 << 8 * out_size) - 1
+    if code not in BYTES_UP or out_size != WORD_SIZE:
+        return None
+    low = evaluate(code, words, [WORD_SIZE] * len(words), out_size) & (1 << 8 * count) - 1
+    masks = [value for value in known if isinstance(value, int)]
+    if code is OpCode.INT_AND and masks and masks[0] >> 8 * count == 0:
+        return low
+    return LowBytes(count, low)
 
 
 MIRRORED = {code: code for code in (OpCode.INT_ADD, OpCode.INT_EQUAL, OpCode.INT_NOTEQUAL)}

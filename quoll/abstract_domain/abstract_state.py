@@ -273,6 +273,8 @@ class _Merge:
     def _condition(self, x: Condition, y: Condition) -> Condition:
         if x == y and all(map(self._retained, symbols(x))):
             return x
+        if type(x) is not bool and type(y) is not bool:
+            return None  # nearly never are both decided
         known = decide(x, self.a.facts, {})
         return known if known is decide(y, self.b.facts, {}) else None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds.execution.value import NEAR, ConcreteValue, StackAddress, mixed
+from loopbounds.execution.value import NEAR, ConcreteValue, LowBytes, StackAddress, mixed
 from quoll.semantics.operations import OPERATIONS, evaluate
 from quoll.semantics.ops import OpCode
 
@@ -43,12 +45,17 @@ values = (
     | st.integers(-WORD // 2, WORD // 2 - 1).map(StackAddress)
     | st.integers(0, WORD - 1)
     | st.integers(0, 40)
+    | st.integers(1, 3).flatmap(
+        lambda count: st.integers(0, (1 << 8 * count) - 1).map(partial(LowBytes, count))
+    )
 )
 places = st.integers(NEAR, WORD - NEAR) | st.integers(WORD // 2 - 99, WORD // 2 + 99)
 
 
 def word(value: ConcreteValue, sp: int, unknown: int) -> int:
     """A word that the value stands for, where sp is ``sp`` at the entry."""
+    if isinstance(value, LowBytes):
+        return (unknown & -(1 << 8 * value.count) | value.value) % WORD
     if isinstance(value, StackAddress):
         return (sp + value.offset) % WORD
     return unknown if value is None else value
@@ -64,14 +71,24 @@ def test_two_words(
     found = mixed(code, (a, b), size)
     some = [word(v, sp, data.draw(st.integers(0, WORD - 1))) for v in (a, b)]
     if found is not None:
-        assert word(found, sp, 0) == evaluate(code, some, [4, 4], size)
+        right = evaluate(code, some, [4, 4], size)
+        assert word(found, sp, right) == right
 
 
 @given(st.sampled_from(ONE), values, places)
 def test_one_word(code: OpCode, a: ConcreteValue, sp: int) -> None:
     found = mixed(code, (a,), 4)
     if found is not None and a is not None:
-        assert word(found, sp, 0) == evaluate(code, [word(a, sp, 0)], [4], 4)
+        right = evaluate(code, [word(a, sp, 0xA5A5A5A5)], [4], 4)
+        assert word(found, sp, right) == right
+
+
+@given(values, places, st.integers(1, 4), st.integers(0, 3))
+def test_part_of_a_word(a: ConcreteValue, sp: int, size: int, first: int) -> None:
+    found = None if isinstance(a, int) else mixed(OpCode.SUBPIECE, (a, first), size)
+    if found is not None and size + first <= 4:
+        right = evaluate(OpCode.SUBPIECE, [word(a, sp, 0xA5A5A5A5), first], [4, 4], size)
+        assert word(found, sp, right) == right
 
 
 def test_what_is_said() -> None:
