@@ -118,7 +118,7 @@ def _run(board: Board, chosen: tuple[Insn, ...], outcomes: tuple[bool, ...], buf
     first = CODE + line - 4 * ((len(chosen) + 1) // 2)
     icache.outcomes, dcache.outcomes = iter([True, False]), iter(outcomes)
     machine: PipelineMachine = concrete_machine(
-        load_core(board.core, CoreProfile.NOMINAL), MemoryBus(board.memory),
+        load_core(board.core, CoreProfile.NOMINAL), MemoryBus(board.memory, dirty=10),
         FetchAndCaches(icache, dcache, 0, random),
     )  # fmt: skip
     for _ in range(buffered):

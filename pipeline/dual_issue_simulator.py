@@ -179,7 +179,7 @@ class DualIssueMachine(PipelineMachine):
 
     def _load(self, line: int, words: int, cached: bool, now: int) -> int:
         if not cached:
-            return max(self.memory.latencies.replay, self.memory.write(now, words) - now)
+            return max(self.memory.latencies.replay, self.memory.past(now, words) - now)
         outcome = self.chip.dcache.load(line)
         if outcome.hit:
             return 0
@@ -198,7 +198,7 @@ class DualIssueMachine(PipelineMachine):
     def _store(self, line: int, words: int, cached: bool, now: int) -> int:
         if cached and self.chip.dcache.store(line).hit:
             return 0
-        addr = line * self.chip.dcache.geometry.line_bytes if cached else None
+        addr = line * self.chip.dcache.geometry.line_bytes
         stall = 0
         self.stored_words += words
         for _ in range(words):
@@ -207,5 +207,7 @@ class DualIssueMachine(PipelineMachine):
             if len(self.buffer) >= self.buffer_words:
                 drained = self.buffer.popleft()
                 stall += self.memory.latencies.replay + max(0, drained - now - stall)
-            self.buffer.append(self.memory.write(now + stall, 1, addr))
+            at = now + stall
+            write = self.memory.write(at, 1, addr) if cached else self.memory.past(at, 1)
+            self.buffer.append(write)
         return stall

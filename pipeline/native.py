@@ -89,9 +89,9 @@ class _Cache(ctypes.Structure):
 
 class _Machine(ctypes.Structure):
     _fields_ = [
-        *_fields("dual", "aligned", "ahead", "access", "line_rest", "dirty_victims", "replay",
-                 "fetch_restart", "buffer_words", "clock", "free", "flags", "setter", "has_setter",
-                 "unit", "bypassed", "branch_unit", "second_pipe_free"),
+        *_fields("dual", "aligned", "ahead", "access", "line_rest", "dirty_victims", "l2_dirty",
+                 "replay", "fetch_restart", "buffer_words", "clock", "free", "flags", "setter",
+                 "has_setter", "unit", "bypassed", "branch_unit", "second_pipe_free"),
         ("ready", Num * REGISTERS), ("unlocked", Num * REGISTERS),
         ("fills", Num), ("fill", Num * FILLS),
         ("buffered", Num), ("buffer", Num * BUFFER),
@@ -256,7 +256,7 @@ def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
     random = machine.chip.random
     if not isinstance(random, SplitMix):
         random = SplitMix(random.getrandbits(64))
-        machine.chip.random = random
+        machine.chip.random = machine.memory.random = random
         for cached in (machine.chip.fetch.cache, machine.chip.dcache):
             cached.reseed(random)
     compiled = library()
@@ -314,7 +314,8 @@ def exported(machine: PipelineMachine, random: SplitMix) -> _Machine:
     board, memory, chip = machine.board, machine.memory.latencies, machine.chip
     state = _Machine(
         dual=dual, aligned=machine.aligned, ahead=chip.prefetch_bytes, access=memory.access,
-        line_rest=memory.line_rest, dirty_victims=memory.dirty_l1_victims, replay=memory.replay,
+        line_rest=memory.line_rest, dirty_victims=memory.dirty_l1_victims,
+        l2_dirty=machine.memory.dirty, replay=memory.replay,
         fetch_restart=memory.fetch_restart, buffer_words=machine.buffer_words,
         clock=machine.clock, free=machine.memory.free, flags=board.flags,
         setter=board.setter or 0, has_setter=board.setter is not None, unit=board.unit,

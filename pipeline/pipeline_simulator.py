@@ -26,6 +26,7 @@ from quoll.errors import TimingError
 __all__ = ["ExecutedInsn", "FetchAndCaches", "MemoryBus", "PipelineMachine"]
 
 OUTSTANDING = 3  # data misses under way (TRM, chapter 7)
+POLLUTED = 7  # of ten lines that other programs left in a cache are dirty
 LONG_AGO = -1  # a cycle in which everything never used is ready
 
 
@@ -48,21 +49,34 @@ class ExecutedInsn:
 class MemoryBus:
     """One bus that serves one transaction at a time, first come first served. Times are cycles.
 
-    An enabled L2 hits on its locked lines and misses on all others.
+    An enabled L2 hits on its locked lines and misses on all others. Of ten lines that it evicts,
+    ``dirty`` are dirty, and are written back before (rule 9).
     """
 
     def __init__(
-        self, latencies: MemoryLatencies, free: int = 0, locked: LockedLines = NOT_LOCKED
+        self,
+        latencies: MemoryLatencies,
+        free: int = 0,
+        locked: LockedLines = NOT_LOCKED,
+        dirty: int = POLLUTED,
     ) -> None:
         self.latencies = latencies
+        self.dirty = dirty if latencies.l2_hit is not None and latencies.dirty_l2_victims else 0
         self.free = free
         self.locked = locked
+        self.random: Random | None = None  # of the machine; None: it is not part of one yet
 
     def _access(self, addr: int | None) -> int:
+        """Cycles of an access past L1 to cached memory."""
         hit = self.latencies.l2_hit
-        if hit is None or addr is None or not self.locked.holds(addr, addr):
-            return self.latencies.access
-        return hit
+        if hit is not None and addr is not None and self.locked.holds(addr, addr):
+            return hit
+        return self.latencies.access + self._victim()
+
+    def _victim(self) -> int:
+        if not self.dirty or self.random is None:
+            return 0
+        return self.latencies.access if self.random.randrange(10) < self.dirty else 0
 
     def line(self, now: int, addr: int | None = None) -> tuple[int, int]:
         """Fill the line at ``addr``; returns the cycles of its first and of its last word."""
@@ -71,8 +85,13 @@ class MemoryBus:
         return first, self.free
 
     def write(self, now: int, words: int = 1, addr: int | None = None) -> int:
-        """Write words, or read them uncached, one by one; returns the cycle of completion."""
-        self.free = max(now, self.free) + words * self._access(addr)
+        """Write words or lines of cached memory one by one; returns the cycle of completion."""
+        self.free = max(now, self.free) + sum(self._access(addr) for _ in range(words))
+        return self.free
+
+    def past(self, now: int, words: int) -> int:
+        """Access words of uncached memory one by one; returns the cycle of completion."""
+        self.free = max(now, self.free) + words * self.latencies.access
         return self.free
 
 
@@ -109,6 +128,7 @@ class PipelineMachine:
         self, core: CoreTable, memory: MemoryBus, chip: FetchAndCaches, *, aligned: bool = True
     ) -> None:
         self.core, self.memory, self.chip, self.aligned = core, memory, chip, aligned
+        memory.random = chip.random
         self.clock = 0
         self.board = _Scoreboard()
         self.fills: list[int] = []  # completion of data fills under way
@@ -364,7 +384,7 @@ class PipelineMachine:
 
     def _read(self, line: int, words: int, cached: bool, cycle: int) -> int:
         if not cached:
-            done = self.memory.write(cycle, words)
+            done = self.memory.past(cycle, words)
             self.fills.append(done)
             return done
         outcome = self.chip.dcache.load(line)
@@ -389,11 +409,12 @@ class PipelineMachine:
         if cached and self.chip.dcache.store(line).hit:
             return
         self.stored_words += words
-        addr = line * self.chip.dcache.geometry.line_bytes if cached else None
+        addr = line * self.chip.dcache.geometry.line_bytes
         for _ in range(words):
             while self.buffer and self.buffer[0] <= cycle:
                 self.buffer.popleft()
             if len(self.buffer) >= self.buffer_words:
                 cycle = self.buffer.popleft()
                 self.board.unit = max(self.board.unit, cycle + 1)
-            self.buffer.append(self.memory.write(cycle, 1, addr))
+            write = self.memory.write(cycle, 1, addr) if cached else self.memory.past(cycle, 1)
+            self.buffer.append(write)

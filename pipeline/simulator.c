@@ -39,8 +39,8 @@ struct cache {
 };
 
 struct machine {
-    num dual, aligned, ahead, access, line_rest, dirty_victims, replay, fetch_restart;
-    num buffer_words;
+    num dual, aligned, ahead, access, line_rest, dirty_victims, l2_dirty;
+    num replay, fetch_restart, buffer_words;
     num clock, free, flags, setter, has_setter, unit, bypassed, branch_unit, second_pipe_free;
     num ready[REGISTERS], unlocked[REGISTERS];
     num fills, fill[FILLS];
@@ -180,14 +180,28 @@ static num clean_any(struct machine *m, struct cache *c)
     return 1;
 }
 
+/* Cycles of an access to cached memory, with those of a dirty line that L2 evicts. */
+static num beyond_l1(struct machine *m)
+{
+    return m->access + (m->l2_dirty && below(m, 10) < m->l2_dirty ? m->access : 0);
+}
+
 static num memory_line(struct machine *m, num now, num *complete)
 {
-    num first = max(now, m->free) + m->access;
+    num first = max(now, m->free) + beyond_l1(m);
     *complete = m->free = first + m->line_rest;
     return first;
 }
 
 static num memory_write(struct machine *m, num now, num words)
+{
+    m->free = max(now, m->free);
+    while (words--)
+        m->free += beyond_l1(m);
+    return m->free;
+}
+
+static num memory_past(struct machine *m, num now, num words)
 {
     return m->free = max(now, m->free) + words * m->access;
 }
@@ -280,7 +294,7 @@ static num single_read(struct machine *m, num line, num words, int cached, num c
     num complete, first;
     int dirty, before;
     if (!cached) {
-        m->fill[m->fills++] = memory_write(m, cycle, words);
+        m->fill[m->fills++] = memory_past(m, cycle, words);
         return m->fill[m->fills - 1];
     }
     if (cache_load(m, &m->dcache, line, &dirty))
@@ -316,7 +330,8 @@ static void single_write(struct machine *m, num line, num words, int cached, num
             drop_oldest(m);
             m->unit = max(m->unit, cycle + 1);
         }
-        m->buffer[m->buffered++] = memory_write(m, cycle, 1);
+        m->buffer[m->buffered++] =
+            cached ? memory_write(m, cycle, 1) : memory_past(m, cycle, 1);
     }
 }
 
@@ -442,7 +457,7 @@ static num dual_load(struct machine *m, num line, num words, int cached, num now
     num complete;
     int dirty, before;
     if (!cached)
-        return max(m->replay, memory_write(m, now, words) - now);
+        return max(m->replay, memory_past(m, now, words) - now);
     if (cache_load(m, &m->dcache, line, &dirty))
         return 0;
     dirty = dirty && m->dirty_victims;
@@ -468,7 +483,8 @@ static num dual_store(struct machine *m, num line, num words, int cached, num no
             stall += m->replay + max(0, m->buffer[0] - now - stall);
             drop_oldest(m);
         }
-        m->buffer[m->buffered++] = memory_write(m, now + stall, 1);
+        m->buffer[m->buffered++] =
+            cached ? memory_write(m, now + stall, 1) : memory_past(m, now + stall, 1);
     }
     return stall;
 }

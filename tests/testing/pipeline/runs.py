@@ -129,7 +129,7 @@ class Board:
 
 KZM = Board("arm1136", MEMORY, 32, MAINTENANCE)
 CUBIEBOARD = Board(
-    "cortex-a8", MemoryLatencies(90, None, 28, True, True, 8, 13, 16), 64, ARMV7_OPERATIONS
+    "cortex-a8", MemoryLatencies(90, 12, 28, True, True, 8, 13, 16), 64, ARMV7_OPERATIONS
 )
 BOARDS = (KZM, CUBIEBOARD)
 
@@ -206,7 +206,8 @@ def random_machine(
         cache.pollute(lines, random.choice([0.0, 0.6, 1.0]))
     core = load_core(board.core, CoreProfile.NOMINAL)
     chip = FetchAndCaches(caches[0], caches[1], ahead, random)
-    machine = concrete_machine(core, MemoryBus(board.memory), chip)
+    memory = MemoryBus(board.memory, dirty=random.choice([7, 10]))
+    machine = concrete_machine(core, memory, chip)
     for _ in range(random.randint(0, entry.load_misses)):
         machine.fills.append(machine.memory.line(0)[1])
         machine.memory.write(0)
