@@ -231,12 +231,13 @@ class DataAccessModel:
         return (offset + size - 1) // WORD + 1
 
     def _candidates(self, addresses: ValueSet, size: int) -> tuple[int, ...] | None:
-        """Lines that may be touched, ascending; None when they are too many to be of use."""
+        """Lines that may be touched, ascending; None when they are too many to be persistent."""
         geometry = self._geometry
         if addresses.stride >= geometry.line_bytes and addresses.size <= MEMBERS:
             return tuple(sorted({n for a in addresses for n in geometry.lines(a, size)}))
         lines = geometry.lines(addresses.low, addresses.high - addresses.low + size)
-        return tuple(lines) if len(lines) <= geometry.index_sets else None
+        ways = self._hierarchy.policy.persistent(geometry.free_ways)
+        return tuple(lines) if len(lines) <= ways * geometry.index_sets else None
 
 
 @lru_cache(maxsize=REMEMBERED)

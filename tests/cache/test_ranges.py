@@ -75,12 +75,19 @@ def test_what_is_charged_each_time(text: str, values: list[ValueSet | None]) -> 
 
 
 def test_ways_hold_lines_that_compete_only_under_policies_with_an_order() -> None:
-    wide = ValueSet(DATA, DATA + 4096 + 60, 4)
     text = "ldr r3, [r4]\nldr r3, [r4]\n"
     for caches, l1 in ((hierarchy(0), HitClass.NC), (LRU, HitClass.FM)):
         values = [TABLE, ValueSet.of(DATA + 4096)]
         assert loads(text, values, 1000, caches)[0][0].l1 is l1
-    assert loads(text, [wide, wide], 1000, LRU)[0][0].l1 is HitClass.NC, "no single lines"
+
+
+@pytest.mark.parametrize(("size", "l1"), [(16384, HitClass.FM), (16388, HitClass.NC)])
+def test_a_large_table_fits_where_all_ways_of_a_set_persist(size: int, l1: HitClass) -> None:
+    table = ValueSet(DATA, DATA + size - 4, 4)
+    found, first = loads("ldr r3, [r4]\n", [table], 1000, LRU)
+    assert [r.l1 for r in found] == [l1]
+    assert len(first) == (512 if l1 is HitClass.FM else 0)
+    assert loads("ldr r3, [r4]\n", [table], 1000)[0][0].l1 is HitClass.NC, "one-way"
 
 
 def test_a_stream_counts_with_the_lines_that_it_passes() -> None:

@@ -334,6 +334,7 @@ def _in_tables(random: Random) -> ValueSet:
             ValueSet(base + 28, base + 36, 4),
             ValueSet(base, base + 4 * random.randint(8, 39), 4),
             ValueSet(base, base + 128, 64),
+            ValueSet(base, base + 704, 4),  # more lines than the smallest cache has sets
         ]
     )
 
