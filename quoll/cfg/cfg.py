@@ -68,6 +68,13 @@ class Block:
         """The instruction that decides the successor."""
         return self.insns[-1]
 
+    @property
+    def does_nothing(self) -> bool:
+        """Whether it calls nothing, ends no path and touches no memory; it may wait."""
+        leaves = self.calls or self.passes or self.exits or self.returns
+        ways = (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.WAIT)
+        return not leaves and all(i.memory is None and i.flow in ways for i in self.insns)
+
     def always_runs(self, insn: Insn) -> bool:
         """Whether ``insn`` always executes with the block: unconditional, or the last branch."""
         return not insn.conditional or (insn is self.last and insn.flow is ControlFlow.JUMP)

@@ -12,16 +12,22 @@ from dataclasses import dataclass
 from quoll.cfg.cfg import Block, Cfg
 from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.graph.closure import closure
+from quoll.graph.components import components
 
 __all__ = ["EndlessFunction", "endless_functions"]
 
 
 @dataclass(frozen=True, slots=True)
 class EndlessFunction:
-    """An endless function that others call; ``behind``: functions that only such ones reach."""
+    """An endless function that others call.
+
+    ``behind``: it, and the functions that only such ones reach. ``halts``: control then only stays
+    in loops that do nothing, and all code on the way is known, so that no statement is needed.
+    """
 
     entry: int
     behind: frozenset[int]
+    halts: bool
 
 
 def endless_functions(
@@ -41,10 +47,30 @@ def endless_functions(
         return ()
     others = closure([entry], lambda f: callees(f) - endless)
     first = {callee for function in others for callee in callees(function)} & endless
+
+    def halts(function: int) -> bool:
+        reached = [functions[f] for f in closure([function], callees)]
+        known = all(b.last.addr not in unresolved for cfg in reached for b in cfg.blocks)
+        return known and all(map(_stays_idle, reached))
+
     return tuple(
-        EndlessFunction(function, frozenset(closure([function], callees) - others))
+        EndlessFunction(function, frozenset(closure([function], callees) - others), halts(function))
         for function in sorted(first)
     )
+
+
+def _stays_idle(cfg: Cfg) -> bool:
+    """Whether control can stay in the function itself only in loops that do nothing."""
+    onward: dict[int, list[int]] = {block.index: [] for block in cfg.blocks}
+    for edge in cfg.edges:
+        onward[edge.src].append(edge.dst)
+    for members in components(onward, onward.__getitem__):
+        blocks = [cfg.blocks[n] for n in members]
+        targets = {to for n in members for to in onward[n]}
+        leaves = not targets <= set(members) or any(b.calls or b.returns for b in blocks)
+        if targets and not leaves and not all(block.does_nothing for block in blocks):
+            return False
+    return True
 
 
 def _ending(functions: Mapping[int, Cfg], doubts: Set[int]) -> Set[int]:

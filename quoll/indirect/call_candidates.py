@@ -68,6 +68,7 @@ class Candidates:
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
         """The functions of the pointer's type, where the debug information has it."""
         types = self._image.types
+        found = [o for o in found if not (self._is_from_device(o) or self._is_null(o))]
         signatures = call_types(types, cfg.entry, found)
         if signatures is None:
             return None
@@ -84,6 +85,20 @@ class Candidates:
             "functions of other types are left out: this assumes that none is cast"
         )
         return self._proposal((), fitting, [note], vtables=virtual)
+
+    def _is_from_device(self, origin: LoadOrigin) -> bool:
+        """Whether a device register, which no variable is, holds a number added to an address."""
+        if origin.root is not LoadRoot.CONSTANT or origin.levels < 2:
+            return False
+        place = origin.constant + (origin.offsets[-1] or 0) & 0xFFFFFFFF
+        if origin.offsets[1] is not None or self._image.types.variable(place) is not None:
+            return False
+        return self._image.segment_at(place) is None
+
+    def _is_null(self, origin: LoadOrigin) -> bool:
+        """Whether it is 0, or a word that is loaded through 0, where nothing is."""
+        constant = origin.root is LoadRoot.CONSTANT and origin.constant == 0
+        return constant and self._image.segment_at(0) is None
 
     def _fits(self, word: int, signatures: Set[Signature]) -> bool:
         own = self._signature(word)
@@ -156,7 +171,7 @@ class Candidates:
 
 def _may_be_spilled(origin: LoadOrigin) -> bool:
     """Whether the target, or its load address, may have been a vtable word before."""
-    return origin.root is LoadRoot.UNKNOWN or (
+    return origin.root in (LoadRoot.UNKNOWN, LoadRoot.NUMBER) or (
         origin.root is LoadRoot.STACK and origin.levels in (1, 2)
     )
 

@@ -7,7 +7,7 @@ call without types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 
 from quoll.image.dwarf_types import DebugTypes, Signature, TypeRef
 from quoll.indirect.load_origins import LoadOrigin, LoadRoot
@@ -21,7 +21,7 @@ def call_types(
     """The types that a call in ``function`` may have; None if they are not known."""
     found: set[Signature] = set()
     for origin in origins:
-        if origin.root is LoadRoot.LOADED or _is_index(types, function, origin):
+        if origin.root in (LoadRoot.LOADED, LoadRoot.NUMBER) or _is_index(types, function, origin):
             continue  # further along a list, or added to an address, which is another origin
         signatures = _signatures(types, function, origin)
         if not signatures:
@@ -32,24 +32,42 @@ def call_types(
 
 def _signatures(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Signature]:
     """The types of the functions that one origin leads to; empty if they are not known."""
-    target, *offsets = origin.offsets
-    words, exact = _root_words(types, function, origin)
-    for offset in reversed(offsets if origin.root is LoadRoot.WORD else offsets[:-1]):
-        pointees = [to for word in words if (to := types.pointee(word)) is not None]
-        if exact and len(pointees) < len(words):
-            return set()
-        exact = exact and offset is not None
-        words = [inner for to in pointees for inner in types.words_at(to, offset)]
+    if origin.root is LoadRoot.CONSTANT and not origin.levels:
+        own = types.signature(origin.constant & ~1) if origin.offsets[0] == 0 else None
+        return set() if own is None else {own}
+    words, exact = _loaded_words(types, function, origin, origin.offsets[1:])
     known = [types.pointed_function(word) for word in words]
-    if target != 0 or (exact and None in known):
+    if origin.offsets[0] != 0 or (exact and None in known):
         return set()
     return {signature for signature in known if signature is not None}
 
 
+def _loaded_words(
+    types: DebugTypes, function: int, origin: LoadOrigin, offsets: Sequence[int | None]
+) -> tuple[list[TypeRef], bool]:
+    """The types of the word behind the loads at ``offsets``, the last one first.
+
+    Whether it is one of exactly these; no types where a word on the way is no pointer.
+    """
+    words, exact = _root_words(types, function, origin)
+    for offset in reversed(offsets if origin.root is LoadRoot.WORD else offsets[:-1]):
+        pointees = [to for word in words if (to := types.pointee(word)) is not None]
+        if exact and len(pointees) < len(words):
+            return [], True
+        exact = exact and offset is not None
+        words = [inner for to in pointees for inner in types.words_at(to, offset)]
+    return words, exact
+
+
 def _is_index(types: DebugTypes, function: int, origin: LoadOrigin) -> bool:
-    """Whether the root is a number that code adds to an address."""
+    """Whether the origin is a number that code adds to an address: the root, or a loaded word."""
     kind = _word_type(types, function, origin)
-    return bool(origin.levels) and kind is not None and types.is_number(kind)
+    if bool(origin.levels) and kind is not None and types.is_number(kind):
+        return True
+    if origin.levels < 2 or origin.offsets[1] is not None:
+        return False
+    words, _ = _loaded_words(types, function, origin, origin.offsets[2:])
+    return bool(words) and all(map(types.is_number, words))
 
 
 def _word_type(types: DebugTypes, function: int, origin: LoadOrigin) -> TypeRef | None:

@@ -1,7 +1,7 @@
-"""Loops that wait for a device: they read one register of it until a bit, or the word, changes.
+"""Loops that wait: they read one device register, or one variable, until a bit or the word changes.
 
-No program bounds such a loop, so a report names the register and the bit instead of a word of the
-analysis.
+No program bounds such a loop, so a report names the register and the bit, or the variable that
+other code has to store to, instead of a word of the analysis.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quoll.graph.natural_loops import NaturalLoop, find_loops
 from quoll.image.image import Image
 from quoll.indirect.load_origins import LoadRoot, register_origins
 
-__all__ = ["DevicePoll", "device_poll"]
+__all__ = ["DevicePoll", "awaited_variable", "device_poll"]
 
 LONGEST = 16  # instructions of a loop that waits
 BITS = 32
@@ -37,6 +37,29 @@ class DevicePoll:
 
 def device_poll(image: Image, cfg: Cfg, header: int) -> DevicePoll | None:
     """The wait that is the loop at the address ``header``; None if it is another loop."""
+    found = _only_read(image, cfg, header)
+    if found is None or image.segment_at(found[0]) is not None:
+        return None
+    return DevicePoll(found[0], _bit(*found[1:]))
+
+
+def awaited_variable(image: Image, cfg: Cfg, header: int) -> int | None:
+    """The address of the variable that the loop only reads, until other code stores to it."""
+    found = _only_read(image, cfg, header)
+    if (
+        found is None
+        or image.segment_at(found[0]) is None
+        or image.constant(found[0], 1) is not None
+    ):
+        return None
+    return found[0]
+
+
+def _only_read(image: Image, cfg: Cfg, header: int) -> tuple[int, Sequence[Insn], Insn] | None:
+    """The constant address that the loop reads, its instructions, and the one that reads.
+
+    None if it accesses other memory, calls a function, or is long.
+    """
     numbers = [block.index for block in cfg.blocks if block.addr == header]
     loops = [loop for loop in _loops(cfg) if loop.header in numbers]
     if len(loops) != 1:
@@ -48,9 +71,7 @@ def device_poll(image: Image, cfg: Cfg, header: int) -> DevicePoll | None:
         return None
     ((block, read),) = reads
     addr = _address(image, cfg, block, read)
-    if addr is None or image.segment_at(addr) is not None:
-        return None
-    return DevicePoll(addr, _bit(insns, read))
+    return None if addr is None else (addr, insns, read)
 
 
 def _loops(cfg: Cfg) -> Sequence[NaturalLoop]:

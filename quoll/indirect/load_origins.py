@@ -43,6 +43,7 @@ class LoadRoot(Enum):
     STACK = "stack"
     WORD = "word"  # a register at entry, or the result of a call
     LOADED = "loaded"  # beyond the loads that are followed
+    NUMBER = "number"  # a loaded byte or halfword, which is no address
     UNKNOWN = "unknown"  # a value that is not followed
 
 
@@ -135,7 +136,8 @@ def may_be_virtual(
 
 def _may_equal(a: LoadOrigin, b: LoadOrigin) -> bool:
     """Whether two words may be equal, as far as their origins are followed."""
-    if not {a.root, b.root}.isdisjoint((LoadRoot.STACK, LoadRoot.UNKNOWN)):
+    unknown = LoadRoot.STACK, LoadRoot.NUMBER, LoadRoot.UNKNOWN
+    if not {a.root, b.root}.isdisjoint(unknown):
         return True
     if any(x != y and None not in (x, y) for x, y in zip(a.offsets, b.offsets, strict=False)):
         return False
@@ -305,7 +307,8 @@ class _OriginSearch:
         memory = insn.memory
         assert memory is not None
         if memory.size != WORD or memory.base is None:
-            self._root(query, LoadRoot.UNKNOWN)
+            number = memory.base is not None and memory.size < WORD
+            self._root(query, LoadRoot.NUMBER if number else LoadRoot.UNKNOWN)
             return
         if len(query.offsets) > LEVELS:
             self._root(query, LoadRoot.LOADED)

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quoll.arm.insn import ControlFlow
-from quoll.cfg.cfg import Block, EdgeKind
+from quoll.cfg.cfg import EdgeKind
 from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, MissingKind, MissingStatement
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
 from quoll.graph.closure import closure
@@ -247,14 +246,7 @@ def _divided(
 def _does_nothing(draft: SupergraphDraft, node: int, onward: Mapping[int, Sequence[int]]) -> bool:
     """Whether control that is at ``node`` stays in a loop of instructions without an effect."""
     loop = closure([node], lambda n: onward.get(n, ()))
-    return all(onward.get(n) and _has_no_effect(draft.nodes[n].block) for n in loop)
-
-
-def _has_no_effect(block: Block) -> bool:
-    """Whether ``block`` calls nothing and touches no memory; it may wait for an interrupt."""
-    calls = block.calls or block.passes or block.exits or block.returns
-    ways = (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.WAIT)
-    return not calls and all(i.memory is None and i.flow in ways for i in block.insns)
+    return all(onward.get(n) and draft.nodes[n].block.does_nothing for n in loop)
 
 
 def _last_blocks(

@@ -166,6 +166,8 @@ def _ends(program: Program, address: int, image: Image) -> list[MissingStatement
     unresolved = {one.addr: one for one in program.unresolved}
     found = []
     for function in endless_functions(program.functions, address & ~1, unresolved):
+        if function.halts:
+            continue
         behind = [program.functions[entry].name for entry in sorted(function.behind)]
         name = program.functions[function.entry].name
         why = f"{name} never returns, and no path ends in it"
@@ -187,8 +189,14 @@ def _without_file(error: WcetError, file: Path) -> WcetError:
 def _described(
     missing: Sequence[MissingStatement], program: Program, image: Image
 ) -> Iterator[MissingStatement]:
-    """The missing facts; loops that wait for a device register are named by it, once for each."""
-    from quoll.indirect.device_polls import device_poll  # it loads the disassembler
+    """The missing facts; loops that wait for a device register are named by it, once for each.
+
+    A loop that waits until other code stores to a variable is an end of paths.
+    """
+    from quoll.indirect.device_polls import (  # it loads the disassembler
+        awaited_variable,
+        device_poll,
+    )
 
     functions = {
         i.addr: cfg for cfg in program.functions.values() for b in cfg.blocks for i in b.insns
@@ -196,6 +204,15 @@ def _described(
     for one in missing:
         loop = one.kind is MissingKind.LOOPS and one.addr in functions
         poll = device_poll(image, functions[one.addr], one.addr) if loop else None
+        variable = awaited_variable(image, functions[one.addr], one.addr) if loop else None
+        if variable is not None:
+            why = (
+                f"{image.place(one.addr)}: the loop waits until other code stores to "
+                f"{image.place(variable)}, and the path ends there; if that code runs meanwhile, "
+                "state 'loop PLACE at most N' instead"
+            )
+            yield MissingStatement(one.addr, MissingKind.ENDS, why, PATH_END, PATH_END)
+            continue
         if poll is None:
             yield one
             continue

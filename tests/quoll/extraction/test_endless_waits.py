@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quoll.cfg.endless_functions import endless_functions
 from quoll.cfg.unresolved import UnresolvedKind
 from quoll.errors import ControlFlowError
 from quoll.facts.read import parse
@@ -74,6 +75,37 @@ def test_an_entry_that_only_halts_has_no_bound() -> None:
     image = assemble(IDLES.format(wait="wfi", more=""), cpu="cortex-a8")
     with pytest.raises(ControlFlowError, match="no end of a path is reachable"):
         expand(extracted(image, "panic"), address(image, "panic"), image)
+
+
+@pytest.mark.parametrize(
+    ("code", "halts"),
+    [
+        ("bl wait\n b idle", True),
+        ("bl wait\nagain: str r0, [r1]\n b again", False),
+        ("bl wait\n blx r1\n b idle", False),
+    ],
+)
+def test_a_function_that_halts_needs_no_statement(code: str, halts: bool) -> None:
+    """Neither a wait for a device before the loop nor a callee that returns does."""
+    source = f"""
+main:   push {{r4, lr}}
+        cmp r0, #0
+        blne panic
+        pop {{r4, pc}}
+panic:  cpsid i
+        {code}
+idle:   wfi
+        b idle
+wait:   ldr r2, [r3]
+        tst r2, #1
+        beq wait
+        bx lr
+"""
+    program = extracted(assemble(source, cpu="cortex-a8"))
+    doubts = {one.addr: one for one in program.unresolved}
+    found = endless_functions(program.functions, program.entries[0], doubts)
+    assert [one.halts for one in found] == [halts] * len(found)
+    assert found or doubts
 
 
 @pytest.mark.parametrize("work", ["ldr r0, [r1]", "str r0, [r1]", "bl other", "push {r0}"])

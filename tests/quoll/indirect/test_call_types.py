@@ -70,6 +70,50 @@ def test_only_functions_of_the_type_are_candidates(name: str) -> None:
     assert all(name in everything for name in ("uart", "peek", "thread", "wake"))
 
 
+INDEXED = """
+struct handler { void (*serve)(void *, unsigned); void *what; } served[96];
+struct { unsigned char state; unsigned short more; } protocol; unsigned next;
+volatile unsigned long held; static void hold(unsigned long f) { held = f; }
+static void uart(void *what, unsigned n) { sink += n; }
+static void timer(void *what, unsigned n) { sink -= n; }
+static int other(int x) { return x + sink; }
+static void thread(void *p) { for (;;) sink++; }
+void init(void) { served[3] = (struct handler){uart}; served[choice & 7].serve = timer; }
+N int by_device(void) {
+    unsigned n = *(volatile unsigned *)0x1e00010c & 63;
+    if (served[n].serve) served[n].serve(0, n);
+    return 1;
+}
+N int by_byte(void) { served[protocol.state & 63].serve(0, 1); return 1; }
+N int by_number(void) { served[next & 63].serve(0, 2); return 1; }
+N int by_null(void) {
+    struct handler *h = choice & 8 ? &served[next & 63] : 0;
+    void (*f)(void *, unsigned) = 0;
+    if (h) f = h->serve;
+    if (f) f(0, 3);
+    return 1;
+}
+int run(int x) {
+    hold((unsigned long)thread); hold((unsigned long)other);
+    return by_device() + by_byte() + by_number() + by_null();
+}
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_index_has_no_type(name: str) -> None:
+    """It comes from a device, from a byte, or from a number; and the pointer may be null."""
+    image = Image.load(build_pointers(INDEXED, BUILDS[name]))
+    for function in ("by_device", "by_byte", "by_number", "by_null"):
+        symbol = image.symbol(function)
+        assert symbol is not None
+        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+        assert call.proposal is not None
+        assert call.proposal.fact == "calls at PLACE go to timer, uart", function
+
+
 def test_signatures() -> None:
     image = Image.load(build(
         "struct s { int a; }; void f(char c, struct s *p, void *q) {}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quoll.image.image import Image
-from quoll.indirect.device_polls import DevicePoll, device_poll
+from quoll.indirect.device_polls import DevicePoll, awaited_variable, device_poll
 from tests.testing.quoll.building import address, build
 from tests.testing.quoll.sketch import assemble, extracted
 
@@ -31,6 +31,15 @@ def test_the_register_and_its_bit(body: str, expected: DevicePoll | None) -> Non
     image = assemble(LOOP.format(body))
     cfg = extracted(image).functions[address(image, "main")]
     assert device_poll(image, cfg, address(image, "loop")) == expected
+
+
+@pytest.mark.parametrize(("section", "waits"), [(".data", True), (".text", False)])
+def test_a_variable_that_other_code_stores_to(section: str, waits: bool) -> None:
+    loop = LOOP.format("ldr r2, [r3]\n cmp r2, #0\n beq loop").replace("0x44e09000", "ready")
+    image = assemble(f"{loop}\n.section {section}\nready: .word 0\n")
+    cfg = extracted(image).functions[address(image, "main")]
+    at = address(image, "ready") if waits else None
+    assert awaited_variable(image, cfg, address(image, "loop")) == at
 
 
 def test_memory_of_the_image_is_no_device() -> None:
