@@ -94,14 +94,14 @@ def run(options: argparse.Namespace) -> int:
     if options.output != "-" and board and not (exists or options.no_facts):
         suggested = missing_facts(options, entries.names, kernel.name)
         options.suggest_facts = facts
-    other = None if board is None else other_board(image, board[0], options.platform)
+    other = () if board is None else other_board(image, board[0], options.platform)
     text = draft(kernel, board, reason, facts.name if suggested else None, entries, other)
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the name of {kernel} cannot stand in a TOML file") from error
     files: list[tuple[str | Path, Callable[[], str]]] = [(options.output, lambda: text)]
-    lines = [f"written to {options.output}", *entries.comment[1:], *([other] if other else [])]
+    lines = [f"written to {options.output}", *entries.comment[1:], *other]
     if suggested is not None:
         content, missing = suggested
         files.append((facts, lambda: content))

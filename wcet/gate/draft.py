@@ -37,12 +37,12 @@ def draft(
     reason: str,
     facts: str | None,
     entries: ChosenEntries,
-    other: str | None = None,
+    other: Sequence[str] = (),
 ) -> str:
     """The text of the file; ``reason``: why this platform, or why none.
 
     ``platform``: with its evidence in the ELF; ``facts``: the name of a facts file beside it;
-    ``other``: the remark of ``other_board``.
+    ``other``: the remarks of ``other_board``.
     """
     lines = _lines(kernel, platform, reason, facts, entries, other)
     return "".join(f"{printable(line)}\n" for line in lines)
@@ -68,16 +68,22 @@ def entries_of(image: Image, platform: Platform | None, named: Sequence[str]) ->
     raise _no_entry(image, handlers)
 
 
-def other_board(image: Image, platform: Platform, named: str | None) -> str | None:
-    """A remark if only the core chose the platform, and the ELF is linked to other memory."""
+def other_board(image: Image, platform: Platform, named: str | None) -> tuple[str, ...]:
+    """Remarks if only the core chose the platform, and the ELF is linked to other memory.
+
+    They name the three figures that make a board of the user's, and how to get each.
+    """
     outside = () if named else outside_map(image, platform.hierarchy.memory)
     if not outside:
-        return None
+        return ()
+    ranges = ", ".join(f"{one.low:#x} to {one.high:#x}" for one in outside)
     return (
         f"this is not the board {platform.name}, which has the same core but other memory: until "
-        "you describe yours, its clock and latencies are charged, and only cycles count: "
-        f"wcet platform new BOARD --from {platform.name}, then state [[memory]], latency and "
-        "clock_hz ('wcet help your-board')"
+        "you describe yours, its clock and latencies are charged, and only cycles count",
+        f"your board is three figures more: wcet platform new BOARD --from {platform.name}",
+        f"  [[memory]]: the ranges of RAM ({ranges} are used), as in the linker script",
+        "  latency.memory_*: the cycle counter around loads from uncached RAM, the slowest one",
+        "  clock_hz: cycles of that counter in a second of a timer ('wcet help your-board')",
     )
 
 
@@ -114,7 +120,7 @@ def _lines(
     reason: str,
     facts: str | None,
     entries: ChosenEntries,
-    other: str | None,
+    other: Sequence[str],
 ) -> Iterator[str]:
     yield "# The inputs of 'wcet analyse', 'wcet baseline' and 'wcet check' without options."
     yield f"kernel = {_quoted(str(kernel))}"
@@ -126,8 +132,7 @@ def _lines(
     if platform is None:
         yield '# platform = "the name of a shipped one, or the path of a file.toml"'
     else:
-        if other is not None:
-            yield f"# {other}"
+        yield from (f"# {line}" for line in other)
         yield f"platform = {_quoted(platform[1])}"
     yield ""
     yield from (f"# {line}" for line in entries.comment)
@@ -152,7 +157,7 @@ def _lines(
     yield ""
     yield "# The most that an entry may take: cycles, or text with us, ms or s."
     yield "[budgets]"
-    yield '# "interrupt latency" = ' + ('"50 us"' if other is None else "50_000")
+    yield '# "interrupt latency" = ' + ("50_000" if other else '"50 us"')
 
 
 def _has_symbol(image: Image, point: EntryPoint) -> bool:
