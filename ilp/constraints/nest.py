@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from loopbounds.proof.bound import LoopBound, NoBound, NoBoundKind
 from quoll.errors import (
@@ -227,9 +228,13 @@ class _Unbounded:
     @property
     def why(self) -> str:
         """The reason in the first context; the number of contexts with others."""
+        return self._said(str)
+
+    def _said(self, words: Callable[[NoBound], str]) -> str:
         first, *others = self.reasons
-        placed = first is not None and first.header == self.place
-        text = str(first) if placed else f"{self.place}: {first or 'not bounded'}"
+        text = "not bounded" if first is None else words(first)
+        if first is None or first.header != self.place:
+            text = f"{self.place}: {text}"
         return text + (f"; for {len(others)} more reasons in other contexts" if others else "")
 
     @property
@@ -242,7 +247,8 @@ class _Unbounded:
         """The fact that bounds the loop."""
         kind = MissingKind.LOOPS
         fact, provisional = COUNT.format("N"), COUNT.format("1")
-        return MissingStatement(self.header, kind, self.why, fact, provisional, most(self.cycles))
+        why = self._said(attrgetter("without_fact"))
+        return MissingStatement(self.header, kind, why, fact, provisional, most(self.cycles))
 
 
 def _refusal(

@@ -162,10 +162,19 @@ class NoBound:
     tests: bool = False
 
     def __str__(self) -> str:
+        return self._text(f"; add 'loop {self.place} at most N'")
+
+    @property
+    def without_fact(self) -> str:
+        """The same for a reader who has the fact about the loop: only other facts are named."""
+        return self._text("")
+
+    def _text(self, fact: str) -> str:
+        """The reason, with ``fact`` and the other facts that would help."""
         text = f"{self.kind.value}: {self.why}" if self.why else self.kind.value
         if self.kind is NoBoundKind.NOT_PROVED:
             listed = f", or 'list at {self.place} has at most N elements'" if self.walks else ""
-            text = f"{self.header}: {text}; add 'loop {self.place} at most N'{listed}{self.tip}"
+            text = f"{self.header}: {text}{fact}{listed}{self.tip}"
         return f"{text}; {TESTS_ARE_NONE}" if self.tests else text
 
 

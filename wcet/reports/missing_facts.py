@@ -90,14 +90,16 @@ def called(survey: FactSurvey, needed: MissingFact) -> str:
 
 
 def to_lines(survey: FactSurvey) -> Iterator[str]:
-    """One line for each missing fact, then the errors that no fact resolves."""
+    """Two lines for each missing fact, it and its reason, then errors that no fact resolves."""
     missing = by_cause(missing_facts(survey.missing))
     yield f"missing: {counted(missing)}" if missing else f"{_none(survey)} is missing"
     for outside in survey.outside:
-        yield f"  {outside.fact}    charged as uncached: {printable(', '.join(outside.sections))}"
+        yield f"  {outside.fact}"
+        yield f"      charged as uncached: {printable(', '.join(outside.sections))}"
     for needed in missing:
         fact = needed.fact(survey.image)
-        yield f"  {fact}    needed by {needed.entry}: {needed.why}{called(survey, needed)}"
+        yield f"  {fact}"
+        yield f"      needed by {needed.entry}: {needed.why}{called(survey, needed)}"
     for entry, error in survey.others.items():
         yield f"  entry {entry}: {error}"
     for entry in survey.unfinished:
