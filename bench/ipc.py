@@ -21,17 +21,19 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import mean, median, stdev
 
-from campaigns.documented import markdown, replace
+from cache.policy import ReplacementPolicy
+from campaigns import documented
+from campaigns.documented import markdown
 from campaigns.kernel_bounds import sizes
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
-from pipeline.pipeline_simulator import ExecutedInsn
+from pipeline.native import CompiledTrace, Instructions, execute_in_turn
 from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.errors import InputError
@@ -45,6 +47,7 @@ from wcet.executions.path_replay import ReplayPath as Walk
 from wcet.executions.path_replay import (
     StartContents,
     executed,
+    nominal_core,
     random_machine,
     taking_the_exception,
 )
@@ -55,6 +58,7 @@ from wcet.request import add_analysis, requested
 __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 
 TIMES, STATES, WARM = 32, 100, 4
+UNKNOWNS = 10  # draws of what a recording does not tell, conditions for one
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
 # The rounds of pingpong.c, with the names of their executions.
@@ -139,23 +143,35 @@ def _insn(image: Image, pc: int) -> Insn:
 
 def timed(made: Round, image: Image, platform: Platform, states: int = STATES) -> list[Timed]:
     """Cycles of each execution of a round."""
-    walks = [walk(execution, image) for execution in made.executions]
+    platform = _with_a_policy(platform)
+    drawn = Random(platform.name)
+    paths = [(walk(execution, image), _addresses(execution)) for execution in made.executions]
+    steps = [
+        [executed(path, addresses, platform, drawn) for path, addresses in paths]
+        for _ in range(UNKNOWNS)
+    ]
+    known = Instructions(nominal_core(platform.timing), aligned=platform.hierarchy.aligned)
+    traces = [[CompiledTrace.of(known, path) for path in one] for one in steps]
     every: list[list[list[int]]] = []  # per state, round and execution
     for state in range(states):
         random = Random(f"{platform.name} {state}")
-        steps = [
-            executed(path, _addresses(execution), platform, random)
-            for path, execution in zip(walks, made.executions, strict=True)
-        ]
         contents = list(StartContents)[state % len(StartContents)]
-        every.append(_repeated(steps, platform, contents, random))
+        every.append(_repeated(traces[state % UNKNOWNS], platform, contents, random))
     return [
         Timed(
             tuple(cycles[0][number] for cycles in every),
             tuple(median(one[number] for one in cycles[1:]) for cycles in every),
         )
-        for number in range(len(walks))
+        for number in range(len(paths))
     ]
+
+
+def _with_a_policy(platform: Platform) -> Platform:
+    """Random replacement where any policy is analysed: both cores have it."""
+    hierarchy = platform.hierarchy
+    if hierarchy.policy is not ReplacementPolicy.ONE_WAY:
+        return platform
+    return replace(platform, hierarchy=replace(hierarchy, policy=ReplacementPolicy.RANDOM))
 
 
 def _addresses(execution: Execution) -> dict[int, int]:
@@ -167,28 +183,17 @@ def _addresses(execution: Execution) -> dict[int, int]:
 
 
 def _repeated(
-    steps: Sequence[Sequence[ExecutedInsn]],
+    traces: Sequence[CompiledTrace],
     platform: Platform,
     contents: StartContents,
     random: Random,
 ) -> list[list[int]]:
     """Cycles of each path in each round, on one machine without a reset."""
-    every = [step for path in steps for step in path]
+    every = [step for trace in traces for step in trace.executed]
     machine = random_machine(platform, every, contents, random)
     exception = taking_the_exception(machine.core)
-    found: list[list[int]] = []
-    for _ in range(WARM + 1):
-        found.append([])
-        for path in steps:
-            begin = machine.clock
-            machine.clock += exception
-            machine.start(path[0].insn.addr)
-            for step, following in zip(path, [*path[1:], None], strict=True):
-                machine.execute(step)
-                if step.taken and following is not None:
-                    machine.start(following.insn.addr)
-            found[-1].append(machine.clock - begin)
-    return found
+    cycles = execute_in_turn(machine, list(traces) * (WARM + 1), exception)
+    return [cycles[at : at + len(traces)] for at in range(0, len(cycles), len(traces))]
 
 
 def charged(execution: Execution, result: AnalysisResult) -> tuple[int, int]:
@@ -253,7 +258,7 @@ def main(arguments: Sequence[str]) -> int:
                 tables.append(table(board, preset, Path(folder) / f"{board}-{preset}"))
                 print(tables[-1], flush=True)
     if options.write:
-        replace("../kernels/bilby/docs/ipc.md", "operations", "\n".join(tables))
+        documented.replace("../kernels/bilby/docs/ipc.md", "operations", "\n".join(tables))
     return 0
 
 

@@ -44,6 +44,7 @@ __all__ = [
     "Instructions",
     "SplitMix",
     "execute",
+    "execute_in_turn",
     "exported",
     "library",
     "no_effect",
@@ -253,22 +254,57 @@ def execute(machine: PipelineMachine, trace: CompiledTrace) -> int:
     state if it has one, else seeded by its generator. ``trace.issued`` gets the clock after each
     step.
     """
+    random = _drawing(machine)
+    compiled = library()
+    if compiled is None or not _compiled(machine):
+        return _interpret(machine, trace)
+    state = exported(machine, random)
+    end = _simulate(compiled, state, trace)
+    random.state = state.random
+    return end
+
+
+def execute_in_turn(
+    machine: PipelineMachine, traces: Sequence[CompiledTrace], pause: int
+) -> list[int]:
+    """Cycles of each of ``traces``, one after another on one machine, which is used up.
+
+    Each begins when the one before has issued its last instruction, with ``pause`` cycles in which
+    nothing is issued. As ``execute``, else.
+    """
+    random = _drawing(machine)
+    compiled = library()
+    state = machine if compiled is None or not _compiled(machine) else exported(machine, random)
+    cycles: list[int] = []
+    for trace in traces:
+        begun: int = state.clock
+        state.clock += pause
+        if compiled is None or isinstance(state, PipelineMachine):
+            _interpret(machine, trace)
+        else:
+            _simulate(compiled, state, trace)
+        cycles.append(int(trace.issued[-1]) - begun)
+    return cycles
+
+
+def _drawing(machine: PipelineMachine) -> SplitMix:
+    """The generator that the machine draws from, from now on."""
     random = machine.chip.random
     if not isinstance(random, SplitMix):
         random = SplitMix(random.getrandbits(64))
         machine.chip.random = machine.memory.random = random
         for cached in (machine.chip.fetch.cache, machine.chip.dcache):
             cached.reseed(random)
-    compiled = library()
+    return random
+
+
+def _simulate(compiled: ctypes.CDLL, state: _Machine, trace: CompiledTrace) -> int:
+    """Execute on the library's machine, which is changed; the cycle at which all is quiet."""
     trace.issued = np.zeros(len(trace.executed), dtype=np.int64)
-    if compiled is None or not _compiled(machine):
-        return _interpret(machine, trace)
-    state = exported(machine, random)
     end: int = compiled.simulate(
         ctypes.byref(state), trace.instructions, trace.steps.ctypes.data, len(trace.executed),
         trace.first, trace.issued.ctypes.data,
     )  # fmt: skip
-    random.state = state.random
     if end < 0:
         raise no_effect(trace, end)
     return end
@@ -299,6 +335,7 @@ def no_effect(trace: CompiledTrace, end: int) -> TimingError:
 
 
 def _interpret(machine: PipelineMachine, trace: CompiledTrace) -> int:
+    trace.issued = np.zeros(len(trace.executed), dtype=np.int64)
     machine.start(trace.first)
     for position, step in enumerate(trace.executed):
         machine.execute(step)

@@ -23,7 +23,7 @@ from wcet.executions.path_replay import (
     random_machine,
     replay,
 )
-from wcet.executions.path_replay import _core as nominal
+from wcet.executions.path_replay import nominal_core as nominal
 from wcet.platforms.platform_model import Platform
 
 __all__ = ["Clock", "floor"]

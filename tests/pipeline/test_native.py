@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import native
 from pipeline.core import load_core
-from pipeline.native import CompiledTrace, Instructions, SplitMix, execute
+from pipeline.native import CompiledTrace, Instructions, SplitMix, execute, execute_in_turn
 from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
 from pipeline.timing_model import CoreProfile
 from quoll.errors import TimingError
@@ -76,6 +76,27 @@ def test_the_same_cycles_as_in_python(board: Board) -> None:
             ends.append((run(machine, trace), draws.state))
         assert ends[0] == ends[1], f"seed {seed}"
     assert operations > 30
+
+
+def test_executions_in_turn_take_the_same_cycles_as_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seed in range(cases(3)):
+        draws = Random(seed)
+        program = random_program(draws, maintenance=True, text=MIXED)
+        known = Instructions(load_core("arm1136", CoreProfile.NOMINAL))
+        traces = [
+            CompiledTrace.of(
+                known, [s for node in random_path(program, draws, 10).steps for s in node]
+            )
+            for _ in range(3)
+        ]
+        cycles = []
+        for library in (native.library, lambda: None):
+            monkeypatch.setattr(native, "library", library)
+            cycles.append(execute_in_turn(random_machine(SplitMix(seed), 48, ENTRY), 2 * traces, 7))
+        assert cycles[0] == cycles[1], f"seed {seed}"
+        assert min(cycles[0]) > 7
 
 
 def test_without_a_compiler_python_does_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ __all__ = [
     "executed",
     "initial",
     "moments",
+    "nominal_core",
     "random_machine",
     "replay",
     "replay_paths",
@@ -162,7 +163,7 @@ def _conditions(path: ReplayPath, accesses: Mapping[int, int], random: Random) -
 
 
 @cache
-def _core(timing: TimingModel) -> CoreTable:
+def nominal_core(timing: TimingModel) -> CoreTable:
     """The nominal core, with the platform's constant time for every branch, if it has one."""
     core = load_core(timing.core, CoreProfile.NOMINAL, timing.own_rows)
     constant = timing.branches.constant
@@ -222,7 +223,7 @@ def random_machine(
             cached.pollute(sorted(lines) + _foreign(cached.geometry), fraction)
     memory = MemoryBus(timing.memory, locked=hierarchy.locked)
     chip = FetchAndCaches(icache, dcache, hierarchy.fetch_ahead, random)
-    machine = concrete_machine(_core(timing), memory, chip, aligned=hierarchy.aligned)
+    machine = concrete_machine(nominal_core(timing), memory, chip, aligned=hierarchy.aligned)
     _outstanding(machine, timing, random)
     if timing.tlb is not None:
         addresses = [a for s in steps for a in (s.insn.addr, s.address) if a is not None]
@@ -351,7 +352,7 @@ def replay_paths(
     called with the number of paths done.
     """
     platform = subject.platform
-    instructions = Instructions(_core(platform.timing), aligned=platform.hierarchy.aligned)
+    instructions = Instructions(nominal_core(platform.timing), aligned=platform.hierarchy.aligned)
     found: list[PathReplay] = []
     for number, recorded in enumerate(cut(subject.paths, subject.image, paths, subject.width)):
         found.append(_replay_path(subject, recorded, instructions, number, states, seed))
