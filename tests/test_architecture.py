@@ -35,7 +35,7 @@ ORDER = (
     "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet.pinning", "wcet.sweep",
     "wcet", "wcet.commands",
 )  # fmt: skip
-MOST = 23  # modules in a folder
+MOST = 24  # modules in a folder
 FILES = sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))
 
 

@@ -119,17 +119,17 @@ def run(options: argparse.Namespace) -> int:
 
 def _found(options: argparse.Namespace, stages: StageLog) -> _Found:
     """Raises UsageError for a platform without a way to lock, or with locked lines."""
-    run = AnalysisRun.begin(options.kernel, requested(options, options.entry), stages)
-    caches = run.platform.hierarchy
-    if any(run.platform.locked_l1):
+    inputs = AnalysisRun.begin(options.kernel, requested(options, options.entry), stages)
+    caches = inputs.platform.hierarchy
+    if any(inputs.platform.locked_l1):
         raise UsageError(
-            f"platform {run.platform.name} locks lines of a first-level cache already",
+            f"platform {inputs.platform.name} locks lines of a first-level cache already",
             hint="name one without caches.l1i.locked and caches.l1d.locked",
         )
     if options.ways >= min(caches.l1i.ways, caches.l1d.ways):
         raise UsageError(f"--ways {options.ways}: one of the ways of each cache stays free")
-    entries = tuple(PinnedEntry.of(run, name, at) for name, at in run.entries.items())
-    bounds = PinnedBounds(run, entries, options.ways)
+    entries = tuple(PinnedEntry.of(inputs, name, at) for name, at in inputs.entries.items())
+    bounds = PinnedBounds(inputs, entries, options.ways)
     before = bounds.solved(NO_PINS)
     if parametric := [e.result.name for e in before if e.result.parametric is not None]:
         raise UsageError(
@@ -144,7 +144,7 @@ def _found(options: argparse.Namespace, stages: StageLog) -> _Found:
     assumed = [a for entry in entries for a in entry.assumptions]
     assumed += [a for entry in choice.entries for a in entry.assumptions]
     return _Found(
-        run.image, run.platform, options.ways, before, choice, tuple(dict.fromkeys(assumed))
+        inputs.image, inputs.platform, options.ways, before, choice, tuple(dict.fromkeys(assumed))
     )
 
 

@@ -108,7 +108,7 @@ class PinnedBounds:
     ways: int
 
     @property
-    def lines(self) -> frozenset[PinnedLine]:
+    def accessed(self) -> frozenset[PinnedLine]:
         """All lines that the entries may access, as far as addresses are known."""
         return frozenset(line for entry in self.entries for line in entry.lines)
 

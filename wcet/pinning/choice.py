@@ -62,7 +62,7 @@ def choose(
     pins, entries = start, bounds.solved(start)
     saved: Counter[PinnedLine] = Counter()
     failed: set[tuple[PinnedLine, PinnedLine | None]] = set()
-    most = len(bounds.lines)
+    most = len(bounds.accessed)
     while True:
         proposed = [
             one
