@@ -202,7 +202,7 @@ def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
     numbers = {assumption: n for n, assumption in enumerate(result.assumptions)}
     found: dict[tuple[int, str, int], dict[str, Any]] = {}
     for number, entry in enumerate(result.entries.values()):
-        for graph, bounds, counts, calls in _bounded(entry):
+        for graph, bounds, counts in _bounded(entry):
             for loop, bound in zip(graph.loops, bounds, strict=True):
                 header = graph.nodes[loop.header]
                 address = header.block.addr
@@ -212,7 +212,7 @@ def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
                 row["place"] = result.image.place(address)
                 row["contexts"] += 1
                 row["exact"] &= bound.exact is True
-                row["executions"] += counts[loop.header] * calls if counts else 0
+                row["executions"] += counts[loop.header] if counts else 0
                 if bound.bound is not None:
                     iterations = bound.bound + graph.apart(loop)
                     if row["high"] is None or iterations > row["high"]:
@@ -226,14 +226,15 @@ def _loops(result: AnalysisResult) -> list[dict[str, Any]]:
 
 def _bounded(
     entry: EntryResult,
-) -> Iterator[tuple[Supergraph, Sequence[LoopBound], Sequence[int], int]]:
-    """The graphs of an entry, with loop bounds, counts of a path, and executions of that path."""
-    yield entry.graph, entry.bounds, entry.solution.nodes, 1
-    calls: dict[int, int] = {}
+) -> Iterator[tuple[Supergraph, Sequence[LoopBound], Sequence[int]]]:
+    """The graphs of an entry, with loop bounds, and counts of nodes on the worst path."""
+    yield entry.graph, entry.bounds, entry.solution.nodes
+    counts = [[0] * len(one.paths.graph.nodes) for one in entry.summaries]
     for call in summarised_calls(entry):
-        calls[id(call.function)] = calls.get(id(call.function), 0) + call.calls
-    for one in entry.summaries:
-        yield one.paths.graph, one.paths.bounds, one.solution.nodes, calls.get(id(one), 0)
+        for node, count in enumerate(call.function.solution.nodes):
+            counts[call.earlier][node] += call.calls * count
+    for one, nodes in zip(entry.summaries, counts, strict=True):
+        yield one.paths.graph, one.paths.bounds, nodes
 
 
 def _no_loop(method: str) -> dict[str, Any]:
