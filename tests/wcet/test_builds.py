@@ -51,9 +51,9 @@ def test_a_row_has_the_bound_or_the_questions(tmp_path: Path) -> None:
     stated, nothing = tmp_path / "a.facts", tmp_path / "b.facts"
     stated.write_text("list at prog.c:6 has at most 7 elements\n", "utf-8")
     nothing.write_text("", "utf-8")
-    (bounded,) = rows(Build(elf, "kzm", stated), ["main"], 60)
-    (asked,) = rows(Build(elf, "kzm", nothing), ["main"], 60)
-    bounded, asked = dict(zip(HEAD, bounded, strict=True)), dict(zip(HEAD, asked, strict=True))
+    (with_facts,) = rows(Build(elf, "kzm", stated), ["main"], 60)
+    (without,) = rows(Build(elf, "kzm", nothing), ["main"], 60)
+    bounded, asked = dict(zip(HEAD, with_facts, strict=True)), dict(zip(HEAD, without, strict=True))
     assert int(bounded["bound, cycles"].replace(",", "")) > 100
     assert (bounded["facts"], bounded["questions"]) == ("1", "none")
     assert (asked["bound, cycles"], asked["questions"]) == ("", "1 loops")
