@@ -12,7 +12,7 @@ from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.refinement.refine import RefinedBound, refine
 from wcet.refinement.rounds import Ending
-from wcet.reports.proved_text import exclusion_json, exclusion_text
+from wcet.reports.proved_text import exclusion_json, exclusions_text
 from wcet.reports.result_text import TextStyle
 from wcet.request import (
     add_analysis,
@@ -96,8 +96,7 @@ def to_text(found: RefinedBound, style: TextStyle) -> Iterator[str]:
         name = "proved by earlier runs" if one.stored else f"round {number}"
         yield style.bold(f"{name}: {one.cycles:,} cycles, {last - one.cycles:,} less")
         last = one.cycles
-        for exclusion in one.exclusions:
-            yield from exclusion_text(exclusion)
+        yield from exclusions_text(one.exclusions)
     yield ending_text(found.ending)
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"

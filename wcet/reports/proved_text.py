@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ilp.constraints.proved_exclusions import ProvedExclusion
 
-__all__ = ["exclusion_json", "exclusion_line", "exclusion_text"]
+__all__ = ["exclusion_json", "exclusion_line", "exclusions_text"]
 
 
-def exclusion_text(exclusion: ProvedExclusion) -> Iterator[str]:
+def exclusions_text(exclusions: Sequence[ProvedExclusion]) -> Iterator[str]:
+    """Each exclusion; the same in several contexts once, with the words of the first one."""
+    alike: dict[ProvedExclusion, list[ProvedExclusion]] = {}
+    for one in exclusions:
+        alike.setdefault(replace(one, about=()), []).append(one)
+    for first, *others in alike.values():
+        yield from exclusion_text(first, len(others) + 1)
+
+
+def exclusion_text(exclusion: ProvedExclusion, contexts: int) -> Iterator[str]:
     """The decisions, a line each, and the reason."""
-    yield f"  proved: {together(exclusion)}:"
+    each = f", in {contexts} contexts" if contexts > 1 else ""
+    yield f"  proved: {together(exclusion)}{each}:"
     yield from (f"    {text}" for text in parts(exclusion))
     for word in exclusion.about:
         yield f"      it depends on {word}"

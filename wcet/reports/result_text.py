@@ -13,7 +13,7 @@ from pipeline.costs import CostCause
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.fact_evidence import FactStatus
 from wcet.analysis.result import AnalysisResult, EntryResult, StartBound
-from wcet.reports.proved_text import exclusion_text
+from wcet.reports.proved_text import exclusions_text
 from wcet.reports.summary_text import inside_summaries
 
 __all__ = ["TextStyle", "assumptions", "bounds_table", "to_text"]
@@ -371,7 +371,7 @@ def proved_exclusions(result: AnalysisResult, style: TextStyle) -> Iterator[str]
     for name, entry in result.entries.items():
         if entry.proved:
             head = style.bold(f"decisions that exclude each other on paths of {name}, proved")
-            yield "\n".join([head, *(line for one in entry.proved for line in exclusion_text(one))])
+            yield "\n".join([head, *exclusions_text(entry.proved)])
 
 
 def assumptions(result: AnalysisResult, style: TextStyle) -> str:
