@@ -42,8 +42,8 @@ The bound of every round is valid. Constraints are printed as proved; they need 
 file. They are stored like proofs of loops (--cache): while kernel, facts, platform and options stay
 the same, 'wcet analyse', 'wcet check', 'wcet latency' and a later 'wcet refine' use them.
 
-'not refuted' does not mean that an execution takes the path: words that are read through pointers,
-and words that a loop changes, are any words here (docs/refinement.md).
+'not refuted' does not mean that an execution takes the path: words at unknown addresses, and words
+that a loop changes, are any words here (docs/refinement.md).
 """
 EXAMPLES = """\
 examples:
