@@ -82,7 +82,7 @@ SHAPING: Mapping[type[Fact], str] = {
 }
 COUNTING: Mapping[type[Fact], str] = {
     LoopFact: "a bound of the loop by an invariant of the words that decide its iterations",
-    LoopParameter: "a number for the name, which no binary determines",
+    LoopParameter: "an invariant that relates the words which decide the iterations to the name",
     ConflictFact: "an invariant of the words that the conditions of both places test",
     ConsistentFact: "an invariant of the words that the conditions of both places test",
     AtMostFact: "bounds of the loops around the place, or that some of its copies exclude others",

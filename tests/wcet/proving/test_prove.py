@@ -32,12 +32,36 @@ bne loop
 bx lr
 """
 COUNTED = "mov r3, #8\nloop: subs r3, r3, #1\nbne loop\nbx lr\n"
-READ = "ldr r1, =word\nldr r3, [r1]\nfrom: add r3, r3, #1\n"
+READ = "ldr r1, =word\nldr r3, [r1]\nand r3, r3, #31\nfrom: add r3, r3, #1\n"
 FROM_MEMORY = f"{READ}loop: subs r3, r3, #1\nbne loop\nbx lr\n.ltorg\n.data\nword: .word 0\n"
 GUARDED = (
     "cmp r0, #5\nbls 1f\nx: add r1, r1, #1\n1: cmp r0, #5\nbls 2f\ny: add r1, r1, #2\n2: bx lr\n"
 )
-STORES = "ldr r1, =word\nstr r0, [r1]\nat: str r0, [r2]\nbx lr\n.ltorg\n.data\nword: .word 0\n"
+STORES = """\
+ldr r1, =word
+str r0, [r1]
+ldr r5, =0xf0050010
+at: str r0, [r2]
+bx lr
+.ltorg
+.data
+word: .word 0
+"""
+# The first iteration executes x, and the last one may lead to y.
+SEARCHED = """\
+mov r4, #0
+loop: cmp r4, #0
+bne 1f
+x: add r1, r1, #1
+1: cmp r2, r4
+beq 2f
+add r4, r4, #1
+cmp r4, #4
+bne loop
+y: add r1, r1, #2
+2: bx lr
+"""
+POLLS = "ldr r1, =0x53f80000\nloop: ldr r3, [r1]\ncmp r3, #0\nbeq 1f\nx: b loop\n1: bx lr\n"
 RECURSIVE = """\
 push {r4, lr}
 and r0, r0, #7
@@ -51,6 +75,7 @@ sub r0, r0, #1
 bl g
 pop {r4, pc}
 """
+UNKNOWN_DEPTH = RECURSIVE.replace("and r0, r0, #7", "ldr r0, [r1]")
 # The path ends in a call from a loop, so that a part of the callee is in no loop.
 ENDS = """\
 push {r4, lr}
@@ -86,6 +111,7 @@ bxeq lr
 bx lr
 .type h, %function
 h: add r0, r0, #1
+add r0, r0, #2
 bx lr
 """
 
@@ -130,12 +156,24 @@ CASES = {
     ),
     "depths": Case(RECURSIVE, "recursion of g at most 8\ng executes at most 8 times", "pp"),
     "a small depth": Case(RECURSIVE, "recursion of g at most 7", "a"),
+    "a wrong premise": Case(
+        CALLS, "function h takes at most 1 cycles\nh executes at most 1 times", "rp"
+    ),
+    "iterations": Case(SEARCHED, "x conflicts with y in main\ny executes at most 1 times", "ap"),
+    "counts in a stated loop": Case(
+        POLLS,
+        "loop loop at most 5\nx executes at most 4 times\nregister r2 at x is at most 1",
+        "aaa",
+    ),
+    "an unknown depth": Case(UNKNOWN_DEPTH, "recursion of g at most 8", "a"),
     "replaced": Case(CALLS, "h executes at most 1 times\nfunction g takes at most 9 cycles", "aa"),
     "memory": Case(
         STORES,
         "region r from 0xf0040000 to 0xf0040fff is read-only\n"
-        "region s from 0xf0050000 to 0xf0050fff is cached",
-        "aa",
+        "region s from 0xf0050000 to 0xf0050fff is cached\n"
+        "register r5 at at points into s aligned 16\nregister r2 at at points into s\n"
+        "access at at points into s\n",
+        "aapaa",
     ),
     "an end in a loop": Case(ENDS, "path must end at last\none conflicts with last in g", "aa"),
 }
