@@ -30,7 +30,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "cache/must.py: MustState.covered_by, MustState.renamed, MustAnalysis.join, "
         "MustTransfer.build",
         "ilp/constraints/flowfacts.py: FlowCounts.entries",
-        "loopbounds/execution/machine.py: ConcreteMachine.execute",
+        "loopbounds/execution/machine.py: CompiledRun.execute, ConcreteMachine.execute",
         "loopbounds/smt/smt_checker.py: SmtChecker.check",
         "quoll/extraction/functions.py: FunctionTable.cfg",
         "quoll/facts/applied.py: AppliedGuidance.moved",
