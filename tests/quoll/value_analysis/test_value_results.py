@@ -75,6 +75,32 @@ def test_edges_die_in_their_context() -> None:
     }
 
 
+def test_a_guard_of_two_conditional_instructions_excludes_an_endless_loop() -> None:
+    """As __mulsf3 guards the loop that shifts a denormal up: with 0 it would never end."""
+    image = assemble(
+        """
+        main:   push {r4, lr}
+                mov r1, #0
+                bl guarded
+                pop {r4, pc}
+                .type guarded, %function
+        guarded:bics ip, r0, #0x80000000
+                bicsne ip, r1, #0x80000000
+                bxeq lr
+        shift:  lsl r1, r1, #1
+                tst r1, #0x00800000
+                beq shift
+                bx lr
+        """
+    )
+    entry = image.symbol("main")
+    assert entry is not None
+    whole = expand(extract(image, [entry.addr]), entry.addr, image)
+    graph = without_edges(whole, analyse(whole, image).dead_edges, image)
+    assert not graph.stops
+    assert not graph.loops
+
+
 @pytest.mark.slow("compiles programs and executes them on many inputs")
 @pytest.mark.parametrize(("thumb", "optimise"), SETTINGS)
 def test_values_without_dead_edges_are_those_computed_again(thumb: bool, optimise: str) -> None:
