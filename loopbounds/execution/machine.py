@@ -1,16 +1,16 @@
 """The effect of an instruction on words that may be unknown.
 
 Each instruction is compiled once, from its ops to a Python function over the registers, as numbered
-in ``quoll.semantics.ops``. Of a block that is executed often, instructions without inner branches
-are compiled together, for the case that all registers which they read are known.
+in ``quoll.semantics.ops``. The instructions of a block that is executed often are compiled
+together, for the case that all registers which they use are known.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import cast
 
 from loopbounds.budgets import table
@@ -53,11 +53,6 @@ class CompiledInsn:
         outputs = None if acts else tuple(sorted(written))
         return CompiledInsn(_compiled(_source(ops)), outputs, ops)
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether it has no inner branch."""
-        return not any(op.code in BRANCHES for op in self.ops)
-
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
 
@@ -76,32 +71,41 @@ class CompiledInsn:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRun:
-    """Instructions without inner branches; ``effect`` executes them if it knows their registers."""
+    """Successive instructions; ``effect`` executes them if it knows their registers."""
 
     effect: Effect
     insns: tuple[CompiledInsn, ...]
 
     @staticmethod
-    def of(insns: tuple[CompiledInsn, ...]) -> CompiledRun:
-        """The run of ``insns``."""
-        return CompiledRun(_compiled(_known_source([op for i in insns for op in i.ops])), insns)
+    def of(insns: Sequence[CompiledInsn]) -> CompiledRun | None:
+        """The run of ``insns``; None if they cannot be compiled together."""
+        source = _KnownWriter().source(insn.ops for insn in insns)
+        return None if source is None else CompiledRun(_compiled(source), tuple(insns))
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """As for an instruction."""
         target = self.effect(registers, memory)
         if target == UNKNOWN:
+            target = NEXT
             for insn in self.insns:
                 target = insn.execute(registers, memory)
+                if target != NEXT:
+                    break
         return target
 
 
 def _runs(insns: Sequence[CompiledInsn]) -> Iterator[CompiledInsn | CompiledRun]:
-    """The instructions, those without inner branches together."""
-    for straight, group in groupby(insns, key=lambda insn: insn.is_straight):
-        if straight:
-            yield CompiledRun.of(tuple(group))
+    """The instructions in runs: all of them, or halves, or halves of these."""
+    pending = [insns]
+    while pending:
+        part = pending.pop()
+        run, middle = CompiledRun.of(part), len(part) // 2
+        if run is not None:
+            yield run
+        elif not middle:
+            yield from part
         else:
-            yield from group
+            pending += [part[middle:], part[:middle]]
 
 
 class ConcreteMachine:
@@ -212,31 +216,73 @@ def _source(ops: tuple[Op, ...]) -> list[str]:
     return [*lines, f"        return {NEXT}"]
 
 
-def _known_source(ops: Sequence[Op]) -> list[str]:
-    """Ops without branches, if the registers that they read are known: these are local names."""
-    body: list[str] = []
-    read: dict[str, Var] = {}
-    written: dict[str, Var] = {}
-    known: set[str] = set()
-    for op in ops:
-        inputs = [var for var in op.ins if var.space is not Space.CONST]
-        first = {_local(v): v for v in inputs if v.space is Space.REG and _local(v) not in written}
-        read |= first
-        known |= first.keys()
-        if op.code in (OpCode.GOTO, OpCode.TRAP):
-            body += _restores(written)
-        body += _lines(op, None, _local, known)
-        if op.out is not None:
-            name = _local(op.out)
-            pure = op.code is not OpCode.LOAD and op.code not in UNKNOWN_CODES
-            exact = pure and all(_local(var) in known for var in inputs)
-            known = known | {name} if exact else known - {name}
-            if op.out.space is Space.REG:
-                written[name] = op.out
-    loads = [f"{name} = r[{var.offset}]" for name, var in read.items()]
-    checks = " and ".join(f"type({name}) is int" for name in read) or "True"
-    body = [*loads, f"if not ({checks}): return {UNKNOWN}", *body, *_restores(written)]
-    return ["def effect(r, memory):", *(f"    {line}" for line in body), f"    return {NEXT}"]
+class _KnownWriter:
+    """Python for instructions whose registers are known when they begin: these are local names."""
+
+    def __init__(self) -> None:
+        self._body: list[str] = []
+        self._read: dict[str, Var] = {}
+        self._written: dict[str, Var] = {}
+        self._known: set[str] = set()
+
+    def source(self, insns: Iterable[Sequence[Op]]) -> list[str] | None:
+        """The function; None if an inner branch skips less than the rest, or may be undecided."""
+        if not all(map(self._insn, insns)):
+            return None
+        loads = [f"{name} = r[{var.offset}]" for name, var in self._read.items()]
+        checks = " and ".join(f"type({name}) is int" for name in self._read) or "True"
+        body = [*loads, f"if not ({checks}): return {UNKNOWN}", *self._body]
+        body += _restores(self._written)
+        return ["def effect(r, memory):", *(f"    {line}" for line in body), f"    return {NEXT}"]
+
+    def _insn(self, ops: Sequence[Op]) -> bool:
+        branches = [at for at, op in enumerate(ops) if op.code in BRANCHES]
+        if not branches:
+            self._ops(ops, "")
+            return True
+        at, branch = branches[0], ops[branches[0]]
+        if branches[1:] or branch.code is OpCode.BRANCH or branch.ins[0].offset != len(ops):
+            return False
+        self._ops(ops[:at], "")
+        self._load([branch.ins[1]])
+        condition = _local(branch.ins[1])
+        if branch.ins[1].space is not Space.CONST and condition not in self._known:
+            return False
+        self._load([op.out for op in ops[at:] if op.out is not None])
+        before = set(self._known)
+        self._body.append(f"if not {condition}:")
+        self._ops(ops[at + 1 :], "    ")
+        self._body.append("    pass")
+        self._known &= before
+        return True
+
+    def _load(self, words: Iterable[Var]) -> None:
+        """Make registers local that are not yet."""
+        names = {_local(var): var for var in words if var.space is Space.REG}
+        first = {name: var for name, var in names.items() if name not in self._written}
+        self._known |= first.keys() - self._read.keys()
+        self._read |= first
+
+    def _ops(self, ops: Sequence[Op], indent: str) -> None:
+        for op in ops:
+            inputs = [var for var in op.ins if var.space is not Space.CONST]
+            self._load(inputs)
+            lines = _restores(self._written) if op.code in (OpCode.GOTO, OpCode.TRAP) else []
+            lines += _lines(op, None, _local, self._known)
+            self._body += [f"{indent}{line}" for line in lines]
+            if op.out is not None:
+                self._write(op, inputs)
+
+    def _write(self, op: Op, inputs: Sequence[Var]) -> None:
+        assert op.out is not None
+        name = _local(op.out)
+        pure = op.code is not OpCode.LOAD and op.code not in UNKNOWN_CODES
+        if pure and all(_local(var) in self._known for var in inputs):
+            self._known.add(name)
+        else:
+            self._known.discard(name)
+        if op.out.space is Space.REG:
+            self._written[name] = op.out
 
 
 def _restores(written: dict[str, Var]) -> list[str]:

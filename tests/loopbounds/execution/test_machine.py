@@ -1,0 +1,84 @@
+"""Instructions that are compiled together have the effect that they have one by one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from loopbounds.execution.machine import NEXT, REGISTERS, UNKNOWN, CompiledInsn, CompiledRun
+from loopbounds.execution.memory import ConcreteMemory
+from loopbounds.execution.value import ConcreteValue, Undecided
+from quoll.arm.insn import PC
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
+from tests.testing.loopbounds.counting import Program
+from tests.testing.loopbounds.programs import FLAGS, KINDS, random_program
+from tests.testing.quoll.building import build
+
+RAM = 0x60000000
+MAP = MemoryMap((MemoryRegion("ram", RAM, RAM + 0xFFFF, RegionKind.CACHED, RAM, fixed=True),))
+
+
+def registers(chance: random.Random) -> list[ConcreteValue]:
+    """Addresses in memory, small numbers and any words; seldom one that is not known."""
+    words = [
+        chance.choice(
+            [RAM + chance.randrange(0x8000) & ~3, chance.randrange(8), chance.getrandbits(32)]
+        )
+        for _ in range(PC)
+    ]
+    flags = [chance.randrange(2) for _ in range(REGISTERS - PC)]
+    found: list[ConcreteValue] = [*words, *flags]
+    if chance.randrange(4) == 0:
+        found[chance.randrange(len(found))] = None
+    return found
+
+
+def one_by_one(
+    insns: tuple[CompiledInsn, ...], held: list[ConcreteValue], memory: ConcreteMemory
+) -> int:
+    target = NEXT
+    for insn in insns:
+        target = insn.execute(held, memory)
+        if target != NEXT:
+            break
+    return target
+
+
+@pytest.mark.slow("many random instruction sequences and states")
+@pytest.mark.parametrize("thumb", [False, True], ids=["arm", "thumb"])
+def test_a_run_has_the_effect_of_its_instructions(thumb: bool) -> None:
+    chance = random.Random(f"runs {thumb}")
+    counts: Counter[str] = Counter()
+    for kind in sorted(KINDS)[::3]:
+        flags = (*FLAGS.get(kind, ()), *(("-mthumb",) if thumb else ()))
+        code = Program(
+            build(random_program(chance, kind), *flags, optimise="-O1"), "main", memory=MAP
+        )
+        for node in code.graph.nodes:
+            insns = tuple(CompiledInsn.of(insn) for insn in node.block.insns)
+            run = CompiledRun.of(insns)
+            if run is None:
+                counts["not compiled"] += 1
+                continue
+            for _ in range(6):
+                held = registers(chance)
+                alone, other = list(held), list(held)
+                memories = ConcreteMemory(code.image), ConcreteMemory(code.image)
+                try:
+                    expected = one_by_one(insns, alone, memories[0])
+                except Undecided:
+                    with pytest.raises(Undecided):
+                        run.execute(other, memories[1])
+                    counts["undecided"] += 1
+                    continue
+                counts["fast"] += run.effect(list(held), ConcreteMemory(code.image)) != UNKNOWN
+                assert run.execute(other, memories[1]) == expected
+                assert other == alone
+                places = [w & ~3 for w in held if isinstance(w, int) and w >> 16 == RAM >> 16]
+                near = [place + offset for place in places for offset in range(-32, 36, 4)]
+                here, there = ([m.load(at, 4) for at in near] for m in memories)
+                assert here == there
+    assert counts["fast"] > 100
+    assert counts["undecided"]
