@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quoll.errors import UnboundedLoop
+from quoll.errors import FactsError, UnboundedLoop
 from quoll.inlining.vivu import FULL, VivuSettings
 from tests.testing.quoll.building import build
 from tests.testing.wcet.programs import CODE, FLAGS, guided
@@ -71,6 +71,21 @@ def test_a_fact_is_about_a_loop_in_all_turns_of_the_loop_around(tmp_path: Path) 
     assert Counter(b.iterations(plain.graph) for b in plain.bounds) == {3: 1, 5: 1}
     assert Counter(b.iterations(entry.graph) for b in entry.bounds) == {3: 2, 5: 1}
     assert entry.path.unrealisable is None
+
+
+@pytest.mark.slow("several whole analyses")
+def test_an_offset_among_several_loops_needs_a_checksum(tmp_path: Path) -> None:
+    """An edit may move another loop to the offset. The error gives the checksum."""
+    elf = build(LIST + NESTED, *FLAGS, optimise="-O1", link=(CODE,))
+    lines = "loop prog.c:4 at most 5\n"
+    plain = guided(elf, tmp_path, f"{lines}loop prog.c:9 at most 3").entries["main"]
+    inner = plain.graph.nodes[plain.graph.loops[1].header].block.addr - plain.address
+    with pytest.raises(FactsError, match="one of several loops of its function") as refused:
+        guided(elf, tmp_path, f"{lines}loop main+{inner:#x} at most 3")
+    checked = (refused.value.hint or "").rpartition("write ")[2]
+    assert checked.startswith(f"main+{inner:#x}~")
+    entry = guided(elf, tmp_path, f"{lines}loop {checked} at most 3").entries["main"]
+    assert entry.cycles == plain.cycles
 
 
 CUT = """.global main

@@ -121,7 +121,7 @@ class CountSuggestion:
 def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
     """A suggestion for each costly loop that the worst path repeats, the costliest first.
 
-    Its count is no smaller than what one entry of the loop may need, which is proved, or stated.
+    Its count is no smaller than the bound of one entry of the loop, which is proved or stated.
     """
     entry, image, nodes = counted.entry, counted.result.image, counted.entry.solution.nodes
     graph, edges = entry.graph, entry.solution.edges
@@ -136,9 +136,9 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
             continue
         iterations[at] = iterations.get(at, 0) + nodes[loop.header]
         entries[at] = entries.get(at, 0) + sum(edges[e] for e in loop.entries)
-        most = bound.iterations(graph)
-        once[at] = max(once.get(at, 1), most or 1)
-        bounds.setdefault(at, {})[f"{most:,} ({bound.method})"] = None
+        each = bound.iterations(graph)
+        once[at] = max(once.get(at, 1), each or 1)
+        bounds.setdefault(at, {})[f"{each:,} ({bound.method})"] = None
     surely = counted.least()
     cycles = {at: share.cycles for at, share in loop_shares(entry).items()}
     costly = [at for at in iterations if cycles[at] >= WORTH * entry.cycles]

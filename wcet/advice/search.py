@@ -1,7 +1,7 @@
 """The best suggestions of one entry, by the cycles that each statement saves.
 
 The most promising ones are tried first, and each is passed on when it is found: the search may be
-interrupted, or limited in time, and has then the best of what was tried.
+interrupted, or limited in time, and then has the best of the tried ones.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AdviceSearch:
                         self.found(_plain(one))
                 complete = True
         except (TimeIsUp, KeyboardInterrupt):
-            pass  # the best of what was tried
+            pass  # the best of the tried ones
         useful.sort(key=_rank)
         half = -(-self.most // 2)
         rest = sorted(useful[half:], key=lambda one: isinstance(one, CountSuggestion))

@@ -17,6 +17,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.result import AnalysisResult, EntryResult
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
+from wcet.numbers import seconds
 from wcet.process import send_output
 from wcet.project_options import add_project, given
 from wcet.reports.result_text import TextStyle
@@ -28,7 +29,6 @@ from wcet.request import (
     add_json,
     colored,
     requested,
-    seconds,
 )
 
 __all__ = ["add_to"]
@@ -40,7 +40,7 @@ DESCRIPTION = """\
 Print suggestions that lower a bound: counts of loops and calls on the worst path, undescribed
 memory, options. Each has the lines for a facts file, or the option, and the cycles that it saves;
 those that save most for each line come first. Each is tried: the entry is bounded again. On a
-terminal each is printed when it is found. Ctrl-C, or --within, ends the search with what was found.
+terminal each is printed when it is found. Ctrl-C, or --within, ends the search early.
 
 Write a line only if it is true. 'wcet check-facts' and 'wcet replay' test it on recorded
 executions.

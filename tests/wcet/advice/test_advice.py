@@ -12,6 +12,12 @@ from quoll.recordings.trace import Trace
 from tests.testing.harness import qemu
 from tests.testing.quoll.building import build
 from tests.testing.quoll.recordings import written
+from wcet.advice.recorded import RecordedCounts
+from wcet.advice.search import AdviceSearch
+from wcet.advice.suggestion import Suggestion
+from wcet.analysis.analysis import analyse
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.stage_times import SilentStageLog
 from wcet.cli import main
 from wcet.platforms.platform_model import load
 
@@ -59,7 +65,8 @@ def check_each(elf: Path, entry: str, folder: Path, *options: str, levers: int =
     before = bound(elf, entry, *options)
     assert document["cycles"] == before
     found = document["levers"]
-    assert found == sorted(found, key=lambda lever: -lever["saves"])
+    won = [lever["saves"] / len(lever["line"].split("\n")) for lever in found]
+    assert won == sorted(won, reverse=True)
     for lever in found:
         assert lever["saves"] > 0
         assert lever["condition"]
@@ -126,6 +133,24 @@ def test_one_execution_less(tmp_path: Path) -> None:
     facts.write_text(f"{loop['line'].split()[0]} executes at most 32 times\n")
     less = bound(elf, "main", *QUIET, "--facts", str(facts))
     assert bound(elf, "main", *QUIET) - less >= loop["each"] > 0
+
+
+@pytest.mark.slow("analyses a program")
+def test_an_interrupted_search_has_what_it_found() -> None:
+    """The first suggestion is about the costliest loop: one entry of it may need 15 iterations."""
+    elf = build(SOURCE, optimise="-O1")
+    options = AnalysisOptions(entries=("main",), platform="kzm", neighbouring_facts=False)
+    result = analyse(elf, options, SilentStageLog())
+
+    def stop(suggestion: Suggestion) -> None:
+        raise KeyboardInterrupt
+
+    search = AdviceSearch(10, None, lambda line: None, stop)
+    found = search(result, result.entries["main"], options, RecordedCounts())
+    assert not found.complete
+    assert [one.line.partition(" ")[2] for one in found.suggestions] == [
+        "executes at most 15 times in main"
+    ]
 
 
 def test_nothing_to_say(capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,5 +217,7 @@ def test_a_switch_is_proposed_as_one(capsys: pytest.CaptureFixture[str], tmp_pat
     file = tmp_path / "kernel.facts"
     _, text = suggested(capsys, build(SWITCHING, link=("-Wl,-Ttext=0xf0010000",)), file)
     assert text.startswith(
-        "missing: 1 fact: 1 of context switches\n  switch_to switches context\n      needed by main: "
+        "missing: 1 fact: 1 of context switches\n"
+        "  switch_to switches context\n"
+        "      needed by main: "
     )
