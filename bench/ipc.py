@@ -58,7 +58,7 @@ from wcet.request import add_analysis, requested
 __all__ = ["Round", "Timed", "main", "rounds", "timed"]
 
 TIMES, STATES, WARM = 32, 100, 4
-UNKNOWNS = 10  # draws of what a recording does not tell, conditions for one
+UNKNOWNS = 10  # draws of everything that a recording leaves open, conditions for one
 SYSCALL, INTERRUPT = 8, 24  # offsets of vectors
 PRESETS, BOARDS = ("before", "after", "latency", "mcs"), ("kzm", "cubieboard")
 # The rounds of pingpong.c, with the names of their executions.

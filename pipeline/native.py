@@ -277,13 +277,13 @@ def execute_in_turn(
     state = machine if compiled is None or not _compiled(machine) else exported(machine, random)
     cycles: list[int] = []
     for trace in traces:
-        begun: int = state.clock
+        start: int = state.clock
         state.clock += pause
         if compiled is None or isinstance(state, PipelineMachine):
             _interpret(machine, trace)
         else:
             _simulate(compiled, state, trace)
-        cycles.append(int(trace.issued[-1]) - begun)
+        cycles.append(int(trace.issued[-1]) - start)
     return cycles
 
 
