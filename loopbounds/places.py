@@ -83,7 +83,7 @@ def _refuse_bare_offset(
     graph: Supergraph, image: Image, facts: LocatedFacts, fact: PlacedFact
 ) -> None:
     """Raise FactsError if the place of ``fact`` may be another loop after an edit, unnoticed."""
-    if not fact.is_bare_offset or fact.source.statement is not None:
+    if not fact.is_bare_offset or fact.source.imported:
         return
     (at,) = facts.at(fact, fact.place).addresses
     nests = {id(c.nest): c.nest for c in graph.contexts}.values()

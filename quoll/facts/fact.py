@@ -48,13 +48,15 @@ FactSubject = tuple[tuple[object, ...], object]
 class FactSource:
     """The source of a fact: file, line (from 1), and text.
 
-    ``statement``: the loop that the fact concerns, if no place names it.
+    ``statement``: the loop that the fact concerns, if no place names it. ``imported``: the file is
+    of another analyser, which has no checksums.
     """
 
     file: str
     line: int
     text: str
     statement: LoopStatement | SingleLoop | None = None
+    imported: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"

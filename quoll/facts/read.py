@@ -94,7 +94,9 @@ def load(paths: Iterable[Path | str]) -> Facts:
         remarks.extend(exchanged.remarks)
         for line in exchanged.facts:
             only = None if line.single_loop is None else SingleLoop(line.single_loop)
-            facts.append(read_fact(FactSource(str(path), line.line, line.text, only)))
+            facts.append(
+                read_fact(FactSource(str(path), line.line, line.text, only, imported=True))
+            )
     return replace(uncontradicted(facts), remarks=tuple(remarks))
 
 

@@ -42,7 +42,7 @@ IN_LOOP = ".syntax unified\n.global main\nmain: lsrs r0, r0, #1\nbne main\nbx lr
 HANDLER = """\
 region ram from 0x80000000 to 0x80001fff is cached and fixed
 calls at handle_irq+0x250 go to beat, sample
-loop handle_irq+0x230 at most 5
+loop handler.c:138 at most 5
 region stack from 0x80001400 to 0x80001400 is cached
 register r13 at irq_entry points into stack
 region data from 0x80001800 to 0x8000190f is cached
