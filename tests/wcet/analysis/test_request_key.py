@@ -88,6 +88,7 @@ SAME = {
     "--suggest-within": "what is printed",
     "--color": "what is printed",
     "--quiet": "what is printed",
+    "--assumptions": "what is printed",
     "--details": "what is printed",
     "--wide": "what is printed",
 }
