@@ -424,6 +424,62 @@ static bool who_acts_at_the_end_of_a_budget(void)
     return used <= elapsed / 2 + BUDGET_LEAST && used >= elapsed / 4;
 }
 
+/* A context is unbound and bound again, in turns to two threads: no budget begins anew by that. */
+static bool rebinding_gives_no_more(void)
+{
+    struct child one, other;
+    word_t used;
+    ticks_t begun;
+
+    share_nothing_yet();
+    spinner(7, 1, SLICE, SLICE);
+    one = make_child(spins, 0, 20, 0);
+    other = make_child(spins, 1, 20, 0);
+    share_with(&one);
+    share_with(&other);
+    SAME(context_unbind(other.context), 0);
+    SAME(context_configure(one.context, 2 * MILLISECOND, 20 * MILLISECOND), 0);
+    start(&one);
+    start(&other);
+    begun = clock_now();
+    for (word_t i = 0; i < 100; i++) {
+        sleep_for(2 * MILLISECOND);
+        SAME(context_unbind(one.context), 0);
+        SAME(context_bind(one.context, i & 1 ? one.tcb : other.tcb), 0);
+    }
+    used = used_of(one.context);
+    shared->stop = 1;
+    return used <= (clock_now() - begun) / 10 + 2 * MILLISECOND;
+}
+
+/* It lends its time, and cannot receive: it is told, for the time comes back. */
+static void lends_and_fails(word_t unused)
+{
+    struct message m = { 0xbad, message_make(1, 0, 0, 0), { 1, 0, 0, 0 } };
+
+    (void)unused;
+    tells(nb_send_receive(CHILD_ENDPOINT, 0xbad, &m));
+}
+
+static void receives_only(word_t unused)
+{
+    (void)unused;
+    for (;;)
+        receive(CHILD_ENDPOINT);
+}
+
+static bool lent_time_comes_back(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    passive_server(receives_only, 0, endpoint);
+    run_child(lends_and_fails, 0, WORK, endpoint, 0);
+    run_child(tells, NEVER, 1, 0, 0);
+    SAME(wait_report(), SYSCALL_FAILED | ERROR_LOOKUP_FAILED);
+    SAME(wait_report(), NEVER);
+    return true;
+}
+
 static const struct test tests[] = {
     { queues_are_in_order, "queues are in order, however threads change their priority, leave and come" },
     { deletion_wakes_all_levels, "deletion of an endpoint wakes waiting threads of all levels" },
@@ -433,6 +489,8 @@ static const struct test tests[] = {
     { signals_without_time, "a signal that comes while the time is away keeps nobody waiting" },
     { signals_with_time, "a signal donates its time when the client's has gone back" },
     { who_acts_at_the_end_of_a_budget, "who yields or calls just before its budget ends has no more" },
+    { rebinding_gives_no_more, "binding a context again gives no more time" },
+    { lent_time_comes_back, "who lends its time and cannot receive has it again" },
     { NULL, NULL },
 };
 
