@@ -219,7 +219,7 @@ static bool deletion_of_oneself(void)
 #define REGION_BITS  18
 #define NODE_BITS    4
 #define LONGEST      900 /* clocks: by then the deletion is over */
-#define LATER        37  /* so that it is stopped at ever other places */
+#define LATER        97  /* so that it is stopped at ever other places */
 
 /* The region that it was made from is needed by this child, as soon as the deleter is stopped. */
 static void suspends_and_revokes(word_t clocks)
