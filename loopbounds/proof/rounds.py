@@ -262,7 +262,10 @@ class ProofRounds:
         code, loop = call.code(), call.loop
         alone = ProofRounds(code, self.options, self.checker, None, proved=self.proved)
         alone._changed(ssa := GatedSsa(code), [loop])
-        runs = explore(simplified(alone.slices[loop].model))
+        model = simplified(alone.slices[loop].model)
+        if model.inputs:  # words that each iteration loads: few callers give them a bound
+            return None
+        runs = explore(model)
         if not runs or longest(runs) > table.SHARED_MOST:
             return None
         alone._settle([loop], ssa)
