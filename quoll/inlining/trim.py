@@ -6,10 +6,10 @@ the graph as one of its ``stops``, for facts and values to exclude it; a graph w
 bound (rule 33). A place is no stop if a fact excludes the continuation, or if values do and nothing
 iterates: an instruction all of whose successors are excluded is never executed.
 
-A place is one of the ``halts`` instead if control can only stay in loops that do nothing: they call
-nothing, touch no memory, and may wait for interrupts. A path ends where it enters such a place, as
-nothing of the program follows (rule 53); the report lists that. A graph whose paths all end so has
-no end of a path.
+A loop that does nothing and has no way out is one of the ``halts`` instead: it calls nothing,
+touches no memory, and may wait for interrupts. A path ends where it enters such a loop, as nothing
+of the program follows (rule 53); the report lists that. A graph whose paths all end so has no end
+of a path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import PATH_END, ControlFlowError, InfeasibleError, MissingKind, MissingStatement
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
-from quoll.graph.closure import closure
 from quoll.graph.components import components
 from quoll.image.image import Image
 from quoll.inlining.super_loops import super_loops
@@ -126,18 +125,20 @@ def trimmed(
             where=_at(image, draft.nodes[entry].block.addr),
             hint="name the exits: instructions after which control is back in user mode",
         )
-    before = {n: causes for n, causes in (draft.stops | draft.halts).items() if forward[n]}
-    backward = _backward(draft, [*exits, *before])
-    found = _stops(draft, forward, backward, stays)
-    stops, halts = _divided(draft, found)
-    stops |= {n: causes for n, causes in before.items() if n in draft.stops}
-    halts |= {n: causes for n, causes in before.items() if n in draft.halts}
-    surviving = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
+    before = {n: causes for n, causes in draft.stops.items() if forward[n]}
+    idle = _idle(draft)
+    halts = {n: causes for n, causes in draft.halts.items() if forward[n]}
+    halts |= _entered(draft, forward, idle, entry)
+    backward = _backward(draft, [*exits, *before, *halts])
+    found = _stops(draft, forward, backward, idle, stays)
+    stops = found | before
+    left = [n for n in range(len(draft.nodes)) if forward[n] and (backward[n] or n in found)]
+    surviving = [n for n in left if n not in idle or n in halts]
     number = {old: new for new, old in enumerate(surviving)}
     edges = tuple(
         SuperEdge(number[e.src], number[e.dst], e.kind)
         for e in draft.edges
-        if e.src in number and e.dst in number and e.src not in found
+        if e.src in number and e.dst in number and e.src not in found and e.src not in idle
     )
     contexts, nodes = tuple(draft.contexts), tuple(draft.nodes[n] for n in surviving)
     successors: list[list[int]] = [[] for _ in surviving]
@@ -162,7 +163,7 @@ def trimmed(
             for node, addresses in _with_left_out(
                 draft.left_out,
                 draft.nodes,
-                (e for e in draft.edges if e.dst not in number or e.src in found),
+                (e for e in draft.edges if e.dst not in number or e.src in idle or e.src in found),
             ).items()
             if node in number
         },
@@ -212,13 +213,16 @@ def _stops(
     draft: SupergraphDraft,
     forward: bytearray,
     backward: bytearray,
+    idle: set[int],
     stays: Callable[[set[int]], set[int]] | None,
 ) -> dict[int, frozenset[int]]:
     """The nodes where control leaves the paths for good, except places that facts excuse.
 
+    Idle nodes are no such places.
+
     With each, the addresses of the blocks where control then stays (rule 53).
     """
-    lost = {n for n, there in enumerate(forward) if there and not backward[n]}
+    lost = {n for n, there in enumerate(forward) if there and not backward[n]} - idle
     if not lost:
         return {}
     if draft.cut:
@@ -229,24 +233,33 @@ def _stops(
     return _last_blocks(draft, sorted(stops), there)
 
 
-def _divided(
-    draft: SupergraphDraft, found: Mapping[int, frozenset[int]]
-) -> tuple[dict[int, frozenset[int]], dict[int, frozenset[int]]]:
-    """The stops with the places where control stays and works, and the halts with their places."""
-    last = frozenset().union(*found.values())
-    nodes = [n for n, node in enumerate(draft.nodes) if node.block.addr in last] if last else []
+def _idle(draft: SupergraphDraft) -> set[int]:
+    """The nodes from which control gets to loops that do nothing, through code that does nothing.
+
+    No fact excludes a way out of them.
+    """
     onward: dict[int, list[int]] = {}
+    before: dict[int, list[int]] = {}
     for src, dst in _pairs(draft):
         onward.setdefault(src, []).append(dst)
-    working = {draft.nodes[n].block.addr for n in nodes if not _does_nothing(draft, n, onward)}
-    stops = {n: causes & working for n, causes in found.items() if causes & working}
-    return stops, {n: causes for n, causes in found.items() if n not in stops}
+        before.setdefault(dst, []).append(src)
+    idle = {n for n in onward if draft.nodes[n].block.does_nothing and n not in draft.cut}
+    pending = [n for n in idle if not idle.issuperset(onward[n])]
+    while pending:
+        node = pending.pop()
+        if node in idle:
+            idle.discard(node)
+            pending += [source for source in before.get(node, ()) if source in idle]
+    return idle
 
 
-def _does_nothing(draft: SupergraphDraft, node: int, onward: Mapping[int, Sequence[int]]) -> bool:
-    """Whether control that is at ``node`` stays in a loop of instructions without an effect."""
-    loop = closure([node], lambda n: onward.get(n, ()))
-    return all(onward.get(n) and draft.nodes[n].block.does_nothing for n in loop)
+def _entered(
+    draft: SupergraphDraft, forward: bytearray, idle: set[int], entry: int
+) -> dict[int, frozenset[int]]:
+    """The idle nodes where control enters them, each with its address."""
+    found = {entry} & idle
+    found |= {e.dst for e in draft.edges if forward[e.src] and e.src not in idle and e.dst in idle}
+    return {n: frozenset({draft.nodes[n].block.addr}) for n in found}
 
 
 def _last_blocks(
