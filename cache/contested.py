@@ -11,7 +11,7 @@ miss: a fill evicts one line at most.
     then it is there; only a fill of its set by another line evicts it, which is charged for it.
 
 The claim holds for every policy that evicts only to make room in the set of the filled line, and it
-counts all accesses to C, those of other charges too. When loops are bounded,
+counts all accesses to C, also if another charge pays for them. When loops are bounded,
 ``CacheClassification.counted`` chooses these charges or one for each access to C.
 """
 

@@ -277,7 +277,7 @@ def _by_node(ranges: Sequence[PersistentRange]) -> dict[int, tuple[Reference, ..
 def _with_evictions(
     references: tuple[Reference, ...], evictions: tuple[Reference, ...]
 ) -> tuple[Reference, ...]:
-    """The references of a node, each behind those of its instruction."""
+    """The references of a node in the order of its instructions, evictions last."""
     if not evictions:
         return references
     return tuple(sorted((*references, *evictions), key=lambda r: r.insn))

@@ -29,7 +29,7 @@ Solve = Callable[[tuple[Constraint, ...]], IlpSolution]
 def bounds_by_counts(
     constraints: Sequence[Constraint], whole: IlpSolution, solve: Solve
 ) -> tuple[CountedBound, ...]:
-    """The bounds of a function for ranges of counts, the largest one that of ``whole``.
+    """The bounds of a function for ranges of counts; the largest one is the bound of ``whole``.
 
     ``solve`` solves the function's program with more constraints; it raises InfeasibleError if no
     path remains. Empty if no place is limited, or calls with the largest bound execute none.

@@ -33,8 +33,8 @@ class Ipet:
     """An integer program and the meaning of its variables.
 
     Variable e is the edge e; after the edges come the exits, in the order of ``graph.exits``, then
-    ``excess``, if any, those of ``options``, and the auxiliary variables of user constraints. The
-    rows of nodes come first, then those of loops, then that of ``excess``.
+    ``excess``, if any, the variables of ``options``, and the auxiliary ones of user constraints.
+    The rows of nodes come first, then the rows of loops, then the row of ``excess``.
     """
 
     nest: LoopNest

@@ -180,7 +180,7 @@ static num clean_any(struct machine *m, struct cache *c)
     return 1;
 }
 
-/* Cycles of an access to cached memory, with those of a dirty line that L2 evicts. */
+/* Cycles of an access to cached memory, and of writing back a dirty line that L2 evicts. */
 static num beyond_l1(struct machine *m)
 {
     return m->access + (m->l2_dirty && below(m, 10) < m->l2_dirty ? m->access : 0);

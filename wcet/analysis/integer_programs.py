@@ -136,7 +136,7 @@ def paths_result(
 ) -> EntryResult:
     """The bound of the paths from one start; not ``whole``: executions continue before or after.
 
-    ``more``: constraints beside those of facts; ``exclusions``: of the same graph. Raises
+    ``more``: constraints that no fact states; ``exclusions``: of the same graph. Raises
     UnboundedLoop, and InfeasibleError.
     """
     with run.stages.stage("ilp", name):

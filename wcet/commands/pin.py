@@ -46,8 +46,8 @@ the sum of the entries' bounds is least.
 
 Solving and choosing take turns: the lines that cost most on the worst paths are pinned, and the
 bounds are solved with them, until no exchange of one line that the worst paths suggest lowers the
-sum. The printed bounds equal those of 'wcet analyse' with the platform file that --output
-writes. --list writes the lines for the kernel, which has to lock them before its first entry.
+sum. 'wcet analyse' prints the same bounds with the platform file that --output writes. --list
+writes the lines for the kernel, which has to lock them before its first entry.
 """
 EXAMPLES = """\
 examples:

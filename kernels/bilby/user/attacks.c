@@ -331,7 +331,7 @@ static void counts_signals(word_t unused)
     }
 }
 
-/* It has the time that a signal donates only after it has given back that of its client. */
+/* It has the time that a signal donates only after it has given back its client's time. */
 static bool signals_come_while_time_is_away(word_t context)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);

@@ -1,4 +1,4 @@
-"""``wcet pin``: its bounds are those of an analysis with the lines that it chose."""
+"""``wcet pin``: an analysis with the lines that it chose has the same bounds."""
 
 from __future__ import annotations
 
