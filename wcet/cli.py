@@ -72,7 +72,8 @@ exit status:
    1  replay: an execution took longer than its bound; check-facts: one violates a fact; check,
       diff: an entry became slower, latency: it is higher than declared or not known (of these, 2:
       an entry is not analysed; 3: the command line or a file is wrong);
-      platform check: a value is implausible
+      platform check: a value is implausible; prove: a fact is not proved; sweep: an entry has
+      no bound
    2  the command line is wrong, or names an entry that does not exist or is no code
    3  a file is unsuitable: not an ELF, wrong machine, big-endian, unknown board
    4  a facts file is malformed, or names a place that does not exist
