@@ -148,8 +148,9 @@ class Judge:
     ) -> Iterator[Finding]:
         """The first step of ``run`` that is not in the graph, as a finding.
 
-        A path may end where interrupts are unmasked, and at an exception return that leaves the
-        kernel according to the report, unless target and status are constants that contradict it.
+        A path ends where control stays in a loop that does nothing. It may end where interrupts are
+        unmasked, and at an exception return that leaves the kernel according to the report, unless
+        target and status are constants that contradict it.
         An execution in which a store changes a return address violates the assumption, if the
         report lists it for that return.
         """
@@ -158,7 +159,7 @@ class Judge:
         unmasked = set(run.unmasked)
         for at, (before, after) in enumerate(pairwise(run.pcs), 1):
             if (before, after) not in claims.steps:
-                if before in claims.ends and at in unmasked:
+                if before in claims.halts or (before in claims.ends and at in unmasked):
                     return
                 kind = "edge"
                 if before in claims.ends and claims.leaves_kernel(before):

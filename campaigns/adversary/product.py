@@ -108,6 +108,13 @@ class Claims:
         )
 
     @functools.cached_property
+    def halts(self) -> frozenset[int]:
+        """Addresses of last instructions of blocks from which control gets nowhere else."""
+        return frozenset(
+            paths.graph.nodes[n].block.last.addr for paths in self.paths for n in paths.graph.halts
+        )
+
+    @functools.cached_property
     def loops(self) -> dict[int, tuple[int, bool, frozenset[int]]]:
         """By header address: the bound, whether it is exact, and the loop's instructions."""
         found: dict[int, tuple[int, bool, frozenset[int]]] = {}
