@@ -59,7 +59,7 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "cache": ("cache {elf} --entry main", 0),
     "timing": ("timing {elf} step --entry main", 0),
     "latency": ("latency {elf} --entry main --json {out}/a.json", 0),
-    "masked": ("masked {elf} --entry main", 2),
+    "masked": ("masked {elf} --entry main", 0),
     "everywhere": ("masked {elf} --everywhere", 2),
     "baseline": ("baseline {elf} --entry main --output {out}/b.json", 0),
     "diff": ("diff {elf} {elf} --entry main", 0),

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from quoll.errors import UsageError
+from quoll.fitting import fitted
 from quoll.terminal import clearing
 from wcet.advice.recorded import recorded
 from wcet.advice.search import Advice, AdviceSearch
@@ -28,6 +29,7 @@ from wcet.request import (
     add_count,
     add_json,
     colored,
+    columns_of,
     requested,
 )
 
@@ -98,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
             stages.say(f"trying: {line}")
 
         live = sys.stdout.isatty() and not options.json
-        found = partial(send_found, entry) if live else (lambda suggestion: None)
+        found = partial(send_found, entry, columns_of(options)) if live else (lambda suggestion: None)
         search = AdviceSearch(options.levers, options.within, progress, found)
         advice = search(result, entry, wanted, recordings)
     stages.done()
@@ -111,11 +113,12 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def send_found(entry: EntryResult, suggestion: Suggestion) -> None:
+def send_found(entry: EntryResult, columns: int | None, suggestion: Suggestion) -> None:
     """Print a suggestion at once, in one line; the table of all of them comes at the end."""
     line = "; ".join(suggestion.line.split("\n"))
     share = f"{suggestion.saves / entry.cycles:.1%}"
-    send_output(f"{clearing()}found: {suggestion.saves:,} cycles less, {share}: {line}\n")
+    text = f"found: {suggestion.saves:,} cycles less, {share}: {line}"
+    send_output(f"{clearing()}{text if columns is None else fitted(text, columns)}\n")
 
 
 def to_text(

@@ -42,7 +42,7 @@ SPINS = """
     cmp r0, #0
     bne other
 """
-UNMASKS_FOR_EVER = "other: cpsie i\n2: b 2b\n"
+UNMASKS_FOR_EVER = "other: cpsie i\n2: str r0, [r1]\nb 2b\n"
 
 
 def analyse(
@@ -90,7 +90,18 @@ def test_a_panic_is_an_end_of_the_platform(tmp_path: Path) -> None:
     assert any("<kernel_panic>" in a for a in report["assumptions"] if a.startswith("ends: "))
 
 
-@pytest.mark.parametrize("dead", ["udf #0", "2: b 2b", "bl other"])
+def test_the_path_into_a_loop_that_does_nothing_is_charged(tmp_path: Path) -> None:
+    """Up to the loop, where it ends; also the code between the last choice and the loop."""
+    halts = "other: " + "ldr r0, [r1]\n" * 50 + "2: b 2b\n"
+    status, report = analyse(tmp_path, SPINS, halts)
+    assert status == 0
+    syscall = report["entries"]["syscall"]
+    assert any(text.startswith("halt: ") for text in syscall["assumptions"])
+    without = analyse(tmp_path, SPINS, halts.replace("ldr r0, [r1]\n" * 50, ""))[1]
+    assert syscall["cycles"] > without["entries"]["syscall"]["cycles"] + 50
+
+
+@pytest.mark.parametrize("dead", ["udf #0", "2: str r0, [r1]\nb 2b", "bl other"])
 def test_traps_and_endless_loops_are_no_ends(tmp_path: Path, dead: str) -> None:
     """Paths into a trap, a loop and endless recursion were left out in silence."""
     assert analyse(tmp_path, SPINS, f"function other\n{dead}\n")[0] == 5
@@ -107,14 +118,15 @@ def test_a_fact_excuses_what_it_excludes(tmp_path: Path) -> None:
 
 def test_what_values_exclude_needs_no_fact(tmp_path: Path) -> None:
     body = "mov r0, #1\nbl check\n"
-    check = "function check\ncmp r0, #1\nbxeq lr\n2: b 2b\n"
+    check = "function check\ncmp r0, #1\nbxeq lr\n2: str r0, [r1]\nb 2b\n"
     assert analyse(tmp_path, body, check)[0] == 0
     assert analyse(tmp_path, body.replace("mov r0, #1", "ldr r0, [r0]"), check)[0] == 5
 
 
 def test_values_that_leave_only_a_loop_without_end_are_no_excuse(tmp_path: Path) -> None:
     """The exit of the loop is infeasible: the remaining paths never leave the loop."""
-    body = "ldr r2, [r0]\ncmp r2, #0\nbne 3f\nmov r1, #1\n2: cmp r1, #1\nbeq 2b\n3: nop\n"
+    loop = "2: str r2, [r0]\ncmp r1, #1\nbeq 2b\n"
+    body = f"ldr r2, [r0]\ncmp r2, #0\nbne 3f\nmov r1, #1\n{loop}3: nop\n"
     assert analyse(tmp_path, body)[0] == 5
 
 
