@@ -100,7 +100,9 @@ def run(options: argparse.Namespace) -> int:
             stages.say(f"trying: {line}")
 
         live = sys.stdout.isatty() and not options.json
-        found = partial(send_found, entry, columns_of(options)) if live else (lambda suggestion: None)
+        found = (
+            partial(send_found, entry, columns_of(options)) if live else (lambda suggestion: None)
+        )
         search = AdviceSearch(options.levers, options.within, progress, found)
         advice = search(result, entry, wanted, recordings)
     stages.done()

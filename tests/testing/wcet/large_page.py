@@ -51,6 +51,7 @@ def large_document(blocks: int) -> dict[str, Any]:
         "unrealisable": "",
         "unmasking": [],
         "never_returning": [],
+        "proved": [],
         "start": "",
         "contexts": len(rows),
         "blocks": blocks,
