@@ -37,10 +37,10 @@ A result is stored in a folder as soon as it is there. A sweep that was stopped 
 ended; an analysis whose kernel, facts, platform file, options and program are unchanged is not
 done again. Only facts in files count: NAME.facts beside NAME.elf, and files that the matrix names.
 
-  entries = ["syscall", "interrupt"]     default: all entries of the platform
-  platforms = ["kzm", "board.toml"]      default: by each kernel's build attributes
+  entries = ["syscall", "interrupt"]    # default: all of the platform
+  platforms = ["kzm", "board.toml"]     # default: by build attributes
   [[kernels]]
-  files = ["build/*/kernel.elf"]         relative to the matrix file
+  files = ["build/*/kernel.elf"]        # relative to the matrix file
   facts = ["common.facts"]
   [options.plain]
   arguments = []
