@@ -22,8 +22,8 @@ TABLE_RUNS = 32  # runs of equal words in a table: each is a choice in the term 
 REPEATED_NODES = 200  # nodes searched for an earlier load: most stores between two end it sooner
 TRIP_CONDITION = 100  # terms of a condition on iterations of a loop around: beyond, it is left out
 FIRST_VISITS = 4  # visits of a loop: each has conditions of its own, and the last one too
-SHARING_CONTEXTS = 3  # contexts of a loop before it is proved for any caller first
-SHARED_MOST = 64  # longest run in such a proof: loops over arguments run longer, and are not shared
+SHARING_CONTEXTS = 3  # contexts of a loop: from so many on, one proof for any caller pays
+SHARED_MOST = 64  # iterations in such a proof: loops over arguments run longer, for each caller
 CALL_NODES = 4000  # nodes of a call analysed for any caller: more gain little
 FRAMES = 1_000_000  # frames of the Python interpreter: values are followed through as many blocks
 
@@ -37,7 +37,7 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
-EXECUTED_OFTEN = 64  # executions of a block before its instructions are compiled together
+EXECUTED_OFTEN = 64  # executions of a block: from so many on, compiling it pays
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted
 REFUTING_CONTEXTS = 8  # contexts of a loop sliced to refute a fact: further ones are alike

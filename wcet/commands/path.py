@@ -99,12 +99,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     form.add_argument(
         "--source", action="store_true", help="the source lines on the path, with runs and cycles"
     )
-    form.add_argument(
+    form.add_argument("--why", metavar="PLACE", help="why this place is on the path, or is not")
+    p.add_argument(
         "--doubt",
         action="store_true",
-        help="pairs of decisions on the path that look exclusive, each with the fact to state",
+        help="instead: pairs of decisions on the path that look exclusive, with the fact to state",
     )
-    form.add_argument("--why", metavar="PLACE", help="why this place is on the path, or is not")
     p.add_argument(
         "--flame",
         metavar="FILE",
@@ -167,8 +167,8 @@ def stream(lines: Iterator[str]) -> None:
 
 def print_doubts(options: argparse.Namespace, wanted: AnalysisOptions) -> int:
     """Print the pairs of decisions that look exclusive; returns the exit status."""
-    if options.flame or options.full:
-        raise UsageError("--doubt prints no path", hint="use --flame and --full without it")
+    if options.flame or options.flat or options.full or options.source or options.why:
+        raise UsageError("--doubt prints no path", hint="use it without an option for its form")
     stages = StageLog(verbose=not options.quiet)
     inputs = AnalysisRun.begin(options.kernel, wanted, stages)
     if len(inputs.entries) != 1:

@@ -37,10 +37,10 @@ A result is stored in a folder as soon as it is there. A sweep that was stopped 
 ended; an analysis whose kernel, facts, platform file, options and program are unchanged is not
 done again. Only facts in files count: NAME.facts beside NAME.elf, and files that the matrix names.
 
-  entries = ["syscall", "interrupt"]    # default: all of the platform
-  platforms = ["kzm", "board.toml"]     # default: by build attributes
+  entries = ["syscall", "interrupt"]  # default: all
+  platforms = ["kzm", "board.toml"]   # default: by the ELF
   [[kernels]]
-  files = ["build/*/kernel.elf"]        # relative to the matrix file
+  files = ["build/*/kernel.elf"]      # from this file on
   facts = ["common.facts"]
   [options.plain]
   arguments = []

@@ -38,7 +38,8 @@ def test_each_constant_is_used() -> None:
 
 
 #: Numbers of the machine or of a format, which no measurement decides.
-GIVEN = {"WORDS", "AFTER", "DISJOINT", "SP", "FLAG", "WORD", "STACK", "SHOWN", "FRAMES"}
+GIVEN = {"WORDS", "AFTER", "DISJOINT", "SP", "FLAG", "WORD", "STACK", "SHOWN", "FRAMES", "PAGE"}
+GIVEN |= {"EVERY_EVENT"}
 
 
 def test_there_is_no_other_number() -> None:

@@ -290,8 +290,8 @@ def budgets_change(script: Script) -> None:
     assert _amounts(script, context) == (600, 0, 0)
     script.pass_time(100)
     script.allot(context, 500, 4000)
-    assert _amounts(script, context) == (400, 100, 0)
-    script.pass_time(350)
+    assert _amounts(script, context) == (500, 0, 0)  # a first budget begins when it is set
+    script.pass_time(400)
     script.allot(context, 200, 4000)
     assert script.runs(TCB)
     assert _amounts(script, context) == (-200, 200, 200)
