@@ -27,7 +27,7 @@ from wcet.pinning.pins import NO_PINS
 
 KERNEL = build.ROOT / "build/bilby/kzm-after/kernel.elf"
 PUBLISHED = Path(__file__).with_name("papers.toml")
-SECONDS = 600.0
+SECONDS = 300.0
 HEAD = (
     "entry", "without, cycles", "first touched", "gain", "worst paths", "gain",
     "published, µs", "gain",
