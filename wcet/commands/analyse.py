@@ -191,7 +191,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def printed(result: AnalysisResult, options: argparse.Namespace, style: TextStyle) -> str:
-    """The report, or the part of it that is asked for, or as much as fits a terminal."""
+    """The whole report, a requested part, or one screen on a terminal."""
     if options.assumptions:
         return "\n\n".join(by_origin(result, style)) + "\n"
     all_of_it = options.details or options.paths or options.stats or options.wide

@@ -43,7 +43,7 @@ __all__ = ["DoubtedDecision", "PathDoubt", "PathDoubts", "path_doubts"]
 
 SHOWN = 10  # pairs that lower the bound
 SOLVED = 40  # pairs for which the program is solved again
-CHECKED = 2_000  # pairs that the SMT solver is asked about
+CHECKED = 2_000  # pairs that the SMT solver checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Outcome:
 
 
 class ResultFolder:
-    """Results of tasks by key, a file each. Files appear whole or not at all."""
+    """Results of tasks by key, each in a file that appears complete."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder. Raises UsageError if that is not possible."""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests: hostile programs about the order of queues, donated time and budgets (preset mcs), each of
- * which says what is right by a model, or by the time that it measures.
+ * Tests: hostile programs about the order of queues, donated time and budgets (preset mcs). Each
+ * compares the kernel with a model, or with the time that it measures.
  */
 #include "tests.h"
 #include "timed.h"

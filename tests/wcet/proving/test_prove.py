@@ -1,4 +1,4 @@
-"""``wcet prove``: verdicts on facts of small programs, and proofs that rest on no facts in turn."""
+"""``wcet prove``: verdicts on facts of small programs, and no fact that helps to prove itself."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from random import Random
 
 import pytest
@@ -40,8 +41,8 @@ class Stored:
     def refined(self) -> RefinedBound:
         return refine(self.elf, self.asked, 60.0, SilentStageLog())
 
-    def bound(self, **changed: object) -> EntryResult:
-        asked: AnalysisOptions = replace(self.asked, **changed)  # type: ignore[arg-type]
+    def bound(self, **changed: Any) -> EntryResult:
+        asked: AnalysisOptions = replace(self.asked, **changed)
         return analyse(self.elf, asked, SilentStageLog()).entries["main"]
 
     @property
