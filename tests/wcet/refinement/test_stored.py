@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from random import Random
+from typing import Any
 
 import pytest
 
