@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from quoll.arm.coprocessor import coprocessor_operation
 from quoll.arm.insn import ControlFlow, Insn
+from quoll.arm.status import leaves_mode
+from quoll.arm.system_registers import SystemEffect, system_write
 from quoll.assumptions import Assumption
 from quoll.cfg.unresolved import UnresolvedTransfer
 from quoll.facts.applied import NO_GUIDANCE, AppliedGuidance
@@ -70,10 +73,9 @@ class Block:
 
     @property
     def does_nothing(self) -> bool:
-        """Whether it calls nothing, ends no path and touches no memory; it may wait."""
+        """Whether it calls nothing, ends no path, and changes only registers; it may wait."""
         leaves = self.calls or self.passes or self.exits or self.returns
-        ways = (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.WAIT)
-        return not leaves and all(i.memory is None and i.flow in ways for i in self.insns)
+        return not leaves and all(map(_changes_registers_only, self.insns))
 
     def always_runs(self, insn: Insn) -> bool:
         """Whether ``insn`` always executes with the block: unconditional, or the last branch."""
@@ -83,6 +85,17 @@ class Block:
     def returned_to(self) -> tuple[int, ...]:
         """The addresses to which calls of the last instruction return."""
         return tuple(word & ~1 for word in self.comes_back) or (self.end,)
+
+
+def _changes_registers_only(insn: Insn) -> bool:
+    """Whether the only effects of ``insn`` are on registers and flags: no mask, no cache."""
+    ways = (ControlFlow.NEXT, ControlFlow.JUMP, ControlFlow.WAIT)
+    if insn.memory is not None or insn.flow not in ways or leaves_mode(insn):
+        return False
+    row = system_write(insn)
+    if row is None:
+        return coprocessor_operation(insn) is None
+    return row.refused is None and row.effects <= {SystemEffect.REFETCHES}
 
 
 class Edge(NamedTuple):

@@ -7,9 +7,10 @@ bound (rule 33). A place is no stop if a fact excludes the continuation, or if v
 iterates: an instruction all of whose successors are excluded is never executed.
 
 A loop that does nothing and has no way out is one of the ``halts`` instead: it calls nothing,
-touches no memory, and may wait for interrupts. A path ends where it enters such a loop, as nothing
-of the program follows (rule 53); the report lists that. A graph whose paths all end so has no end
-of a path.
+changes registers only, and may wait for interrupts. A path ends where it enters such a loop, as
+nothing of the program follows (rule 53); the report lists that. The code that leads there is on the
+path, also if it does nothing: interrupts may be masked in it. A graph whose paths all end so has no
+end of a path.
 """
 
 from __future__ import annotations
@@ -234,23 +235,17 @@ def _stops(
 
 
 def _idle(draft: SupergraphDraft) -> set[int]:
-    """The nodes from which control gets to loops that do nothing, through code that does nothing.
-
-    No fact excludes a way out of them.
-    """
+    """The nodes of loops that do nothing and have no way out; no fact excludes one."""
     onward: dict[int, list[int]] = {}
-    before: dict[int, list[int]] = {}
     for src, dst in _pairs(draft):
         onward.setdefault(src, []).append(dst)
-        before.setdefault(dst, []).append(src)
-    idle = {n for n in onward if draft.nodes[n].block.does_nothing and n not in draft.cut}
-    pending = [n for n in idle if not idle.issuperset(onward[n])]
-    while pending:
-        node = pending.pop()
-        if node in idle:
-            idle.discard(node)
-            pending += [source for source in before.get(node, ()) if source in idle]
-    return idle
+    quiet = {n for n in onward if draft.nodes[n].block.does_nothing and n not in draft.cut}
+    found: set[int] = set()
+    for members in components(quiet, lambda n: (m for m in onward[n] if m in quiet)):
+        loop = set(members)
+        if all(loop.issuperset(onward[n]) for n in loop):
+            found |= loop
+    return found
 
 
 def _entered(

@@ -77,6 +77,7 @@ def naive(program: Program, entry: int) -> tuple[set[Step], set[Point]]:
     idle = {a for a, _, _ in steps if is_idle(program, owner[a[0]], a[1])}
     while more := {a for a, b, _ in steps if a in idle and b not in idle}:
         idle -= more
+    idle -= {a for a in idle if not on_every_way(a, steps)}
     halts = {b for a, b, _ in steps if b in idle and a not in idle}
     steps = {(a, b, k) for a, b, k in steps if a not in idle}
     exits |= halts
@@ -87,6 +88,20 @@ def naive(program: Program, entry: int) -> tuple[set[Step], set[Point]]:
         useful |= more
         grown = bool(more)
     return {(a, b, k) for a, b, k in steps if a in useful}, exits
+
+
+def on_every_way(start: Point, steps: set[Step]) -> bool:
+    """Whether control comes back to ``start`` from each place that it gets to from there."""
+    behind = reached({b for a, b, _ in steps if a == start}, steps)
+    return all(start in reached({point}, steps) for point in behind)
+
+
+def reached(points: set[Point], steps: set[Step]) -> set[Point]:
+    """The ends of all sequences of ``steps`` from ``points``, themselves included."""
+    found = set(points)
+    while more := {b for a, b, _ in steps if a in found} - found:
+        found |= more
+    return found
 
 
 def is_idle(program: Program, function: int, addr: int) -> bool:

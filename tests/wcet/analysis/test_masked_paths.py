@@ -101,6 +101,21 @@ def test_the_path_into_a_loop_that_does_nothing_is_charged(tmp_path: Path) -> No
     assert syscall["cycles"] > without["entries"]["syscall"]["cycles"] + 50
 
 
+@pytest.mark.parametrize("unmasks", ["", "cpsie i\n"])
+def test_code_without_effect_is_charged_up_to_a_halt(tmp_path: Path, unmasks: str) -> None:
+    """Interrupts are masked in it, so that they wait for its end."""
+    delay = "other: ldr r0, =100000\n1: subs r0, r0, #1\nbne 1b\n"
+    status, report = analyse(tmp_path, SPINS, f"{delay}{unmasks}2: b 2b\n")
+    assert status == 0
+    assert report["entries"]["syscall"]["cycles"] > 100000
+
+
+@pytest.mark.parametrize("effect", ["cpsid i\ncpsie i", "mcr p15, 0, r0, c7, c10, 0", "setend le"])
+def test_an_endless_loop_with_an_effect_is_no_halt(tmp_path: Path, effect: str) -> None:
+    """It masks interrupts again and again, or writes dirty lines back: for so long, they wait."""
+    assert analyse(tmp_path, SPINS, f"other: cpsie i\n2: {effect}\nb 2b\n")[0] == 5
+
+
 @pytest.mark.parametrize("dead", ["udf #0", "2: str r0, [r1]\nb 2b", "bl other"])
 def test_traps_and_endless_loops_are_no_ends(tmp_path: Path, dead: str) -> None:
     """Paths into a trap, a loop and endless recursion were left out in silence."""
