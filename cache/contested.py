@@ -45,14 +45,16 @@ class ContestedLines:
         return ContestedLines(found, sets, geometry)
 
     def evicted_by(self, access: DataAccess) -> bool:
-        """Whether ``access`` may fill a set of one of the lines with another line."""
+        """Whether ``access`` may fill a set of one of the lines with another line, or drop one."""
         fills = access.access is not AccessKind.STORE or self.geometry.write_allocate
-        if not fills or access.memory in UNCACHED or not access.sets & self.sets:
+        changes = fills or access.may_bypass
+        if not changes or access.memory in UNCACHED or not access.sets & self.sets:
             return False
         if access.candidates is None:
             return True
         at = self.geometry.index_set_of
-        return any(self.sets >> at(n) & 1 for n in access.candidates if n not in self.lines)
+        others = (n for n in access.candidates if access.may_bypass or n not in self.lines)
+        return any(self.sets >> at(n) & 1 for n in others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,10 @@ class DataAccess(NamedTuple):
 
     @property
     def may_bypass(self) -> bool:
-        """Whether the core may send the access past L1: to a monitor, or as a locked transfer."""
+        """Whether the core may send the access past L1: to a monitor, or as a locked transfer.
+
+        Then its line may be written back and leave L1: no manual says that it stays.
+        """
         return self.exclusive or self.access is AccessKind.SWAP
 
     @property

@@ -9,7 +9,7 @@ accesses of one load in successive iterations (``cache.streams``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -126,12 +126,10 @@ class DataClassifier:
     def run(self) -> DataClasses:
         accesses = [self._accesses(i, node.block) for i, node in enumerate(self.graph.nodes)]
         touched = [self._touched(found) for found in accesses]
+        vacated = {n: found for n, of in enumerate(accesses) if (found := list(_vacated(of)))}
         geometry = self.hierarchy.l1d
-        ways = self.policy.persistent(geometry.free_ways)
         persistent = [
-            persistent_lines(
-                (touched[n] for n in self.scopes.executed[loop.index]), geometry.index_sets, ways
-            )
+            self._persistent(self.scopes.executed[loop.index], touched, vacated)
             if loop.index in self.scopes.eligible
             else frozenset[int]()
             for loop in self.scopes.loops
@@ -157,6 +155,21 @@ class DataClassifier:
         )
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return DataClasses(nodes, loops_out, self.ranges.build(self.missing, self.fills))
+
+    def _persistent(
+        self,
+        inside: frozenset[int],
+        touched: Sequence[frozenset[int] | None],
+        vacated: Mapping[int, Sequence[tuple[int, ...] | None]],
+    ) -> frozenset[int]:
+        """The persistent lines of a loop; none that an access may drop."""
+        geometry = self.hierarchy.l1d
+        dropped = [lines for n in inside & vacated.keys() for lines in vacated[n]]
+        if None in dropped:
+            return frozenset()
+        ways = self.policy.persistent(geometry.free_ways)
+        found = persistent_lines((touched[n] for n in inside), geometry.index_sets, ways)
+        return found.difference(*(lines for lines in dropped if lines is not None))
 
     def _residency(
         self, steps: Sequence[Sequence[_AccessStep]], along: Sequence[tuple[CacheEvent, ...]]
@@ -192,7 +205,8 @@ class DataClassifier:
             told = iter(verdicts)
             for step in steps[n]:
                 hits = step.event is not None and next(told).resident
-                events.append(None if hits else step.event)
+                unchanged = hits and step.event is not None and not step.event.vacates
+                events.append(None if unchanged else step.event)
                 if step.event and not hits and alone[step.insn] == 1 and _may_be_stream(step):
                     spans = step.event.target.spans if step.event.target else ()
                     candidates[n, len(events) - 1] = step.event, spans[-1][1] - spans[0][0]
@@ -325,6 +339,7 @@ class DataClassifier:
             pays=reads and known and effect.memory is Cacheability.ALWAYS and not effect.may_bypass,
             first=(scope, ranged, contested) != (None, None, None) and not store,
             store=store,
+            vacates=effect.may_bypass,
             group=self._group(effect),
         )
         return _AccessStep(insn, effect, scope, event, ranged=ranged, contested=contested)
@@ -500,6 +515,15 @@ class DataClassifier:
         return Reference(
             insn, ReferenceKind.WRITE_BACK, None, None, words, cacheable=True, l1=HitClass.NC, l2=l2
         )
+
+
+def _vacated(
+    found: Sequence[tuple[int, DataAccess | CacheOperation]],
+) -> Iterator[tuple[int, ...] | None]:
+    """The possible lines of each access of a node that may drop its line; None: any line."""
+    for _, what in found:
+        if isinstance(what, DataAccess) and what.may_bypass and what.memory not in UNCACHED:
+            yield what.candidates
 
 
 def _may_be_stream(step: _AccessStep) -> bool:

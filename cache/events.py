@@ -24,6 +24,7 @@ class CacheEvent(NamedTuple):
     ``certain``: the access executes, and its line is in the cache afterwards. ``pays``: if the
     access is charged, the charge covers a miss of just this line. ``first``: the charge is made
     where a loop is entered. ``store``: the access changes at most, with LRU, the order of lines.
+    ``vacates``: the line may leave the cache, so that nothing is known of its set afterwards.
     ``group``: a load that may share charges with others through its symbol (``AccessGroup.words``).
 
     Operations: ``forget`` leaves nothing known; if it also ``empties`` the cache, no line is
@@ -36,6 +37,7 @@ class CacheEvent(NamedTuple):
     pays: bool = False
     first: bool = False
     store: bool = False
+    vacates: bool = False
     group: int | None = None
     forget: bool = False
     empties: bool = False

@@ -166,6 +166,15 @@ class CacheLinesBuilder:
         """Forget the lines without a number."""
         self.symbols = {}
 
+    def forget_sets(self, target: AccessedLines) -> None:
+        """Forget the lines that may share a set with ``target``, itself included."""
+        sets, count = target.sets, self.count
+        if target.lines is not None:
+            sets &= sum({1 << line % count for line in target.lines})
+        self.sets = self._sets = {at: e for at, e in self.sets.items() if not sets >> at & 1}
+        apart = {s: tuple(x for x in spans if not x[3] & sets) for s, spans in self.symbols.items()}
+        self.symbols = {symbol: spans for symbol, spans in apart.items() if spans}
+
     def age(self, target: AccessedLines) -> int | None:
         """The age of the line of ``target``; None if it may be absent."""
         if target.symbol is not None:

@@ -100,6 +100,9 @@ class MayAnalysis(EventFlow[MayState, bool]):
             if event.forget:
                 return NOTHING if event.empties else ANYTHING
             return self._younger(state, None) if event.drop else state
+        if event.vacates:  # a line that leaves makes room for others without an eviction
+            left = self._done(state, event._replace(vacates=False))
+            return self._younger(left, self._sets(event.target))
         lines = self._lines(event.target)
         if lines is None:
             return self._unknown(state, event)

@@ -127,6 +127,9 @@ class MustTransfer:
     def apply(self, event: CacheEvent) -> MustVerdict:
         """Apply ``event``; returns the verdict on the state before it."""
         verdict = self._apply(event)
+        if event.vacates and event.target is not None:
+            for _, lines in (*self._strict, *self._credited):
+                lines.forget_sets(event.target)
         if self._groups:
             present = {s: group for s, group in self._groups.items() if self._holds(s, group)}
             if len(present) < len(self._groups):

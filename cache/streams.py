@@ -143,10 +143,10 @@ class _StreamFinder:
         target = event.target
         if target is None:
             return True
-        if event.store:
-            return False
         if load.target is not None and not target.sets & load.target.sets:
             return False
+        if event.store or event.vacates:
+            return event.vacates
         geometry = self.geometry
         at = None if target.symbol is None else state.get(target.symbol)
         if at is None:

@@ -15,7 +15,7 @@ from cache.geometry import CacheHierarchy
 from cache.locked import NOT_LOCKED
 from cache.maintenance import cache_operation
 from quoll.arm.floating_point import vector_role
-from quoll.arm.insn import Insn
+from quoll.arm.insn import AccessKind, Insn
 from quoll.inlining.supergraph import Supergraph
 
 __all__ = ["unlocked_before", "unlocked_nodes", "unlocking", "unlocks_code", "unlocks_data"]
@@ -28,9 +28,15 @@ def unlocks_code(insn: Insn) -> bool:
 
 
 def unlocks_data(insn: Insn) -> bool:
-    """The same of the data cache; accesses of the vector unit may have any effect on it."""
-    by_vector_unit = insn.memory is not None and vector_role(insn) is not None
-    return cache_operation(insn).forget_d or by_vector_unit
+    """The same of the data cache.
+
+    Accesses of the vector unit may have any effect on it, and those past L1 may drop their line.
+    """
+    memory = insn.memory
+    if memory is None:
+        return cache_operation(insn).forget_d
+    past_l1 = memory.exclusive or memory.access is AccessKind.SWAP
+    return past_l1 or vector_role(insn) is not None
 
 
 def unlocking(graph: Supergraph, unlocks: Callable[[Insn], bool]) -> tuple[int, ...]:

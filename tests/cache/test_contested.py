@@ -55,6 +55,15 @@ def test_no_gain_or_no_proof(text: str, other: ValueSet | None) -> None:
     assert {r.l1 for r in found[:tables]} == {HitClass.NC}
 
 
+@pytest.mark.parametrize("locked", ["ldrex r0, [r1]", "strex r2, r0, [r1]", "swp r0, r2, [r1]"])
+def test_a_line_that_an_access_past_l1_may_drop_is_not_persistent(locked: str) -> None:
+    """It misses in each iteration; the lines of other sets do not."""
+    here, next_line = ValueSet.of(DATA), ValueSet.of(DATA + 32)
+    text = f"ldr r3, [r4]\nldr r3, [r4]\n{locked}\n"
+    found, _ = loads(text, [here, next_line, here], 100)
+    assert [found[0].l1, found[1].l1] == [HitClass.NC, HitClass.FM]
+
+
 def test_too_few_iterations_for_a_gain() -> None:
     found, first = loads(TWICE + "ldr r0, [r1]\n", [TABLE, TABLE, None], 4)
     assert [r.l1 for r in found] == [HitClass.NC] * 3
@@ -69,13 +78,14 @@ def accesses(text: str, *values: ValueSet | None) -> list[DataAccess]:
 
 def test_what_may_evict() -> None:
     lines = ContestedLines.of([DATA // 32, DATA // 32 + 1], L1)
-    text = "ldr r3, [r4]\n" * 6 + "str r3, [r4]\n"
+    text = "ldr r3, [r4]\n" * 6 + "str r3, [r4]\n" + "strex r2, r3, [r4]\n" * 3
     values = [
         ValueSet.of(DATA), OTHER, None, ValueSet.of(DATA + 64), ValueSet.of(DEVICE),
         ValueSet(DATA + 64, DATA + 64 + (1 << 20), 128), None,
+        ValueSet.of(DATA), ValueSet.of(DATA + 64), None,
     ]  # fmt: skip
     verdicts = [lines.evicted_by(access) for access in accesses(text, *values)]
-    assert verdicts == [False, True, True, False, False, False, False]
+    assert verdicts == [False, True, True, False, False, False, False, True, False, True]
 
 
 def test_lines_are_of_different_sets() -> None:

@@ -277,7 +277,7 @@ class Walk:
                 continue
             locked = memory.exclusive or memory.access is AccessKind.SWAP
             if locked and cached and self.random.random() < 0.5:
-                self._locked(words, memory.access)
+                self._locked(line, words, memory.access)
                 continue
             if memory.access is not AccessKind.STORE:
                 self._load(line, words, cached, loads[min(position, len(loads) - 1)])
@@ -294,8 +294,11 @@ class Walk:
             self.dcache.clean(line)
             self.dcache.invalidate(line)
 
-    def _locked(self, words: int, access: AccessKind) -> None:
-        """An exclusive access or a swap that goes to memory, as if L1 were not there."""
+    def _locked(self, line: int, words: int, access: AccessKind) -> None:
+        """An exclusive access or a swap that goes to memory; its line may leave L1."""
+        if self.random.random() < 0.5 and self.dcache.resident(line):
+            self.dcache.clean(line)
+            self.dcache.invalidate(line)
         if access is not AccessKind.STORE:
             self.tally.happened["load"] += words * self.memory.uncached_word
         if access is not AccessKind.LOAD:
