@@ -10,7 +10,8 @@ figure, has an unknown key or contradicts itself is an InputError that names the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -53,6 +54,7 @@ __all__ = [
     "Platform",
     "cores",
     "file_of",
+    "files_of",
     "for_image",
     "load",
     "names",
@@ -282,6 +284,20 @@ def file_of(name: str) -> Path:
             "file",
         )
     return DIRECTORY / f"{name}.toml"
+
+
+def files_of(platform: Path) -> Iterator[Path]:
+    """The files that describe a board: its own, and those of a core beside it.
+
+    An analysis reports what is wrong with them.
+    """
+    yield platform
+    with suppress(InputError):
+        core = read_toml(platform).get("core")
+        name = core.get("name") if isinstance(core, dict) else None
+        if isinstance(name, str) and name.endswith(OWN_CORE):
+            rows = platform.parent / name
+            yield from filter(Path.is_file, (rows, rows.with_suffix(".toml")))
 
 
 def for_image(cpu: str | None, architecture: str | None) -> tuple[Platform, str]:

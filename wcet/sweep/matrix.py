@@ -19,6 +19,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.input_files import Unreadable, read_input
+from wcet.platforms.platform_model import files_of
 from wcet.platforms.toml_table import TomlTable
 
 __all__ = ["Analysis", "read_matrix"]
@@ -83,7 +84,7 @@ def _analysis(
 ) -> Analysis:
     neighbour = kernel.with_suffix(".facts")
     facts = [*([neighbour] if neighbour.is_file() else []), *common]
-    own = [folder / platform] if platform.endswith(".toml") else []
+    own = list(files_of(folder / platform)) if platform.endswith(".toml") else []
     return Analysis(
         str(kernel),
         str(kernel.relative_to(folder)) if kernel.is_relative_to(folder) else str(kernel),

@@ -77,6 +77,18 @@ def test_every_combination_in_the_order_of_the_file(folder: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_files_of_an_own_core_are_inputs(folder: Path) -> None:
+    """Otherwise a result would be found again after an edit of the core's times."""
+    (folder / "board.toml").write_text('[core]\nname = "own.csv"\n')
+    for name in ("own.csv", "own.toml"):
+        (folder / name).write_text("")
+    before = read_matrix(folder / "m.toml")[2]
+    own = [Path(file).name for file, _ in before.inputs][-3:]
+    assert own == ["board.toml", "own.csv", "own.toml"]
+    (folder / "own.csv").write_text("edited")
+    assert read_matrix(folder / "m.toml")[2] != before
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
