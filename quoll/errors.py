@@ -24,6 +24,7 @@ __all__ = [
     "TimingError",
     "UnansweredLoop",
     "UnboundedLoop",
+    "UnsoundBound",
     "UsageError",
     "WcetError",
 ]
@@ -202,3 +203,10 @@ class BuildError(WcetError):
 
     code = "E114"
     exit_status = 11
+
+
+class UnsoundBound(WcetError):
+    """An execution takes longer than the bound of its entry."""
+
+    code = "E115"
+    exit_status = 12

@@ -129,5 +129,14 @@ EXPLANATIONS = {
             "Repair the build; its output stands before the message. A kernel that is named on the "
             "command line is not built.",
         ),
+        Explanation(
+            "E115", "a bound below an execution", 12,
+            "An execution of this kernel, which an earlier 'wcet replay' or 'wcet refine' has "
+            "stored, takes longer than the bound of its entry. The bound is not valid.",
+            "entry syscall: an execution takes 41,350 cycles and the bound is 39,871 (recording "
+            "steer.trace): the bound is not valid",
+            "Find the wrong fact: 'wcet check-facts' on the same recording; else report a defect. "
+            "--no-cache ignores stored executions.",
+        ),
     )
 }  # fmt: skip

@@ -84,6 +84,7 @@ exit status:
    9  the facts exclude every path
   10  the system gives no more memory, open files, processes, disk space or processor time
   11  the 'build' command of wcet.toml failed
+  12  an execution takes longer than a bound, which is not valid; check: 1
   70  a defect in this program (set WCET_DEBUG=1 to see the traceback)
  128  and the number of a signal: ended by it (130: Ctrl-C)
 

@@ -70,7 +70,8 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
         constraints += limits
         try:
             exclusions = proved_of(run, name, address, found)
-            results[name] = entry_result(run, name, address, found, limits, exclusions)
+            entry = entry_result(run, name, address, found, limits, exclusions)
+            results[name] = replace(entry, seen=run.seen.of(name, address))
         except UnboundedLoop as error:
             unbounded[name] = error
     if not results:

@@ -15,12 +15,13 @@ from ilp.solvers.integer_program import IntegerProgram
 from loopbounds.proof.bound import LoopBound
 from pipeline.costs import CostCause, Costs
 from quoll.assumptions import Assumption
-from quoll.errors import UnboundedLoop
+from quoll.errors import UnboundedLoop, UnsoundBound
 from quoll.facts.located import NO_FACTS, LocatedFacts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from wcet.analysis.fact_evidence import FactLabel
 from wcet.analysis.prepared import InfeasibleEdge, PreparedPaths, SummarisedFunction
+from wcet.analysis.seen_executions import SeenExecution
 from wcet.analysis.stage_times import StageUse
 from wcet.platforms.platform_model import Platform
 
@@ -73,6 +74,7 @@ class EntryResult:
     summaries: tuple[SummarisedFunction, ...] = ()  # functions with a summary
     exclusions: tuple[ProvedRow, ...] = ()  # rows proved by refinement
     proved: tuple[ProvedExclusion, ...] = ()  # the exclusions of all starts
+    seen: SeenExecution | None = None  # the longest execution that is known
 
     @property
     def cycles(self) -> int:
@@ -83,6 +85,12 @@ class EntryResult:
     def bound_cycles(self) -> int | None:
         """The bound as one number; None if it is a function."""
         return None if self.parametric else self.cycles
+
+    @property
+    def interval(self) -> str:
+        """The bound and the longest known execution, as a sentence; "" without both."""
+        bound = self.bound_cycles
+        return "" if self.seen is None or bound is None else self.seen.within(bound)
 
     @property
     def for_what(self) -> str:
@@ -181,6 +189,17 @@ class AnalysisResult:
         of_entries = (a for e in self.entries.values() for a in e.assumptions)
         of_latency = () if self.latency is None else self.latency.assumptions
         return tuple(dict.fromkeys((*of_entries, *of_latency)))
+
+    @property
+    def unsound(self) -> tuple[UnsoundBound, ...]:
+        """An error for each entry of which a known execution takes longer than the bound."""
+        return tuple(
+            entry.seen.error(name, bound)
+            for name, entry in self.entries.items()
+            if entry.seen
+            and (bound := entry.bound_cycles) is not None
+            and entry.seen.refutes(bound)
+        )
 
     def function(self, address: int) -> str:
         """The name of the function at ``address``, or the address if it has no symbol."""

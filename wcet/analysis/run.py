@@ -16,6 +16,7 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import exit_facts, find_entries, path_exits
 from wcet.analysis.prepared import PreparedStore
 from wcet.analysis.raw_memory import refuse_several
+from wcet.analysis.seen_executions import SeenExecutions
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms import platform_model as platforms
 from wcet.platforms.platform_model import Platform
@@ -67,6 +68,14 @@ class AnalysisRun:
             store = PreparedStore(options, image, platform, facts, exits)
         return AnalysisRun(
             image, platform, reason, files, facts, entries, exits, options, stages, store
+        )
+
+    @property
+    def seen(self) -> SeenExecutions:
+        """The stored executions of the kernel."""
+        options = self.options
+        return SeenExecutions(
+            options.store, self.image, self.platform, self.facts, options.parameters
         )
 
     def stating(self, chosen: Iterable[Fact]) -> AnalysisRun:

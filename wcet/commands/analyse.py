@@ -187,7 +187,10 @@ def run(options: argparse.Namespace) -> int:
     for name, error in result.unbounded.items():
         for paragraph in error.paragraphs or (str(error),):
             print(f"wcet: error {error.code}: entry {name}: {paragraph}", file=sys.stderr)
-    return max((error.exit_status for error in result.unbounded.values()), default=0)
+    for unsound in result.unsound:
+        print(*(f"wcet: {text}" for text in unsound.coded), file=sys.stderr)
+    errors = (*result.unsound, *result.unbounded.values())
+    return max((error.exit_status for error in errors), default=0)
 
 
 def printed(result: AnalysisResult, options: argparse.Namespace, style: TextStyle) -> str:

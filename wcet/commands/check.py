@@ -147,4 +147,6 @@ def measured(options: argparse.Namespace) -> tuple[BaselineRecord, AnalysisResul
     for name, error in result.unbounded.items():
         for paragraph in error.paragraphs or (str(error),):
             print(f"wcet: error {error.code}: entry {name}: {paragraph}", file=sys.stderr)
+    for unsound in result.unsound:
+        print(*(f"wcet: {text}" for text in unsound.coded), file=sys.stderr)
     return recorded(result, wanted.sources), result

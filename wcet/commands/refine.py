@@ -12,6 +12,7 @@ from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.refinement.refine import RefinedBound, refine
 from wcet.refinement.rounds import Ending
+from wcet.reports.json_document import seen_json
 from wcet.reports.proved_text import exclusion_json, exclusions_text
 from wcet.reports.result_text import TextStyle
 from wcet.request import (
@@ -98,6 +99,8 @@ def to_text(found: RefinedBound, style: TextStyle) -> Iterator[str]:
         last = one.cycles
         yield from exclusions_text(one.exclusions)
     yield ending_text(found.ending)
+    if found.entry.seen is not None:
+        yield found.entry.seen.within(found.cycles)
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
 
@@ -117,6 +120,7 @@ def to_json(found: RefinedBound) -> dict[str, Any]:
         "cycles_before": found.entry.cycles,
         "cycles": found.cycles,
         "ending": found.ending.name.lower(),
+        "seen": seen_json(found.entry.seen),
         "rounds": [
             {
                 "cycles": one.cycles,

@@ -19,6 +19,7 @@ from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.raw_memory import add_memory, loaded_memory
 from wcet.analysis.result import AnalysisResult
+from wcet.analysis.seen_executions import SeenExecution, SeenExecutions
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish
 from wcet.executions.path_replay import (
@@ -64,6 +65,9 @@ full of another program's dirty lines, mixtures, outstanding accesses, any repla
 Two comparisons are made, and the exit status is 1 if either fails:
   bound    the proven bound of the entry, at least every execution
     charged  the charge of the executed path, at least the same
+The longest execution of each entry is stored (--cache): with it, 'wcet analyse' prints the bound as
+an interval, and 'wcet check' rejects a lower bound.
+
 Ratios above 1 are overestimation: by a path that is not the worst one, and by the models of caches
 and pipeline. The column 'charged' separates the two: it is the charge of the longest execution.
 """
@@ -204,17 +208,32 @@ def run(options: argparse.Namespace) -> int:
         [(options.json, lambda: to_json(result, found, options))],
         lambda: to_text(result, found, options),
     )
+    remember(wanted, result, found, options.trace)
     return EXCEEDED if any(entry.exceeding for entry in found) else 0
+
+
+def remember(
+    wanted: AnalysisOptions, result: AnalysisResult, found: Sequence[EntryReplay], trace: Path
+) -> None:
+    """Store the longest execution of each entry."""
+    store = SeenExecutions(
+        wanted.store, result.image, result.platform, result.located, wanted.parameters
+    )
+    for one in found:
+        seen = SeenExecution(one.most, one.charged, f"recording {trace.name}")
+        store.add(one.name, result.entries[one.name].address, seen)
 
 
 def analysis(options: argparse.Namespace) -> AnalysisOptions:
     """The default request of ``wcet analyse``: every entry of the platform."""
+    store = results_store(options)
     return AnalysisOptions(
         entries=("all",),
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
-        bounds=BoundOptions(store=results_store(options), models=None, budget=Budget(seconds=60)),
+        bounds=BoundOptions(store=store, models=None, budget=Budget(seconds=60)),
+        store=store,
         vivu=vivu_of(options),
         loaded_memory=loaded_memory(options),
         parameters=parameters(options.set),

@@ -36,6 +36,7 @@ class EntryVerdict(Enum):
     UNBOUNDED = "no bound"
     NEW = "not in the baseline"
     GONE = "not analysed"
+    UNSOUND = "not valid: an execution takes longer"
 
     @property
     def fails(self) -> bool:
@@ -45,6 +46,7 @@ class EntryVerdict(Enum):
             EntryVerdict.OVER,
             EntryVerdict.UNBOUNDED,
             EntryVerdict.GONE,
+            EntryVerdict.UNSOUND,
         )
 
 
@@ -86,7 +88,7 @@ class EntryChange:
     budget: int | None  # cycles
     lines: tuple[LineChange, ...]
     loops: tuple[str, ...]
-    reason: str = ""  # why there is no bound
+    reason: str = ""  # why there is no bound, or why it is not valid
 
     @property
     def increases(self) -> tuple[LineChange, ...]:
@@ -129,8 +131,11 @@ def compare(
     ``tolerance``: the share of a bound by which it may grow.
     """
     known = old.entries if old else {}
+    seen = _seen(old, new)
     changes = [
-        _entry(name, known.get(name), entry, budgets.get(name), tolerance)
+        _sound(
+            _entry(name, known.get(name), entry, budgets.get(name), tolerance), seen.get(name, 0)
+        )
         for name, entry in new.entries.items()
     ]
     for name, reason in new.unbounded.items():
@@ -156,6 +161,30 @@ def compare(
         if old and any(c.verdict is not EntryVerdict.SAME for c in changes)
         else (),
     )
+
+
+def _seen(old: BaselineRecord | None, new: BaselineRecord) -> Mapping[str, int]:
+    """The longest executions that are known of this kernel, in cycles by entry.
+
+    Executions of the baseline count, too, if it has the same kernel, facts and options.
+    """
+    if old is None or _inputs(old) != _inputs(new):
+        return new.seen
+    names = old.seen.keys() | new.seen.keys()
+    return {name: max(old.seen.get(name, 0), new.seen.get(name, 0)) for name in names}
+
+
+def _inputs(record: BaselineRecord) -> tuple[object, ...]:
+    return record.kernel, record.facts, record.platform, record.asked
+
+
+def _sound(change: EntryChange, seen: int) -> EntryChange:
+    """The change of an entry; its bound is not valid if an execution takes longer."""
+    bound = change.after.cycles
+    if bound is None or seen <= bound:
+        return change
+    reason = f"an execution takes {seen:,} cycles: a fact is wrong, or the analysis is"
+    return replace(change, verdict=EntryVerdict.UNSOUND, reason=reason)
 
 
 def _notes(old: BaselineRecord, new: BaselineRecord) -> Iterator[str]:

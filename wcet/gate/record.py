@@ -103,7 +103,8 @@ class BaselineRecord:
 
     ``assumed``: assumptions without addresses, offsets and line numbers, which change. ``asked``:
     the configuration besides the facts ``stated``. ``proved``: by entry, the number of exclusions
-    from refinement that its bound uses, if it uses any.
+    from refinement that its bound uses, if it uses any. ``seen``: by entry, the cycles of the
+    longest execution that is known.
     """
 
     kernel: str
@@ -116,6 +117,7 @@ class BaselineRecord:
     asked: Mapping[str, str] = field(default_factory=dict)
     stated: tuple[StatedFact, ...] = ()
     proved: Mapping[str, int] = field(default_factory=dict)
+    seen: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -161,6 +163,7 @@ def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
             for fact in result.facts
         ),
         {name: len(entry.proved) for name, entry in result.entries.items() if entry.proved},
+        {name: entry.seen.least for name, entry in result.entries.items() if entry.seen},
     )
 
 
@@ -376,6 +379,11 @@ def _of_report(document: dict[str, Any]) -> BaselineRecord:
             name: len(entry["proved_exclusions"])
             for name, entry in document["entries"].items()
             if entry.get("proved_exclusions")
+        },
+        "seen": {
+            name: max(seen["cycles"], seen["charged_cycles"] or 0)
+            for name, entry in document["entries"].items()
+            if (seen := entry.get("seen"))
         },
         "entries": entries,
         "assumed": sorted({ADDRESS.sub("", text) for text in document["assumptions"]}),

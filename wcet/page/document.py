@@ -109,6 +109,8 @@ def _entry(result: AnalysisResult, entry: EntryResult, memory: MemoryUse) -> dic
         "microseconds": result.microseconds(entry.cycles),
         "formula": "" if entry.parametric is None else str(entry.parametric),
         "for_what": entry.for_what.strip(),
+        "seen": None if entry.seen is None else entry.seen.cycles,
+        "interval": entry.interval,
         "causes": list(entry.cycles_by_cause().values()),
         "solver": entry.solution.solver,
         "method": entry.solution.method,

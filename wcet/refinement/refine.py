@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ilp.constraints.proved_exclusions import InfeasibleCore, ProvedExclusions, exclusions_key
@@ -77,7 +77,9 @@ def refine(
     ((name, address),) = run.entries.items()
     prepared = cached_or_prepared(run, name, address)
     limits = constraints_of(run, name, prepared)
-    before = entry_result(run, name, address, prepared, limits)
+    before = replace(
+        entry_result(run, name, address, prepared, limits), seen=run.seen.of(name, address)
+    )
     if before.parametric is not None:
         raise UsageError(
             f"the bound of {name} is a function of {', '.join(before.parametric.names)}",

@@ -9,11 +9,12 @@ from typing import Any
 from ilp.parametric import ParametricBound
 from quoll.assumptions import table
 from wcet.analysis.result import AnalysisResult, EntryResult
+from wcet.analysis.seen_executions import SeenExecution
 from wcet.latency.summarised_calls import summarised_calls
 from wcet.reports.path_document import nest_json
 from wcet.reports.proved_text import exclusion_json
 
-__all__ = ["SCHEMA_VERSION", "to_json"]
+__all__ = ["SCHEMA_VERSION", "seen_json", "to_json"]
 
 SCHEMA_VERSION = 2  # 1 had every step of a path
 
@@ -132,9 +133,21 @@ def entry_json(result: AnalysisResult, entry: EntryResult) -> dict[str, Any]:
             for edge in entry.infeasible
         ],
         "proved_exclusions": [exclusion_json(one) for one in entry.proved],
+        "seen": seen_json(entry.seen),
         "path": nest_json(result, entry),
         "path_unrealisable": entry.path.unrealisable,
         "assumptions": list(map(str, entry.assumptions)),
+    }
+
+
+def seen_json(seen: SeenExecution | None) -> dict[str, Any] | None:
+    """The longest known execution of an entry."""
+    if seen is None:
+        return None
+    return {
+        "cycles": seen.cycles,
+        "charged_cycles": seen.charged,
+        "evidence": seen.evidence,
     }
 
 

@@ -62,7 +62,8 @@ class TextStyle:
 def to_text(result: AnalysisResult, style: TextStyle) -> str:
     """The whole report."""
     table = "\n".join(bounds_table(result, style, style.columns))
-    sections = [heading(result, style), table, *latency(result, style), *waits(result, style)]
+    sections = [heading(result, style), table, *intervals(result)]
+    sections += [*latency(result, style), *waits(result, style)]
     if style.paths != "none":
         write = brief_path if style.paths == "brief" else full_path
         for entry in result.entries.values():
@@ -141,6 +142,13 @@ def bounds_table(result: AnalysisResult, style: TextStyle, columns: int | None) 
         rows.append(f"{name:<{named}}{style.bold(bound)}{shares}{mark}")
     rows += [f"{name:<{named}}{style.bold('none'.rjust(first))}" for name in result.unbounded]
     return [*rows, *functions(result, style)]
+
+
+def intervals(result: AnalysisResult) -> Iterator[str]:
+    """The entries of which an execution is known, each with its interval, as one section."""
+    found = [f"{name}: {e.interval}" for name, e in result.entries.items() if e.interval]
+    if found:
+        yield "\n".join(found)
 
 
 def functions(result: AnalysisResult, style: TextStyle) -> Iterator[str]:

@@ -55,8 +55,10 @@ class Screen:
 def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
     """Bounds, latency, the costliest places, remedies, and a line on assumptions."""
     table = bounds_table(result, style, screen.columns)
+    counted = [one for one in result.entries.values() if one.solution.nodes]
+    worst = max(counted, key=lambda entry: entry.cycles, default=None)
     bounds = [
-        *heading(result, style).splitlines(), "", *table,
+        *heading(result, style).splitlines(), "", *table, *_interval(worst),
         *"\n".join(latency(result, style)).splitlines(), "",
     ]  # fmt: skip
     last = [
@@ -64,7 +66,7 @@ def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
         style.dim("--details prints all paths, loops and assumptions; --wide whole lines"),
     ]
     room = screen.lines - len(bounds) - len(last) - PROMPT
-    costs = _costs(result, style, screen.columns, room)
+    costs = _costs(result, worst, style, screen.columns, room)
     words = legend("analyse", table[1], screen.columns)  # the heads of its columns
     room -= len(costs)
     if len(words) > room:  # bounds and places take precedence over the legend
@@ -73,10 +75,15 @@ def to_screen(result: AnalysisResult, style: TextStyle, screen: Screen) -> str:
     return "".join(f"{fitted(line, screen.columns)}\n" for line in lines)
 
 
-def _costs(result: AnalysisResult, style: TextStyle, columns: int, room: int) -> list[str]:
+def _interval(worst: EntryResult | None) -> list[str]:
+    """The interval of the worst entry, if an execution of it is known."""
+    return [f"{worst.name}: {worst.interval}"] if worst is not None and worst.interval else []
+
+
+def _costs(
+    result: AnalysisResult, worst: EntryResult | None, style: TextStyle, columns: int, room: int
+) -> list[str]:
     """Where the cycles of the worst entry go, and remedies, in at most ``room`` lines."""
-    counted = [one for one in result.entries.values() if one.solution.nodes]
-    worst = max(counted, key=lambda entry: entry.cycles, default=None)
     if worst is None or room < 1 + LEAST_PLACES:
         return []
     loops = loop_shares(worst)

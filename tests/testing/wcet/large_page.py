@@ -44,6 +44,8 @@ def large_document(blocks: int) -> dict[str, Any]:
         "microseconds": cycles / 532,
         "formula": "",
         "for_what": "",
+        "seen": None,
+        "interval": "",
         "solver": "none",
         "causes": [cycles, *[0] * 7],
         "method": "none",

@@ -5,10 +5,12 @@ function boundsView() {
   const term = (name, ...text) => [make("dt", {}, name), make("dd", {}, text)];
   const most = Math.max(1, ...DATA.entries.map((e) => e.cycles));
   const used = DATA.causes.map((_, i) => i).filter((i) => DATA.entries.some((e) => e.causes[i]));
+  const seen = DATA.entries.some((e) => e.interval);
   const rows = DATA.entries.map((e, i) => {
     const bar = causeBar(e.causes, most);
     return [
       e.paths.length ? link(e.name, "path", i, 0) : e.name,
+      ...seen ? [e.interval ? e.seen : ""] : [],
       e.formula ? { number: `${e.formula}; ${e.for_what}: ${number(e.cycles)}` } : e.cycles,
       { number: e.microseconds.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) },
       bar, ...used.map((cause) => e.causes[cause]),
@@ -18,13 +20,14 @@ function boundsView() {
     e.unrealisable && `${e.name}: ${e.unrealisable}`,
     !e.optimal && `${e.name}: an upper bound, ${e.method}`,
     e.start && `${e.name}: ${e.start}`,
+    e.interval && `${e.name}: ${e.interval}`,
     e.unmasking.length && `${e.name} may unmask interrupts at ${e.unmasking.join(", ")}: there is no interrupt latency`,
     ...e.never_returning.map((text) => `${e.name} calls a function that never returns, ${text}`),
     ...e.proved.map((text) => `${e.name}: proved: ${text}`),
   ].filter(Boolean));
   return [
     make("h2", {}, "Bounds"),
-    table("Bounds of all entries", ["entry", "cycles", "µs", "by cause", ...used.map((i) => DATA.causes[i])], rows),
+    table("Bounds of all entries", ["entry", ...seen ? ["seen"] : [], "cycles", "µs", "by cause", ...used.map((i) => DATA.causes[i])], rows),
     legend(used.map((i) => [causeColor(i), DATA.causes[i]])),
     DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message))),
     notes.map((text) => make("p", {}, linked(text))),

@@ -1,0 +1,99 @@
+"""The longest execution that is known of an entry: the lower end of its bound, stored by content.
+
+Its key covers the kernel, the platform, the entry, and the facts that decide where paths start, go
+and end. It covers neither bounds of loops nor constraints, nor the versions of the code: they do
+not change the time of an execution. So an execution above a later bound is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quoll.errors import UnsoundBound
+from quoll.facts.fact import Fact, FactStage
+from quoll.facts.read import Facts
+from quoll.image.image import Image
+from quoll.results.cache_key import key_of
+from quoll.results.results_store import ResultsStore
+from wcet.analysis.request_key import LEFT_OUT
+from wcet.platforms.platform_model import Platform
+
+__all__ = ["SeenExecution", "SeenExecutions"]
+
+BELIEVED = (FactStage.LOOP_BOUNDS, FactStage.INTEGER_PROGRAM)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenExecution:
+    """A record: an execution of an entry that took so many cycles on the concrete machine.
+
+    ``charged``: the cycles that the analysis charges for its path; None if the path was cut at a
+    test for interrupts. ``evidence``: the recording.
+    """
+
+    cycles: int
+    charged: int | None
+    evidence: str
+
+    @property
+    def least(self) -> int:
+        """The cycles that no bound is below: of the machine, and of the charged path."""
+        return max(self.cycles, self.charged or 0)
+
+    def refutes(self, bound: int) -> bool:
+        """Whether it takes longer than ``bound``."""
+        return self.least > bound
+
+    def within(self, bound: int) -> str:
+        """The interval that it makes with ``bound``, as a sentence about cycles."""
+        return f"[seen {self.cycles:,}, bound {bound:,}] by {self.evidence}"
+
+    def error(self, name: str, bound: int) -> UnsoundBound:
+        """The error that ``bound`` of the entry ``name`` is not valid."""
+        return UnsoundBound(
+            f"entry {name}: an execution takes {self.least:,} cycles and the bound is {bound:,} "
+            f"({self.evidence}): the bound is not valid",
+            hint="a fact is wrong, or the analysis is: wcet check-facts, wcet replay",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SeenExecutions:
+    """The stored executions of one kernel, under the facts and parameters of a run."""
+
+    store: ResultsStore
+    image: Image
+    platform: Platform
+    facts: Facts
+    parameters: Mapping[str, int]
+
+    def of(self, name: str, address: int) -> SeenExecution | None:
+        """The longest execution of an entry; None: none is known."""
+        if not self.store.enabled:
+            return None
+        found: SeenExecution | None = self.store.load(self._key(name, address), SeenExecution)
+        return found
+
+    def add(self, name: str, address: int, found: SeenExecution) -> None:
+        """Store an execution, unless a longer one is there."""
+        known = self.of(name, address)
+        if self.store.enabled and (known is None or known.least < found.least):
+            self.store.save(self._key(name, address), found)
+
+    def _key(self, name: str, address: int) -> str:
+        return key_of(
+            "seen",
+            self.image.identity,
+            self.platform,
+            tuple(filter(about_paths, self.facts.facts)),
+            self.parameters,
+            name,
+            address & ~1,
+            left_out=LEFT_OUT,
+        )
+
+
+def about_paths(fact: Fact) -> bool:
+    """Whether a fact may decide where paths start, go and end."""
+    return fact.stage not in BELIEVED
