@@ -117,6 +117,9 @@ FOUND_BY = {
         "tests/wcet/analysis/test_contradicted_assumptions.py",
         "tests/wcet/analysis/test_exception_returns.py",
     )),
+    "54": FoundBy((), (
+        "tests/wcet/proving/test_invariants.py", "tests/wcet/analysis/test_entry_invariants.py",
+    )),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
         "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",

@@ -46,6 +46,7 @@ from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
 from quoll.facts.count_facts import LoopFact
+from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
@@ -79,6 +80,7 @@ def bound_loops(
     stacks: StackSpans = NO_STACKS,
     identity: Callable[[], str] | None = None,
     replay: ExecutionReplay | None = None,
+    invariants: tuple[LocatedInvariant, ...] = (),
 ) -> tuple[LoopBound, ...]:
     """One ``LoopBound`` per loop of ``graph``, in its order.
 
@@ -87,7 +89,8 @@ def bound_loops(
     ``called``: callers choose the arguments, so that no arguments refute a fact. ``stacks``:
     further stacks, to which code outside the graph switches. ``identity``: the hash of the graph
     and its values (``graph_identity``), if known already. ``replay``: the executions that may
-    refute a fact; by default they start at the entry of the graph.
+    refute a fact; by default they start at the entry of the graph. ``invariants``: facts about
+    words of memory at the entry of the graph.
 
     Raises FactsError for a fact that names no loop or is refuted, and ControlFlowError for an
     instruction without semantics.
@@ -116,6 +119,7 @@ def bound_loops(
         called,
         identity or partial(graph_identity, graph, image, values),
         replay or GraphReplay(graph, image, values),
+        invariants,
     )
     with deep_recursion():
         bounds = loops.counted(tightest)
@@ -171,6 +175,7 @@ class _GraphLoops:
     called: bool
     identity: Callable[[], str]
     replay: ExecutionReplay
+    invariants: tuple[LocatedInvariant, ...]
     _acyclic: AcyclicGraph = field(init=False)
     _rounds: ProofRounds | None = field(init=False, default=None)
     _tried: Counter[int] = field(init=False, default_factory=Counter)  # sliced contexts, by header
@@ -244,7 +249,7 @@ class _GraphLoops:
         lists = sorted(self.lists.items())
         given, stated = not self.options.prove_stated, sorted(self.stated)
         options = (self.options.budget, self.options.s1, given, self.called)
-        read = (options, self.wanted, stated, lists, self.stacks)
+        read = (options, self.wanted, stated, lists, self.stacks, self.invariants)
         store = self.options.store
         key = graph_key(self.identity(), read, self.checker) if store.enabled else ""
         known: GraphBounds | None = store.load(key, GraphBounds)
@@ -275,6 +280,7 @@ class _GraphLoops:
                 at_start=not self.called,
                 s1=self.options.s1,
                 lists={loop: fact.most for loop, fact in self.lists.items()},
+                invariants=self.invariants,
             )
             self._rounds = ProofRounds(code, self.options, self.checker, self.progress)
             given = frozenset[int]() if self.options.prove_stated else self.stated

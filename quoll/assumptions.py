@@ -343,6 +343,13 @@ INITIAL = _fact(
     checked_by="wcet check-facts: stores there by executions that come before one of the entry in "
     "the same recording",
 )
+INVARIANT = _fact(
+    "invariant",
+    "invariant {name}: {predicate}",
+    proved_by="wcet prove: it holds in the loaded image, and every entry preserves it",
+    refuted_by="an execution of an entry that begins where it holds, and ends where it does not",
+    checked_by="wcet prove; no recording has words of memory",
+)
 BEGINS_UNMASKED = _fact(
     "begins unmasked",
     "{function} begins unmasked",
@@ -751,6 +758,29 @@ UNDISTURBED = AssumptionKind(
     proved_by="handlers that save registers, and locks around shared words",
     refuted_by="a path that finds another word than it left, after it was unmasked",
     checked_by="nothing: recordings hold no interrupts on a path",
+)
+BETWEEN_ENTRIES = AssumptionKind(
+    "between entries",
+    "invariants: between the end of a path and the next entry nothing writes their words: no user "
+    "program, no thread, no handler of fast interrupts, no other master of the bus",
+    proved_by="page tables that hide the words from user programs; the code of the others",
+    refuted_by="a store there between two entries",
+    checked_by="nothing: recordings hold no words of memory, and no other masters",
+)
+FIRST_ENTRY = AssumptionKind(
+    "first entry",
+    "invariant {name}: it holds when the first exception is taken; in the loaded image it {holds}",
+    proved_by="start-up code, which runs before",
+    refuted_by="start-up code that leaves other words there",
+    checked_by="nothing: start-up code is no entry of the platform",
+)
+BEHIND_END = AssumptionKind(
+    "behind an end",
+    "invariants: code behind {place}, where paths end, writes none of their words before the next "
+    "entry",
+    proved_by="the code there, which is not analysed",
+    refuted_by="a store there by that code",
+    checked_by="nothing: later code is not analysed",
 )
 STILL_MASKED = AssumptionKind(
     "still-masked",

@@ -54,6 +54,7 @@ LINES = {
     "ConflictFact": "a conflicts with b in f",
     "ConsistentFact": "a is consistent with b in f",
     "IgnoreFact": "ignore a",
+    "InvariantFact": "invariant n: half a & 0xff <= 3 and signed b > -1 or c = 7",
     "IgnoreEdgeFact": "ignore edge a -> b",
     "InitialContentsFact": "region r holds its initial contents at a",
     "LinearFact": "2*count(a) + count(b) <= 3 in f",

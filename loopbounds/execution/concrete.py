@@ -7,7 +7,7 @@ context at a time. Where it leaves a node for an address that is no successor, p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +24,14 @@ from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["LoopExecution", "common_prefix", "concrete_execution", "executed_most", "follow"]
+__all__ = [
+    "LoopExecution",
+    "at_the_end",
+    "common_prefix",
+    "concrete_execution",
+    "executed_most",
+    "follow",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,25 @@ def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> 
     if graph.guidance.replaced:
         raise Undecided("calls are not followed")
     return _Walk(graph, image, registers).followed()
+
+
+def at_the_end(
+    graph: Supergraph,
+    image: Image,
+    registers: Sequence[int | None],
+    words: Mapping[tuple[int, int], int],
+) -> ConcreteMachine:
+    """The machine at the end of the path from these general registers on; raises as ``follow``.
+
+    ``words``: words of memory at the entry, by address and size; others are as loaded.
+    """
+    if graph.guidance.replaced:
+        raise Undecided("calls are not followed")
+    walk = _Walk(graph, image, registers)
+    for (address, size), word in words.items():
+        walk.machine.put(address, size, word)
+    walk.followed()
+    return walk.machine
 
 
 def executed_most(

@@ -138,6 +138,15 @@ class ConcreteMachine:
         about_stack = {S5.of()} if self._place_unknown else set[Assumption]()
         return tuple(sorted(self._memory.assumed | about_stack))
 
+    def word(self, address: int, size: int) -> int | None:
+        """The bytes of memory there; None: not known."""
+        found = self._memory.load(address, size)
+        return found if isinstance(found, int) else None
+
+    def put(self, address: int, size: int, word: int) -> None:
+        """Change a word of memory. Raises Undecided as ``ConcreteMemory.store``."""
+        self._memory.store(address, size, word)
+
     def agrees(self, known: Callable[[int], ValueSet]) -> bool:
         """Whether each register with a known word holds one of its ``known`` values."""
         return all(

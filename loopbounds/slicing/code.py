@@ -13,6 +13,7 @@ from loopbounds.terms.bit_vectors import Term, sub
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.facts.contract import CALLEE_SAVED
+from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ANY, ValueSet
@@ -104,6 +105,7 @@ class GraphCode:
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of its list
     arrived: bool = False  # gates of a join do not repeat that earlier loops were left
     pointed: bool = False  # words behind pointers are followed (``PointedWords``)
+    invariants: tuple[LocatedInvariant, ...] = ()  # of words when the graph's entry is reached
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp

@@ -27,6 +27,7 @@ from loopbounds.slicing.memo import MemoTable, UnboundedCounter
 from loopbounds.slicing.register_places import Places, register_places
 from loopbounds.slicing.scope import ScopeSymbols
 from loopbounds.slicing.stack_taint import StackTaint
+from loopbounds.slicing.stated_words import invariant_term, words_of
 from loopbounds.slicing.trips import TripCounts
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import (
@@ -83,6 +84,7 @@ class SsaScope:
         self.gates = PathGates(self)
         self.memory = LoadedWords(self)
         self.trips = TripCounts(self)
+        self._invariants: tuple[Term, ...] | None = None
 
     def renewed(self) -> SsaScope:
         """The same scope without the values that depend on unbounded loops."""
@@ -227,6 +229,34 @@ class SsaScope:
             return self.symbols.leaf(cell) if place is None else place.term(self.symbols)
         word = self._at_start(cell)
         return self.symbols.leaf(cell) if word is None else const(word, cell_width(cell))
+
+    @property
+    def known_invariants(self) -> tuple[Term, ...]:
+        """``invariants``, if they were computed before."""
+        return self._invariants or ()
+
+    def invariants(self) -> tuple[Term, ...]:
+        """The invariants of the entry that still hold of the words at the start of the scope.
+
+        In a loop these are the invariants whose words no path from the entry on changes, nor the
+        loop itself.
+        """
+        if self._invariants is None:
+            found = []
+            for one in self.code.invariants:
+                cells = words_of(one, self.code.image)
+                if all(map(self._unchanged, cells.values())):
+                    leaves = {word: self._leaf(cell) for word, cell in cells.items()}
+                    found.append(invariant_term(one, leaves.__getitem__))
+            self._invariants = tuple(found)
+        return self._invariants
+
+    def _unchanged(self, cell: MemoryCell) -> bool:
+        """Whether a cell has its value at the entry whenever the scope starts."""
+        whole = self._ssa.whole
+        if self.loop is None:
+            return True
+        return whole.at(self.start, cell) is whole.symbols.leaf(cell)
 
     def _at_start(self, cell: MemoryCell) -> int | None:
         """A word of memory as loaded, if the scope starts where paths do; else None."""

@@ -263,6 +263,16 @@ class LoadedWords:
             for store in self._code.effect(node).stores
         )
 
+    def stored(self, cell: MemoryCell) -> bool:
+        """Whether any store of the graph may hit a cell, or a function outside of it."""
+        graph = self._code.graph
+        passed = (e for e in range(len(graph.edges)) if graph.passed(e))
+        return any(self.passed(e, cell) for e in passed) or any(
+            self._offset(node, store, cell) is not None
+            for node in range(len(graph.nodes))
+            for store in self._code.effect(node).stores
+        )
+
     def passed(self, edge: int, cell: MemoryCell) -> bool:
         """Whether a function that a fact replaces may change a cell along ``edge`` (rule 2).
 

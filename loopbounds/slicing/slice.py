@@ -23,6 +23,7 @@ from loopbounds.slicing.code import GraphCode, LoopContinuation
 from loopbounds.slicing.effects import FLAG, LoadEffect
 from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
 from loopbounds.slicing.iteration import LoopIteration
+from loopbounds.slicing.stated_words import about
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, both, const, sym
@@ -353,6 +354,8 @@ class _Slicer:
         wanted |= rewrite.symbols(conditions)
         conditions += self._conditions(wanted)
         conditions += self._ranges(initial)
+        wanted |= rewrite.symbols(conditions)
+        conditions += about(wanted, self._whole.invariants())
         wanted |= rewrite.symbols(conditions)
         conditions += self._parameter_ranges(wanted)
         parameters = _sorted(rewrite.symbols([*starts, *steps, *conditions]) - known)

@@ -24,6 +24,7 @@ __all__ = [
     "NAME",
     "NUMBER",
     "PLACE",
+    "SYMBOL",
     "CountedFact",
     "Fact",
     "FactForm",

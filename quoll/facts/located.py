@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from quoll.facts.entry_invariants import InvariantFact, LocatedInvariant
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
 from quoll.facts.guidance import ReplacedFact
@@ -48,6 +49,16 @@ class LocatedFacts(Facts):
         named = (self.at(fact, name).addresses[0] for name in fact.functions())
         function, caller, *_ = (*named, None, None)
         return function, caller
+
+    @property
+    def invariants(self) -> tuple[LocatedInvariant, ...]:
+        """The predicates that hold at entries, with the addresses of their words."""
+        return tuple(
+            LocatedInvariant(
+                fact, {name: self.at(fact, name).addresses[0] for name in fact.names()}
+            )
+            for fact in self.of(InvariantFact)
+        )
 
     def stating(self, facts: Iterable[Fact]) -> LocatedFacts:
         """Other facts about places that these name."""

@@ -26,6 +26,7 @@ from quoll.exchange.stated import ImportedFacts
 from quoll.facts import (
     control_flow_facts,
     count_facts,
+    entry_invariants,
     guidance,
     interrupt_facts,
     invariants,
@@ -47,6 +48,7 @@ FORMS: tuple[FactForm, ...] = (
     *count_facts.FORMS,
     *control_flow_facts.FORMS,
     *interrupt_facts.FORMS,
+    *entry_invariants.FORMS,
     *invariants.FORMS,
     *memory_facts.FORMS,
 )

@@ -30,6 +30,7 @@ from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["ContextDomain", "EntryRegisters", "environment_in", "flow_of", "start_of"]
 
+WORD = 4  # bytes
 INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
 
 
@@ -37,12 +38,14 @@ INDIRECT = (ControlFlow.INDIRECT, ControlFlow.INDIRECT_CALL)
 class EntryRegisters:
     """The state at the entry: the processor mode (CPSR bits 4 to 0), registers, interrupt mask.
 
-    ``masked``: whether interrupts are masked; None if it is not known.
+    ``masked``: whether interrupts are masked; None if it is not known. ``words``: possible values
+    of words of memory, by address and size in bytes.
     """
 
     mode: int | None = None
     registers: Mapping[int, ValueSet] = field(default_factory=dict)
     masked: bool | None = None
+    words: Mapping[tuple[int, int], ValueSet] = field(default_factory=dict)
 
 
 def flow_of(graph: Supergraph) -> FlowGraph:
@@ -93,7 +96,29 @@ def start_of(
             facts[symbol] = known
         elif register == SP:
             registers[register] = environment.stack(exact) << 32
-    return AbstractState(tuple(registers), {}, dict(contents or {}), {}, facts)
+    cells = stated_cells(entry.words, environment, facts)
+    return AbstractState(tuple(registers), {}, {**cells, **(contents or {})}, {}, facts)
+
+
+def stated_cells(
+    stated: Mapping[tuple[int, int], ValueSet],
+    environment: AnalysisEnvironment,
+    facts: dict[int, Fact],
+) -> dict[int, object]:
+    """Cells for words of ordinary memory with known values, which ``facts`` gets."""
+    cells: dict[int, object] = {}
+    for (address, size), known in stated.items():
+        places = range(address, address + size)
+        if address % size or address in cells or not all(map(environment.ordinary, places)):
+            continue
+        term = known.exact
+        if term is None:
+            symbol = environment.names.of(-1, ("stated", address, size))
+            facts[symbol], term = known, symbol << 32
+        cells[address] = term if size == WORD else (size, term)
+        if not environment.map.tells((address, address + size - 1)):
+            environment.use.untold.add(address)
+    return cells
 
 
 class ContextDomain(ValueDomain):

@@ -21,6 +21,7 @@ from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand, without_edges
 from quoll.inlining.supergraph import Supergraph
 from quoll.inlining.vivu import FULL, VivuSettings
+from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.stated_words import refuse_contradicted
 from quoll.value_analysis.value_results import EntryRegisters, ValueResults, analyse
 
@@ -59,11 +60,13 @@ def inlined(
     stage: Callable[[str], AbstractContextManager[None]] = lambda name: nullcontext(),
     starts: bool = False,
     masked: bool | None = None,
+    words: Mapping[tuple[int, int], ValueSet] | None = None,
 ) -> InlinedValues:
     """The values of ``program`` from the entry at ``address``, guided by ``facts``.
 
     ``starts``: paths start there, with memory as loaded. ``masked``: whether interrupts are masked
-    there; None if it is not known.
+    there; None if it is not known. ``words``: possible values of words of memory there, by address
+    and size.
 
     ``accept`` raises an error for a graph that cannot be analysed; it gets the pruned one.
     ``stage`` times the stages ``expand`` and ``values``. Raises ControlFlowError and
@@ -75,7 +78,7 @@ def inlined(
     with stage("values"):
         if masked is None and address & ~1 in regions.unmasked:
             masked = False
-        entry = EntryRegisters(program.modes.get(address & ~1), masked=masked)
+        entry = EntryRegisters(program.modes.get(address & ~1), masked=masked, words=words or {})
         first = analyse(plain, image, entry, regions, starts=starts)
         if (first.changed and image.as_loaded) or (
             first.retranslates and image.retranslated() is not image

@@ -37,18 +37,22 @@ from pipeline.block_times import BlockTimer
 from pipeline.charge import ChargedCosts, UndelayedTimes, charge, undelayed
 from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
-from quoll.errors import UsageError
+from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import extract
+from quoll.facts.entry_invariants import InvariantFact, LocatedInvariant
+from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
 from quoll.inlining.sharing import expansion
 from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ValueSet, meet
 from quoll.preemption.pending import PendingTests, find_pending_tests
 from quoll.preemption.segments import PendingSegment, SegmentValues, from_place, segments, undivided
 from quoll.value_analysis.bounded_addresses import BoundedAddresses
 from quoll.value_analysis.inlined import InlinedValues, inlined
 from quoll.value_analysis.status_words import check_status_words
 from quoll.value_analysis.value_results import ValueResults
+from wcet.analysis.entries import platform_entry
 from wcet.analysis.interrupts import not_by_tests, serves_interrupts
 from wcet.analysis.refusals import refuse_unmodelled
 from wcet.analysis.run import AnalysisRun
@@ -69,6 +73,7 @@ __all__ = [
     "contexts",
     "divided",
     "hierarchy_of",
+    "invariants_at",
     "iterations",
     "of_segment",
     "programmed",
@@ -210,6 +215,7 @@ def with_values(code: AnalysisTarget, program: Program) -> InlinedValues:
         stage=(lambda stage: nullcontext()) if silent else code.stage,
         starts=origin.starts,
         masked=_masked_at_start(code),
+        words=_words_at_start(code),
     )
     if not found.changed:
         found.values.environment.used.update(check_status_words(found.values, run.image))
@@ -224,6 +230,48 @@ def _masked_at_start(code: AnalysisTarget) -> bool | None:
     origin = code.origin
     taken = origin.arrival is Arrival.ENTRY and code.name in code.run.platform.entries
     return True if taken else origin.masked
+
+
+def invariants_at(code: AnalysisTarget) -> tuple[LocatedInvariant, ...]:
+    """The invariants that hold at the first instruction: all, if an exception enters there."""
+    entries, image = code.run.platform.entries, code.run.image
+    if not code.origin.enters or not code.run.facts.of(InvariantFact):
+        return ()
+    entered = (platform_entry(image, point) for point in entries.values())
+    return code.run.facts.invariants if code.address in entered else ()
+
+
+def _words_at_start(code: AnalysisTarget) -> dict[tuple[int, int], ValueSet]:
+    """The values that invariants allow for words at the first instruction.
+
+    Raises FactsError for two that exclude each other, and for one that is not so as loaded.
+    """
+    found: dict[tuple[int, int], ValueSet] = {}
+    for one in invariants_at(code):
+        _refuse_not_so(one, code.run.image)
+        for word, known in one.ranges().items():
+            allowed = known and meet(known, found.get(word, known))
+            if allowed is None:
+                raise FactsError(
+                    f"no word at {code.run.image.place(word[0])} satisfies the invariants",
+                    where=str(one.fact.source),
+                )
+            found[word] = allowed
+    return found
+
+
+def _refuse_not_so(invariant: LocatedInvariant, image: Image) -> None:
+    """Raise FactsError if words that are as loaded when a path starts contradict an invariant."""
+    fact = invariant.fact
+    words = {w: image.at_start(invariant.address(w), w.size) for w in fact.predicate.words}
+    known = {word: value for word, value in words.items() if value is not None}
+    if len(known) == len(words) and not fact.predicate.holds(known.__getitem__):
+        said = " and ".join(f"{word.place} is {value:#x}" for word, value in known.items())
+        raise FactsError.contradicted(
+            f"'{fact}' is not so: {said} when a path starts",
+            about=fact.key,
+            hint="correct the fact or remove it",
+        )
 
 
 def divided(valued: ValuedCode) -> list[PendingSegment]:
@@ -297,6 +345,7 @@ def bounded(
         stacks=origin.stacks,
         identity=identity,
         replay=None if origin.enters else NoReplay(),
+        invariants=invariants_at(code),
     )
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):

@@ -32,6 +32,7 @@ from wcet.analysis.entry_stages import (
     ValuedCode,
     bounded,
     divided,
+    invariants_at,
     programmed,
     with_values,
 )
@@ -106,6 +107,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
         *run.facts.regions.assumptions,
+        *(stated(one.fact) for one in invariants_at(code)),
         *as_loaded,
         *dict.fromkeys(assumption for one in summaries for assumption in one.assumptions),
     )

@@ -17,6 +17,7 @@ from loopbounds.proof.bound import CHECKERS, PROVED, LoopBound
 from loopbounds.terms.bit_vectors import Term
 from quoll.assumptions import Assumption
 from quoll.facts.located import LocatedFacts
+from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import undivided
 from wcet.analysis.entry_stages import AnalysisTarget, bounded
@@ -76,6 +77,11 @@ class EntryBasis:
         return self.entry.code.name
 
     @property
+    def image(self) -> Image:
+        """The image of the entry, without constants that it changes."""
+        return self.entry.code.run.image
+
+    @property
     def conditions(self) -> PassConditions:
         """The conditions of its passes."""
         if self._conditions is None:
@@ -133,14 +139,14 @@ class EntryBasis:
 
     def excluded(self, nodes: Sequence[int], loop: int | None) -> Contradiction | None:
         """The proof that no pass of ``loop`` reaches all ``nodes``; None: there is none."""
-        if loop is None and self._starts_in_loop:
+        if loop is None and self.starts_in_loop:
             return None
         return self._contradiction(loop, self._arriving(loop, nodes))
 
     def not_taken(self, edge: int) -> Contradiction | None:
         """The proof that no execution takes ``edge``; None: there is none."""
         for loop in scopes_of(self.conditions.code.acyclic, edge):
-            if loop is None and self._starts_in_loop:
+            if loop is None and self.starts_in_loop:
                 break
             found = self._contradiction(loop, self._taking(loop, edge), edge)
             if found is not None:
@@ -157,7 +163,7 @@ class EntryBasis:
         return self._formulas(loop, self._taking(loop, edge))
 
     @property
-    def _starts_in_loop(self) -> bool:
+    def starts_in_loop(self) -> bool:
         """Whether paths start in a loop, so that the whole path is no pass."""
         return self.conditions.code.acyclic.innermost[self.graph.entry] >= 0
 

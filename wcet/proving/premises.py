@@ -24,6 +24,7 @@ from quoll.facts.count_facts import (
     LoopParameter,
     NeverExecutesFact,
 )
+from quoll.facts.entry_invariants import InvariantFact
 from quoll.facts.fact import Fact
 from quoll.facts.guidance import (
     BranchFact,
@@ -76,6 +77,7 @@ SHAPING: Mapping[type[Fact], str] = {
     RegisterAtMostFact: "an invariant of the word that the register is loaded from: its range",
     PointsIntoFact: "an invariant of the pointer: no store writes another address there",
     UnknownPointsIntoFact: "an invariant of all pointers that are loaded from memory",
+    InvariantFact: "that each entry preserves it, perhaps with another invariant",
     ListAtMostFact: "an invariant of the links: after N elements one is 0, and none leads back",
     InitialContentsFact: "that no code stores there before the path starts: start-up code, "
     "all entries, user programs and other masters of the bus",

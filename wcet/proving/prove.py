@@ -1,7 +1,8 @@
 """Each fact of a run: proved from the binary, refuted, or assumed.
 
     refuted        facts that recordings, the analysis or its least counts contradict
-    first stage    proofs from PREMISES and proved facts alone, until a round proves nothing new
+    first stage    proofs from PREMISES and proved facts alone, until a round proves nothing new;
+                   each round begins with invariants, which are assumed together at the entries
     second stage   proofs of facts that shape nothing, from the SHAPING facts that stay assumed
 
 A proof never depends on its own fact. In the first stage each round uses facts of earlier rounds
@@ -15,9 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from quoll.assumptions import Assumption
+from quoll.assumptions import Assumption, stated
 from quoll.errors import FactsError, WcetError
 from quoll.facts.count_facts import LoopFact, LoopParameter
+from quoll.facts.entry_invariants import InvariantFact
 from quoll.facts.fact import CountedFact, Fact
 from quoll.facts.guidance import (
     BranchFact,
@@ -44,6 +46,7 @@ from wcet.analysis.stage_times import StageLog
 from wcet.proving.count_proofs import of_counts
 from wcet.proving.cut_proofs import of_cut
 from wcet.proving.entry_basis import EntryBasis
+from wcet.proving.invariant_proofs import assumed_by_invariants, not_covered, preserved
 from wcet.proving.loop_proofs import of_list, of_loop, of_recursion
 from wcet.proving.premises import is_premise, is_shaping, needed_for
 from wcet.proving.verdict import EntryFinding, FactVerdict, FindingKind, JudgedFact
@@ -84,7 +87,8 @@ def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Fac
     proofs.second_stage()
     stages.done()
     judged = tuple(proofs.judged(fact) for fact in run.facts.facts)
-    assumptions = tuple(dict.fromkeys(proofs.assumed))
+    proved = {stated(fact) for fact in proofs.proved}
+    assumptions = tuple(dict.fromkeys(one for one in proofs.assumed if one not in proved))
     return FactProofs(run.image, run.facts, tuple(run.entries), judged, assumptions)
 
 
@@ -157,7 +161,9 @@ class _Proofs:
         """Rounds of proofs from premises and facts that earlier rounds proved."""
         while self.without == "":
             try:
-                new = self._round(self._left(), self._known(), "prove")
+                new = self._invariants()
+                others = [f for f in self._left() if not isinstance(f, InvariantFact)]
+                new += self._round(others, self._known(), "prove")
             except WcetError as error:
                 if not any(map(is_shaping, self._left())):
                     raise
@@ -165,6 +171,42 @@ class _Proofs:
                 return
             if not any(map(is_shaping, new)):
                 return
+
+    def _invariants(self) -> list[Fact]:
+        """Prove the invariants that every entry preserves if all of them hold at the entry.
+
+        One that is not preserved is left out, and the others are tried again without it.
+        """
+        left = [f for f in self._left() if isinstance(f, InvariantFact)]
+        why = not_covered(self.run) if left else ""
+        if why:
+            self.open |= {f: EntryFinding(FindingKind.OPEN, why) for f in left}
+            return []
+        while left:
+            run = self.run.stating([*self._known(), *left])
+            bases = [EntryBasis.of(run, *entry, self.run.facts) for entry in run.entries.items()]
+            tried = [one for one in run.facts.invariants if one.fact in left]
+            found = {one.fact: together([preserved(b, one) for b in bases]) for one in tried}
+            broken = [f for f in left if found[f].kind is not FindingKind.HOLDS]
+            if not broken:
+                self.assumed += [*assumed_by_invariants(bases, tried)]
+                self.assumed += (one for basis in bases for one in basis.hypotheses)
+                why = "each entry preserves it: "
+                self.proved |= {
+                    f: JudgedFact(f, FactVerdict.PROVED, why + found[f].why) for f in left
+                }
+                return [*left]
+            for fact in broken:
+                self._note(fact, found[fact])
+            left = [f for f in left if f not in broken]
+        return []
+
+    def _note(self, fact: Fact, found: EntryFinding) -> None:
+        """Record that a fact is not proved."""
+        if found.kind is FindingKind.BROKEN:
+            self.refuted[fact.key] = Refutation(found.why)
+        else:
+            self.open[fact] = found
 
     def second_stage(self) -> None:
         """Proofs of the facts that shape nothing, from all those that do."""
@@ -239,9 +281,10 @@ class _Proofs:
 
 def together(findings: Sequence[EntryFinding]) -> EntryFinding:
     """The finding about all entries."""
-    for found in findings:
-        if found.kind is FindingKind.OPEN:
-            return found
+    for kind in (FindingKind.BROKEN, FindingKind.OPEN):
+        for found in findings:
+            if found.kind is kind:
+                return found
     held = [found.why for found in findings if found.kind is FindingKind.HOLDS]
     if not held:
         apart = "; ".join(dict.fromkeys(found.why for found in findings))
@@ -277,6 +320,8 @@ def finding_of_kind(basis: EntryBasis, fact: Fact) -> EntryFinding:
             return of_list(basis, fact)
         case RegionFact() | InitialContentsFact():
             return of_memory(basis, fact)
+        case InvariantFact():
+            return EntryFinding(FindingKind.OPEN, "it is not proved from the binary alone")
         case UnknownPointsIntoFact():
             return EntryFinding(FindingKind.OPEN, "it is about the addresses that are not known")
     raise AssertionError(f"{type(fact).__name__} is a premise")

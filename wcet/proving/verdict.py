@@ -23,6 +23,7 @@ class FindingKind(Enum):
 
     HOLDS = "holds"
     OPEN = "open"  # not proved
+    BROKEN = "broken"  # an execution contradicts it
     APART = "apart"  # the fact is about none of them
 
 

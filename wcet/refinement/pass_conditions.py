@@ -26,11 +26,13 @@ from loopbounds.slicing.effects import FLAG
 from loopbounds.slicing.gated_ssa import GatedSsa, SsaScope
 from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
+from loopbounds.slicing.stated_words import about
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, const, eq, operation, ule
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
+from wcet.analysis.entry_stages import invariants_at
 from wcet.analysis.preparation import ValuedEntry
 from wcet.refinement.iterations import LaterIterations
 from wcet.refinement.passes import Pass
@@ -71,6 +73,7 @@ class PassConditions:
                 s1=code.run.options.bounds.s1,
                 arrived=True,
                 pointed=True,
+                invariants=invariants_at(code),
             )
         )
 
@@ -98,6 +101,41 @@ class PassConditions:
         self._use([loop])
         return found
 
+    def at_end(
+        self, node: int, reached: int, cells: Sequence[MemoryCell]
+    ) -> tuple[dict[int, Term], list[Term]]:
+        """The conditions of a path that ends after ``node``, and the words of ``cells`` then.
+
+        ``reached``: the node, or the header of the outermost loop around it.
+        """
+
+        def compute() -> tuple[dict[int, Term], list[Term]]:
+            scope = self._ssa.whole
+            words = [self._decided(scope, scope.after(node, cell)) for cell in cells]
+            return self._arriving(None, [reached]), words
+
+        found = self._verified(compute)
+        self._use([None])
+        return found
+
+    def stored(self, cells: Sequence[MemoryCell]) -> bool:
+        """Whether any store of the graph may hit one of ``cells``."""
+        found = self._verified(lambda: any(map(self._ssa.whole.memory.stored, cells)))
+        self._use([None])
+        return found
+
+    def memory_at_start(self, terms: Iterable[Term]) -> dict[Term, MemoryCell]:
+        """The words of memory at the entry in ``terms``."""
+        leaves = self._ssa.whole.symbols.leaves
+        found = ((s, leaves.get(s)) for s in rewrite.symbols(terms))
+        return {s: cell for s, cell in found if isinstance(cell, MemoryCell)}
+
+    def registers_at_start(self, terms: Iterable[Term]) -> dict[Term, int]:
+        """The general registers at the entry in ``terms``."""
+        leaves = self._ssa.whole.symbols.leaves
+        found = ((s, leaves.get(s)) for s in rewrite.symbols(terms))
+        return {s: cell for s, cell in found if isinstance(cell, int) and cell < PC}
+
     def repeated(self, loop: int | None, counts: Iterable[tuple[int, int]]) -> dict[int, Term]:
         """For each loop inside a pass the condition that it executes its header so often.
 
@@ -113,10 +151,13 @@ class PassConditions:
         return found
 
     def ranges(self, loop: int | None, conditions: Iterable[Term]) -> list[Term]:
-        """Ranges of the symbols in ``conditions`` of a pass: by values, and by bounds of loops."""
-        symbols, values = self._scope(loop).symbols, self.code.values
-        found: list[Term] = []
-        for symbol in sorted(rewrite.symbols(conditions), key=lambda t: t.serial):
+        """Ranges of the symbols in ``conditions`` of a pass, and invariants about them.
+
+        They follow from values, bounds of loops, and facts about words at the entry.
+        """
+        scope, values, read = self._scope(loop), self.code.values, rewrite.symbols(conditions)
+        found, symbols = about(read, scope.known_invariants), scope.symbols
+        for symbol in sorted(read, key=lambda t: t.serial):
             node, cell = symbols.source(symbol)
             if isinstance(cell, int) and cell < FLAG:
                 found += within(symbol, values.register(node, cell))
@@ -169,10 +210,12 @@ class PassConditions:
 
     def _of_pass(self, one: Pass) -> dict[int, Term]:
         scope = self._scope(one.loop)
+        scope.invariants()
         return {edge: self._condition(scope, edge) for edge in one.edges}
 
     def _arriving(self, loop: int | None, nodes: Iterable[int]) -> dict[int, Term]:
         scope, acyclic = self._scope(loop), self.code.acyclic
+        scope.invariants()
         around = -1 if loop is None else loop
         chain = dict.fromkeys(nodes)
         assert all(map(scope.contains, chain)), "the pass goes through them"
@@ -187,6 +230,7 @@ class PassConditions:
 
     def _again(self, loop: int, edge: int, later: int) -> list[Term]:
         scope = self._scope(loop)
+        scope.invariants()
         first = self._condition(scope, edge)
         facts = self.ranges(loop, [first])
         iterations = LaterIterations(scope, lambda term: self._decided(scope, term))

@@ -41,6 +41,7 @@ panic never returns
 a returns to its caller
 panic switches context
 panic begins unmasked
+invariant n: a <= 3 and a+8 != 0
 register r3 at a is at most 7
 list at a has at most 3 elements
 region heap from 0x1000 to 0x1fff is cached

@@ -143,6 +143,14 @@ CONTRADICTED = {
         ".type value, %object\n.size value, 8\n",
         "region value is read-only\n",
     ),
+    "fact: invariant": Case(
+        "bx lr\n",
+        FACTS,
+        "value is 0x7 when a path starts",
+        ".global vector_irq\n.set vector_irq, main\n",
+        "region data from 0xf0020000 to 0xf00200ff is cached\n"
+        "region data holds its initial contents at main\ninvariant small: value <= 3\n",
+    ),
     "fact: branch": Case(
         f"mov r0, #1\n{BRANCHES}",
         INFEASIBLE,
@@ -288,6 +296,9 @@ UNDECIDABLE = {
     "fast-interrupts": TIME,
     "not-masked": TIME,
     "unmasked": TIME,
+    "between entries": "what runs between two entries is not part of their paths",
+    "first entry": "start-up code is no entry of the platform",
+    "behind an end": "what runs behind the ends of paths is not part of them",
     "undisturbed": "what handlers do meanwhile is not part of the path",
     "still-masked": "what runs behind the exits is not part of the path",
     "other-calls": "what is called is looked at, and listed where it is not bounded",

@@ -1,0 +1,145 @@
+"""Invariants of entries, proved by induction over the entries of an execution.
+
+    base   it holds when the first exception is taken: an assumption, compared with the loaded image
+    step   each entry of the platform begins where all invariants hold; at each end of its paths
+           this one holds, too
+
+The step is sound if nothing else writes the words. So every entry of the platform is analysed, no
+exception is taken on the paths of an entry that may store to the words, and no path ends in code
+that is not in the graph. The rest is listed: code behind ends of paths, user programs, fast
+interrupts, start-up code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from loopbounds.slicing.cell import MemoryCell
+from loopbounds.slicing.stated_words import invariant_term, words_of
+from loopbounds.terms.bit_vectors import negate
+from quoll.arm.exception_table import EXCEPTIONS, exception_tables
+from quoll.arm.insn import ControlFlow
+from quoll.arm.supervisor import SUPERVISOR_VECTOR
+from quoll.assumptions import BEHIND_END, BETWEEN_ENTRIES, FIRST_ENTRY, Assumption
+from quoll.facts.entry_invariants import LocatedInvariant
+from quoll.facts.predicate import MemoryWord
+from quoll.image.memory_map import Cacheability
+from wcet.analysis.entries import platform_entry
+from wcet.analysis.run import AnalysisRun
+from wcet.proving.entry_basis import EntryBasis
+from wcet.proving.invariant_counterexample import counterexample, holds_when_loaded
+from wcet.proving.verdict import EntryFinding, FindingKind
+from wcet.refinement.unsatisfiable_core import as_smt_lib, contradictory
+
+__all__ = ["assumed_by_invariants", "not_covered", "preserved"]
+
+NOT_TAKEN = ("reset", "unused vector", "fast interrupt")
+
+
+def not_covered(run: AnalysisRun) -> str:
+    """The reason why other entries may write words of invariants; "": all are analysed."""
+    analysed = {address & ~1 for address in run.entries.values()}
+    for name, point in run.platform.entries.items():
+        address = platform_entry(run.image, point)
+        if address is None:
+            return f"the entry {name} of the platform is not in the ELF"
+        if address & ~1 not in analysed:
+            return f"the entry {name} is not analysed"
+    for table in exception_tables(run.image):
+        for number, (name, handler) in enumerate(zip(EXCEPTIONS, table.handlers, strict=True)):
+            if handler is None or name in NOT_TAKEN:
+                continue
+            if not {handler & ~1, table.addr + 4 * number} & analysed:
+                return f"the vector of the {name} at {table.addr:#x} leads to code that is no entry"
+    return ""
+
+
+def assumed_by_invariants(
+    bases: Sequence[EntryBasis], invariants: Sequence[LocatedInvariant]
+) -> Iterator[Assumption]:
+    """The assumptions of the induction about code that is on no path of an entry."""
+    yield BETWEEN_ENTRIES.of()
+    for one in invariants:
+        holds = "holds" if holds_when_loaded(one, bases[0].image) else "does not hold"
+        yield FIRST_ENTRY.of(name=one.fact.name, holds=holds)
+    for basis in bases:
+        for node in sorted(basis.graph.exits):
+            last = basis.graph.nodes[node].block.last
+            if last.flow is not ControlFlow.EXCEPTION_RETURN and node not in basis.graph.halts:
+                yield BEHIND_END.of(place=basis.image.place(last.addr))
+
+
+def preserved(basis: EntryBasis, invariant: LocatedInvariant) -> EntryFinding:
+    """Whether ``invariant`` holds at each end of the entry's paths, if all hold at the entry."""
+    proof = _Preservation(basis, invariant, words_of(invariant, basis.image))
+    if why := proof.not_followed():
+        return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
+    if not basis.conditions.stored(proof.cells):
+        return EntryFinding(FindingKind.HOLDS, f"{basis.name}: no store hits its words")
+    if why := proof.interrupted():
+        return EntryFinding(FindingKind.OPEN, f"{basis.name}: {why}")
+    for node in sorted(basis.graph.exits):
+        if (broken := proof.at_end(node)) is not None:
+            return broken
+    return EntryFinding(FindingKind.HOLDS, f"{basis.name}: it holds at each end of its paths")
+
+
+@dataclass(frozen=True, slots=True)
+class _Preservation:
+    """The proof for one entry; ``words``: the cells of the words of the invariant."""
+
+    basis: EntryBasis
+    invariant: LocatedInvariant
+    words: dict[MemoryWord, MemoryCell]
+
+    @property
+    def cells(self) -> list[MemoryCell]:
+        return list(self.words.values())
+
+    def not_followed(self) -> str:
+        """The reason why the words, or the ends of paths, are not those of the graph."""
+        basis, code = self.basis, self.basis.conditions.code
+        for word, cell in self.words.items():
+            first, last = cell.address.value, cell.address.value + cell.size - 1
+            kinds = Cacheability.ALWAYS, Cacheability.ON_CHIP
+            if code.image.memory.cacheability(first, last) not in kinds:
+                return f"{word.place} is not known to be in ordinary memory"
+            if not code.steady(first, cell.size):
+                return f"{word.place} may be in other memory after a change of translation"
+        if basis.starts_in_loop:
+            return "its paths start in a loop"
+        for function, replaced in basis.graph.guidance.replaced.items():
+            if replaced.exits or replaced.handler is not None or replaced.cycles is None:
+                return f"paths end in {basis.image.place(function)}, which is not in its graph"
+        return ""
+
+    def interrupted(self) -> str:
+        """The reason why another entry may begin on a path of this one."""
+        basis = self.basis
+        for address in basis.entry.unmasking:
+            return f"interrupts may be unmasked at {basis.image.place(address)}"
+        for n, node in enumerate(basis.graph.nodes):
+            last = node.block.last
+            trap = last.flow is ControlFlow.TRAP or SUPERVISOR_VECTOR in node.block.passes
+            if trap and basis.graph.successors[n]:
+                return f"{last.text} at {basis.image.place(last.addr)} enters the kernel"
+        return ""
+
+    def at_end(self, node: int) -> EntryFinding | None:
+        """The reason why it may not hold after ``node``; None: it holds."""
+        basis = self.basis
+        reached, words = basis.conditions.at_end(node, basis.lifted(node, None), self.cells)
+        after = dict(zip(self.words, words, strict=True))
+        broken = negate(invariant_term(self.invariant, after.__getitem__))
+        conditions = [*reached.values(), broken]
+        ranges = partial(basis.conditions.ranges, None)
+        if contradictory(conditions, ranges):
+            return None
+        found = counterexample(basis, self.invariant, [*conditions, *ranges(conditions)])
+        formulas = tuple(filter(None, [as_smt_lib(conditions, ranges)]))
+        why = f"{basis.name}: {found} ({basis.place(node)})"
+        return EntryFinding(
+            FindingKind.BROKEN if found.refutes else FindingKind.OPEN, why, formulas
+        )
