@@ -245,6 +245,17 @@ def _idle(draft: SupergraphDraft) -> set[int]:
         loop = set(members)
         if all(loop.issuperset(onward[n]) for n in loop):
             found |= loop
+    return found | _first_iterations(draft, found, {n: onward[n] for n in quiet - found})
+
+
+def _first_iterations(
+    draft: SupergraphDraft, loops: set[int], onward: dict[int, list[int]]
+) -> set[int]:
+    """The nodes of ``onward`` that are unrolled first iterations of ``loops``."""
+    blocks, found = {id(draft.nodes[n].block) for n in loops}, set[int]()
+    peeled = {n for n in onward if id(draft.nodes[n].block) in blocks}
+    while more := {n for n in peeled - found if (loops | found).issuperset(onward[n])}:
+        found |= more
     return found
 
 
