@@ -181,6 +181,7 @@ def prepared(entry: ValuedEntry) -> Prepared:
         entry.shared,
         entry.unmasking,
         entry.never_returning,
+        bool(entry.summaries),
     )
 
 

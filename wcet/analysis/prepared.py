@@ -4,7 +4,8 @@ Its key consists of the key of the request (``wcet.analysis.request_key``) and t
 only the integer program reads are not in it: after an edit of a constraint only that program is
 solved again. Facts are compared by their meaning; their lines are updated when a record is read. A
 record is written only if every loop is bounded or has a parameter, the clock cannot have cut off a
-proof attempt, and no function has a summary, which would contain solutions of integer programs.
+proof attempt, and no costs are solutions of other integer programs: of functions with a summary,
+and of context switches.
 """
 
 from __future__ import annotations
@@ -86,7 +87,10 @@ class SummarisedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An entry before its integer programs, one for each start of paths."""
+    """An entry before its integer programs, one for each start of paths.
+
+    ``solved``: its costs contain solutions of other programs, which read facts and parameters, too.
+    """
 
     paths: tuple[PreparedPaths, ...]
     infeasible: tuple[InfeasibleEdge, ...]
@@ -94,6 +98,7 @@ class Prepared:
     summaries: tuple[SummarisedFunction, ...] = ()  # callees before their callers
     unmasking: tuple[int, ...] = ()  # instructions after which interrupts may be unmasked
     never_returning: tuple[str, ...] = ()  # functions, each with its evidence
+    solved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ class PreparedStore:
     def key_of(self, name: str, address: int, prepared: Prepared) -> str:
         """The key of the results of an entry; empty: they are not final, so not stored."""
         bounds = [bound for paths in prepared.paths for bound in paths.bounds]
-        final = not prepared.summaries and all(map(self._final, bounds))
+        final = not prepared.solved and all(map(self._final, bounds))
         return self.key(name, address) if final else ""
 
     def _final(self, bound: LoopBound) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from loopbounds.proof.options import BoundOptions
+from quoll.results.results_store import NOWHERE, ResultsStore
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.result import AnalysisResult
@@ -16,7 +17,12 @@ AT = "-Wl,-Ttext=0xf0010000"
 
 
 def bounded(
-    elf: Path, folder: Path, facts: str, *entries: str, platform: str = "cubieboard"
+    elf: Path,
+    folder: Path,
+    facts: str,
+    *entries: str,
+    platform: str = "cubieboard",
+    store: ResultsStore = NOWHERE,
 ) -> AnalysisResult:
     """The entries of ``elf`` under ``facts``. Raises WcetError as ``wcet analyse`` does."""
     file = folder / "test.facts"
@@ -31,5 +37,6 @@ def bounded(
         solver="highs",
         time_limit=20.0,
         bounds=BoundOptions(workers=1),
+        store=store,
     )
     return analyse(elf, options, StageLog(verbose=False))

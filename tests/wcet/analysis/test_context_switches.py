@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quoll.errors import WcetError
+from quoll.results.results_store import ResultsStore
 from tests.testing.harness.cases import spread
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD, THUMB
@@ -54,6 +55,23 @@ def test_a_switch_that_is_called_finds_other_caches_than_an_entry(tmp_path: Path
     (main, switch), (main_held, switch_held) = cycles.values()
     assert main_held == main
     assert switch_held < switch
+
+
+@pytest.mark.slow("several whole analyses")
+def test_a_bound_of_a_switch_is_not_stored_for_its_callers(tmp_path: Path) -> None:
+    """It depends on facts about counts, which the key of a caller's record does not have."""
+    body, loads = "push {r4, lr}\n", "ldr r2, [r3]\n" * 8
+    for place in ("one", "two"):
+        body += f"cmp r0, #0\nbeq 1f\n{place}:\n{loads}1:\n"
+    elf = program(f"{body}ldr sp, [r1]\npop {{r4, pc}}", thumb=False)
+    facts, store = "switch switches context\n", ResultsStore(tmp_path / "store")
+    excluded = f"{facts}one conflicts with two in switch\n"
+    less, more = (
+        bounded(elf, tmp_path, text, "main", store=store).entries["main"].cycles
+        for text in (excluded, facts)
+    )
+    assert less < more
+    assert more == bounded(elf, tmp_path, facts, "main").entries["main"].cycles
 
 
 def test_switches_that_call_each_other_are_refused(tmp_path: Path) -> None:
