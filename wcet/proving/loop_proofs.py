@@ -40,6 +40,8 @@ def of_loop(
     addresses = basis.facts.at(fact, fact.place).addresses
     here = [n for n, node in enumerate(basis.graph.nodes)
             if any(i.addr in addresses for i in node.block.insns)]  # fmt: skip
+    if here and most == 0:
+        return EntryFinding(FindingKind.OPEN, "paths get there once")
     if here and fact.source.statement is None:
         return EntryFinding(FindingKind.HOLDS, "no path repeats it")
     return EntryFinding(FindingKind.APART, "no loop of the analysed code is there")

@@ -134,6 +134,8 @@ CASES = {
         "loop loop at most 8\nloop executes at most 8 times\nmain executes at most 7 times in main",
         "ppp",
     ),
+    "a loop that never repeats": Case(COUNTED.replace("#8", "#1"), "loop loop at most n", "a"),
+    "one iteration more": Case(COUNTED.replace("#8", "#1"), "loop loop at most n + 1", "p"),
     "refuted by counts": Case(COUNTED, "loop executes at most 7 times", "r"),
     "refuted by values": Case(COUNTED, "register r3 at loop is at most 7", "r"),
     "twice the same": Case(
