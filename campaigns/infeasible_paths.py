@@ -1,9 +1,12 @@
-"""Programs with exclusive decisions, refined: ``python -m campaigns.infeasible_paths``.
+"""Infeasible pairs, refined: ``python -m campaigns.infeasible_paths [PROGRAMS SEED RUNS SECONDS]``.
 
-Arguments: number of programs (300 by default), first seed, executions of each (300). A program has
-one to three pairs of decisions; in some, the tested word may change between them. Prints by kind of
-a pair alone in its program how often the bound fell; exits with status 1 at the first execution
-above a refined bound, or through all edges of an exclusion.
+300 programs by default, from seed 1 on, 40 executions of each, and so many seconds of processor
+time as the limit (900). Every program has a planted pair: two costly functions that no execution
+calls together so often (``tests/testing/wcet/planted_programs.py``). It counts if the worst path
+without refinement does, and is removed if the worst path after it does not; with summaries, if the
+bound falls. For every fourth seed, a program of ``tests/testing/wcet/infeasible_programs.py`` is
+refined, too, whose tested words may change between the decisions.
+Exits with status 1 at an execution above a refined bound, or through all edges of an exclusion.
 """
 
 from __future__ import annotations
@@ -11,55 +14,100 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from random import Random
 
+from ilp.paths.solution import PathStep
 from quoll.errors import UnboundedLoop
+from quoll.image.image import Image
+from quoll.inlining.sharing import SummarySettings
+from quoll.inlining.supergraph import Supergraph
+from tests.testing.quoll.building import address
 from tests.testing.wcet.infeasible_programs import CHANGED, EXCLUSIVE, PairedProgram, build_pairs
+from tests.testing.wcet.planted_programs import FAMILIES, PlantedProgram, planted
 from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined
+from wcet.refinement.refine import RefinedBound
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
 
 
 def drawn(seed: int) -> PairedProgram:
-    """A program: every second one has a single pair, the others two or three."""
+    """A program of two or three pairs, of which some may change."""
     random = Random(seed)
-    kinds = tuple(random.choices((*EXCLUSIVE, *CHANGED), k=1 if seed % 2 else random.randint(2, 3)))
+    kinds = tuple(random.choices((*EXCLUSIVE, *CHANGED, *CHANGED), k=random.randint(2, 3)))
     return build_pairs(kinds, seed, random.choice(LEVELS))
 
 
+def calls(image: Image, graph: Supergraph, steps: Sequence[PathStep]) -> int:
+    """The executions of ``early`` and ``late`` on a path."""
+    costly = {address(image, name) & ~1 for name in ("early", "late")}
+    return sum(graph.nodes[step.node].block.addr in costly for step in steps)
+
+
+def removed(program: PlantedProgram, found: RefinedBound) -> bool | None:
+    """Whether the worst path has no more calls than any execution; None: it never had."""
+    if program.sharing.least < SummarySettings().least:
+        return found.cycles < found.entry.cycles
+    graph = found.entry.graph
+    if calls(found.image, graph, found.entry.path.steps) <= program.limit:
+        return None
+    return calls(found.image, graph, found.worst.answer.worst.path.steps) <= program.limit
+
+
 def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else 1000
-    runs = int(sys.argv[3]) if len(sys.argv) > 3 else 300
-    start = time.perf_counter()
-    lower: Counter[str] = Counter()
-    single: Counter[str] = Counter()
+    given = [*map(int, sys.argv[1:])]
+    count, first, runs, seconds = (*given, *(300, 1, 40, 900)[len(given) :])
     tally: Counter[str] = Counter()
+    pairs: Counter[tuple[str, bool]] = Counter()
     for seed in range(first, first + count):
-        program = drawn(seed)
-        try:
-            found = refined(program.elf)
-        except UnboundedLoop:
-            tally["programs without a bound"] += 1
-            continue
-        tally["programs"] += 1
-        tally["exclusions"] += len(found.cores)
-        if len(program.kinds) == 1:
-            single[program.kinds[0]] += 1
-            lower[program.kinds[0]] += found.cycles < found.entry.cycles
-        try:
-            for path in paths_of(found, runs, seed):
-                tally["executions"] += 1
-                broken = broken_exclusions(found, path)
-                assert not broken, broken
-        except AssertionError as fault:
-            print(f"seed {seed}: {fault}\n{program.source}")
-            return 1
-    for kind in (*EXCLUSIVE, *CHANGED):
-        print(f"{kind:<12}{lower[kind]:>4} of {single[kind]:>4} lower")
+        family = [*FAMILIES][seed % len(FAMILIES)]
+        for program in (planted(family, seed), *((drawn(seed),) if seed % 4 == 0 else ())):
+            if time.process_time() > seconds:
+                break
+            try:
+                found = refined_program(program)
+            except UnboundedLoop:
+                tally["programs without a bound"] += 1
+                continue
+            tally["programs"] += 1
+            tally["exclusions"] += len(found.cores)
+            seen = found.entry.seen
+            if seen is not None:
+                tally["witnesses"] += 1
+                tally["witnesses at the bound"] += seen.charged == found.cycles
+                assert not seen.refutes(found.cycles), (seed, seen)
+            if isinstance(program, PlantedProgram):
+                gone = removed(program, found)
+                if gone is not None:
+                    pairs[family, gone] += 1
+                if gone is False:
+                    print(f"seed {seed}: {family}, {program.built}: not removed", flush=True)
+            try:
+                for path in paths_of(found, runs, seed):
+                    tally["executions"] += 1
+                    broken = broken_exclusions(found, path)
+                    assert not broken, broken
+            except AssertionError as fault:
+                print(f"seed {seed}: {fault}\n{program.source}")
+                return 1
+    print_shares(pairs)
     print(", ".join(f"{name} {n:,}" for name, n in tally.items()))
-    print(f"{time.perf_counter() - start:.0f} s")
+    print(f"{time.process_time():.0f} s of processor time")
     return 0
+
+
+def refined_program(program: PlantedProgram | PairedProgram) -> RefinedBound:
+    """The refined bound of ``main``."""
+    if isinstance(program, PairedProgram):
+        return refined(program.elf)
+    return refined(program.elf, platform=program.platform, sharing=program.sharing)
+
+
+def print_shares(pairs: Counter[tuple[str, bool]]) -> None:
+    """By family, the planted pairs that were removed."""
+    for family in FAMILIES:
+        gone, planted_ = pairs[family, True], pairs[family, True] + pairs[family, False]
+        print(f"{family:<12}{gone:>4} of {planted_:>4} removed")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Its key covers the kernel, the platform, the entry, and the facts that decide where paths start, go
 and end. It covers neither bounds of loops nor constraints, nor the versions of the code: they do
-not change the time of an execution. So an execution above a later bound is found.
+not change the time of an execution. So an execution above a later bound is found. An execution from
+an invented state belongs to all facts: a further one may exclude the state.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ class SeenExecution:
     """A record: an execution of an entry that took so many cycles on the concrete machine.
 
     ``charged``: the cycles that the analysis charges for its path; None if the path was cut at a
-    test for interrupts. ``evidence``: the recording.
+    test for interrupts. ``evidence``: the recording, or that the state at the entry is invented.
+    ``state``: then its registers and its words of memory that are not 0; None for a recording.
     """
 
     cycles: int
     charged: int | None
     evidence: str
+    state: tuple[tuple[str, int], ...] | None = None
 
     @property
     def least(self) -> int:
@@ -70,23 +73,30 @@ class SeenExecutions:
 
     def of(self, name: str, address: int) -> SeenExecution | None:
         """The longest execution of an entry; None: none is known."""
+        both = (self._stored(name, address, invented=one) for one in (False, True))
+        return max(filter(None, both), key=lambda one: one.least, default=None)
+
+    def _stored(self, name: str, address: int, *, invented: bool) -> SeenExecution | None:
         if not self.store.enabled:
             return None
-        found: SeenExecution | None = self.store.load(self._key(name, address), SeenExecution)
+        key = self._key(name, address, invented=invented)
+        found: SeenExecution | None = self.store.load(key, SeenExecution)
         return found
 
     def add(self, name: str, address: int, found: SeenExecution) -> None:
         """Store an execution, unless a longer one is there."""
-        known = self.of(name, address)
+        invented = found.state is not None
+        known = self._stored(name, address, invented=invented)
         if self.store.enabled and (known is None or known.least < found.least):
-            self.store.save(self._key(name, address), found)
+            self.store.save(self._key(name, address, invented=invented), found)
 
-    def _key(self, name: str, address: int) -> str:
+    def _key(self, name: str, address: int, *, invented: bool) -> str:
+        facts = self.facts.facts
         return key_of(
-            "seen",
+            "invented" if invented else "recorded",
             self.image.identity,
             self.platform,
-            tuple(filter(about_paths, self.facts.facts)),
+            facts if invented else tuple(filter(about_paths, facts)),
             self.parameters,
             name,
             address & ~1,

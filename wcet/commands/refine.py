@@ -37,7 +37,9 @@ The worst path of 'wcet analyse' may test a word twice and take it for 0 first a
 round collects the decisions of the worst path, and an SMT solver looks for some that contradict
 each other. If it finds any, no execution takes these edges together: that is proved over all code
 between them, and so holds on every path. The integer program is solved again with this
-constraint. The rounds end when the solver refutes the worst path no longer.
+constraint. The rounds end when the solver refutes the worst path no longer. Then a state at the
+entry is searched for whose execution takes this path as far as possible. Its cycles are stored as
+the lower end of the bound's interval.
 
 The bound of every round is valid. Constraints are printed as proved; they need no line in a facts
 file. They are stored like proofs of loops (--cache): while kernel, facts, platform and options stay
@@ -99,8 +101,11 @@ def to_text(found: RefinedBound, style: TextStyle) -> Iterator[str]:
         last = one.cycles
         yield from exclusions_text(one.exclusions)
     yield ending_text(found.ending)
-    if found.entry.seen is not None:
-        yield found.entry.seen.within(found.cycles)
+    seen = found.entry.seen
+    if seen is not None:
+        yield seen.within(found.cycles)
+        words = [f"{name} = {value:#x}" for name, value in seen.state or ()]
+        yield from (f"from the state {', '.join(words)}; other words are 0",) if words else ()
     for assumption in found.assumptions:
         yield f"assumed: {assumption}"
 

@@ -16,6 +16,7 @@ from ilp.constraints.proved_exclusions import InfeasibleCore, ProvedExclusions, 
 from quoll.assumptions import Assumption
 from quoll.errors import UsageError
 from quoll.image.image import Image
+from quoll.preemption.segments import SegmentValues
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import ResultsStore
 from wcet.analysis.analysis import cached_or_prepared
@@ -32,13 +33,17 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.platform_model import Platform
 from wcet.refinement.rounds import Ending, RefinementRounds, Round, worst_start
+from wcet.refinement.witness import witness
 
 __all__ = ["RefinedBound", "refine"]
 
 
 @dataclass(frozen=True, slots=True)
 class RefinedBound:
-    """The bound of an entry after refinement; ``cores``: the exclusions as edges of its graph."""
+    """The bound of an entry after refinement; ``cores``: the exclusions as edges of its graph.
+
+    ``worst``: the start of the longest paths with them, and its solution.
+    """
 
     image: Image
     platform: Platform
@@ -47,6 +52,7 @@ class RefinedBound:
     ending: Ending
     assumptions: tuple[Assumption, ...]
     cores: tuple[InfeasibleCore, ...]
+    worst: StartProgram
 
     @property
     def cycles(self) -> int:
@@ -103,12 +109,40 @@ def refine(
             proved = rounds.proved()
             _store(options.store, key, proved)
         solved = start_programs(run, name, address, prepared, limits, proved)
-        checked = end_key(key, proved, rounds.programs)
+        programs = rounds.programs
+        if ending is not Ending.TIME:
+            with stages.stage("witness", name):
+                before = with_witness(run, before, rounds, address, seconds)
+        checked = end_key(key, proved, programs)
         if ending is not Ending.TIME and checked == end_key(key, proved, solved):
             _store(options.store, checked, EndOfRefinement(ending.name))
     stages.done()
     assumptions = tuple(dict.fromkeys((*before.assumptions, *proved.assumptions)))
-    return RefinedBound(run.image, run.platform, before, found, ending, assumptions, proved.cores)
+    return RefinedBound(
+        run.image,
+        run.platform,
+        before,
+        found,
+        ending,
+        assumptions,
+        proved.cores,
+        programs[worst_start(programs)],
+    )
+
+
+def with_witness(
+    run: AnalysisRun, entry: EntryResult, rounds: RefinementRounds, address: int, seconds: float
+) -> EntryResult:
+    """The entry with an execution near the worst path, if it is longer than the known one."""
+    number = worst_start(rounds.programs)
+    values = SegmentValues(rounds.values, rounds.segments[number])
+    program, image = rounds.programs[number], rounds.conditions.code.image
+    found = witness(entry.name, program, image, values, run.platform, seconds)
+    if found is None:
+        return entry
+    run.seen.add(entry.name, address, found)
+    longer = entry.seen is None or entry.seen.least < found.least
+    return replace(entry, seen=found) if longer else entry
 
 
 def end_key(exclusions: str, proved: ProvedExclusions, programs: Sequence[StartProgram]) -> str:

@@ -24,6 +24,7 @@ from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.assumptions import Assumption
 from quoll.inlining.supergraph import Supergraph
 from quoll.preemption.segments import PendingSegment
+from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import StartProgram, bound_of_paths
 from wcet.analysis.preparation import valued
@@ -75,6 +76,7 @@ class RefinementRounds:
     programs: list[StartProgram]
     solved: list[int]
     segments: list[PendingSegment]
+    values: ValueResults
     edges: dict[int, SegmentEdges]
     conditions: PassConditions
     copies: ContextCopies
@@ -104,6 +106,7 @@ class RefinementRounds:
             list(programs),
             [len(proved.cores)] * len(programs),
             segments,
+            entry.values,
             {},
             PassConditions.of(entry, proved_bounds(segments, programs)),
             ContextCopies(entry.graph),

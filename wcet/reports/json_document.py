@@ -148,6 +148,7 @@ def seen_json(seen: SeenExecution | None) -> dict[str, Any] | None:
         "cycles": seen.cycles,
         "charged_cycles": seen.charged,
         "evidence": seen.evidence,
+        "state": None if seen.state is None else dict(seen.state),
     }
 
 

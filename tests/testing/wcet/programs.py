@@ -186,12 +186,24 @@ def run(
     machine = ConcreteMachine(memory, oracle=lambda op: random.getrandbits(32))
     machine.registers[:13] = [random.choice([random.getrandbits(32), random.randrange(9)])
                               for _ in range(13)]  # fmt: skip
-    machine.registers[SP], machine.registers[PC] = STACK, entry
-    machine.registers[LR], machine.thumb = RETURN | thumb, thumb
+    machine.registers[SP], machine.registers[LR], machine.thumb = STACK, RETURN | thumb, thumb
+    pcs = executed_from(image, machine, entry, memory)
+    return pcs, memory.first
+
+
+def executed_from(
+    image: Image, machine: ConcreteMachine, entry: int, memory: Recorder | None = None
+) -> list[int]:
+    """Addresses executed from ``entry`` until control gets to the address in lr.
+
+    ``memory``: of the machine, if it notes accesses.
+    """
+    end = machine.registers[LR] & ~1
+    machine.registers[PC] = entry
     decoded: dict[tuple[int, bool], Insn] = {}
     pcs: list[int] = []
     conditions: tuple[Condition, ...] = ()  # of the rest of an IT block
-    while (pc := machine.registers[PC]) != RETURN:
+    while (pc := machine.registers[PC]) != end:
         assert len(pcs) < LONGEST
         insn = decoded.get((pc, machine.thumb))
         if insn is None:
@@ -199,11 +211,12 @@ def run(
             assert code is not None
             insn = decode(code, pc, machine.thumb, conditions)
             decoded[pc, machine.thumb] = insn
-        memory.at = len(pcs)
+        if memory is not None:
+            memory.at = len(pcs)
         pcs.append(pc)
         conditions = conditions[1:] or it_conditions(insn)
         machine.step(insn)
-    return pcs, memory.first
+    return pcs
 
 
 @dataclass(frozen=True)

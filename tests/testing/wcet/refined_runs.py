@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,6 +13,7 @@ from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.acyclic import AcyclicGraph
+from quoll.inlining.sharing import SummarySettings
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from quoll.results.results_store import NOWHERE, ResultsStore
@@ -37,10 +39,17 @@ SECONDS = 60.0
 
 
 def refined(
-    elf: Path, entry: str = "main", platform: str = "kzm", seconds: float = SECONDS
+    elf: Path,
+    entry: str = "main",
+    platform: str = "kzm",
+    seconds: float = SECONDS,
+    sharing: SummarySettings | None = None,
 ) -> RefinedBound:
     """The refined bound of an entry, with the facts beside the ELF."""
-    return refine(elf, options(entry, platform), seconds, SilentStageLog())
+    wanted = options(entry, platform)
+    if sharing is not None:
+        wanted = replace(wanted, summary_settings=sharing)
+    return refine(elf, wanted, seconds, SilentStageLog())
 
 
 def options(
@@ -72,10 +81,13 @@ def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
 
     Raises AssertionError for one that takes more cycles than the refined bound.
     """
-    graph = graph_of(found)
+    graph, symbol = graph_of(found), found.image.symbol("main")
+    thumb = symbol is not None and symbol.thumb
     for number in range(runs):
         random = Random(f"{seed} {number}")
-        pcs, _ = run(found.image, found.entry.address, random, changing=(DEVICE, DEVICE + 3))
+        pcs, _ = run(
+            found.image, found.entry.address, random, changing=(DEVICE, DEVICE + 3), thumb=thumb
+        )
         steps = [PathStep(v.node, v.edge) for v in follow(graph, found.image, pcs)]
         charged = path_cycles(found.entry.costs, steps)
         assert charged <= found.cycles, (seed, number, charged, found.cycles)

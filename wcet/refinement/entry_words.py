@@ -1,0 +1,146 @@
+"""Words of the state at an entry, as symbols with values that satisfy a growing set of conditions.
+
+A word of an execution is its value, and if it depends on the state, a term over these symbols. A
+condition that the values do not satisfy yet is given to an SMT solver, with all conditions that are
+connected to it by symbols. So the values change, and the terms stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from loopbounds.budgets.budget import StepLimits
+from loopbounds.slicing.op_terms import OP_TERMS
+from loopbounds.smt.solver import SearchFailed, SmtResult, SmtSolver
+from loopbounds.smt.translation import SmtTranslation
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, ite, sym
+from loopbounds.terms.evaluate import compile_terms
+from loopbounds.terms.well_typed import IllTyped
+from quoll.semantics.operations import evaluate
+from quoll.semantics.ops import OpCode
+
+__all__ = ["EntryWords", "NotDirected", "Word", "chosen", "computed"]
+
+CHECK = StepLimits(steps=20_000, seconds=2)
+LARGE = 4_000  # nodes of the terms of a check; a larger one is not made
+
+
+class NotDirected(Exception):
+    """The execution cannot be continued."""
+
+
+class Word(NamedTuple):
+    """A word; ``term``: over the symbols of the entry, None if its value never changes."""
+
+    value: int
+    term: Term | None = None
+
+    def as_term(self, width: int) -> Term:
+        """The word as a term of ``width`` bits."""
+        return const(self.value, width) if self.term is None else self.term
+
+
+def computed(code: OpCode, inputs: Sequence[Word], sizes: Sequence[int], out: int) -> Word:
+    """The result of an op on words of ``sizes`` bytes; ``out`` in bytes.
+
+    Raises NotDirected where no term expresses the result.
+    """
+    value = evaluate(code, [word.value for word in inputs], list(sizes), out)
+    if all(word.term is None for word in inputs):
+        return Word(value)
+    terms = [word.as_term(8 * size) for word, size in zip(inputs, sizes, strict=True)]
+    term = OP_TERMS[code](terms[0], terms[-1], 8 * out)
+    if term is None:
+        raise NotDirected("an operation has no term")
+    return Word(value) if term.constant is not None else Word(value, term)
+
+
+def chosen(condition: Word, then: Word, other: Word, size: int) -> Word:
+    """``then`` if the condition, a bit, holds, else ``other``; ``size`` in bytes."""
+    if condition.term is None:
+        return then if condition.value else other
+    term = ite(condition.term, then.as_term(8 * size), other.as_term(8 * size))
+    return Word(then.value if condition.value else other.value, term)
+
+
+@dataclass(slots=True)
+class EntryWords:
+    """The symbols with their values; ``given``: values by name that never change.
+
+    ``end``: the processor time after which no query is made.
+    """
+
+    given: Mapping[str, int] | None = None
+    end: float = float("inf")
+    values: dict[Term, int] = field(default_factory=dict)
+    conditions: list[Term] = field(default_factory=list)
+    version: int = 0  # of the values
+
+    def symbol(self, name: str, width: int, value: int = 0) -> Word:
+        """A word of the state, or one that the execution may choose."""
+        if self.given is not None:
+            return Word(self.given.get(name, value))
+        term = sym(name, width)
+        self.values[term] = value
+        return Word(value, term)
+
+    def named(self) -> dict[str, int]:
+        """The values of all symbols by name."""
+        return {term.name: value for term, value in self.values.items()}
+
+    def present(self, words: Sequence[Word]) -> list[Word]:
+        """The words with the present values of their symbols."""
+        terms = list(dict.fromkeys(word.term for word in words if word.term is not None))
+        order = sorted(rewrite.symbols(terms), key=lambda s: s.serial)
+        found = compile_terms(terms, order)([self.values[s] for s in order])
+        values = dict(zip(terms, found, strict=True))
+        return [word if word.term is None else Word(values[word.term], word.term) for word in words]
+
+    def demand(self, wanted: Sequence[Term], *, holds: bool) -> bool:
+        """Add conditions that the values satisfy, now or by other values; False: not added.
+
+        ``holds``: the present values satisfy them.
+        """
+        new = [term for term in wanted if term is not TRUE]
+        if FALSE in new or (not holds and not self._solved(new)):
+            return False
+        self.conditions += new
+        return True
+
+    def _solved(self, wanted: Sequence[Term]) -> bool:
+        """Change the values so that ``wanted`` holds with all conditions."""
+        if time.process_time() > self.end:
+            return False
+        group = self._connected(wanted)
+        if rewrite.size(*group) > LARGE:
+            return False
+        solver = SmtSolver()
+        symbols = sorted(rewrite.symbols(group), key=lambda s: s.serial)
+        known = {s: solver.symbol(f"{s.name}.{s.serial}", s.width) for s in symbols}
+        try:
+            found = solver.check(SmtTranslation(solver, known).of(group), CHECK)
+        except (SearchFailed, IllTyped):
+            return False
+        if found.result is not SmtResult.SAT:
+            return False
+        self.values |= {s: found.value(known[s]) for s in symbols}
+        self.version += 1
+        return True
+
+    def _connected(self, wanted: Sequence[Term]) -> list[Term]:
+        """``wanted``, and all conditions that share symbols with it, also through others."""
+        group, symbols = list(wanted), rewrite.symbols(wanted)
+        left: Iterable[tuple[Term, frozenset[Term]]] = [
+            (one, frozenset(rewrite.symbols_of(one))) for one in self.conditions
+        ]
+        while True:
+            near = [(one, of) for one, of in left if not symbols.isdisjoint(of)]
+            if not near:
+                return group
+            left = [(one, of) for one, of in left if symbols.isdisjoint(of)]
+            group += [one for one, _ in near]
+            symbols = symbols.union(*(of for _, of in near))
