@@ -34,6 +34,7 @@ from quoll.facts import (
     memory_facts,
 )
 from quoll.facts.fact import Fact, FactForm, FactSource
+from quoll.facts.line_anchors import ANCHORED, LineAnchors
 from quoll.facts.misspelt import forms_meant, meant
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import shortened
@@ -74,11 +75,12 @@ class Facts:
         return tuple(f for f in self.facts if isinstance(f, kind))
 
 
-def load(paths: Iterable[Path | str]) -> Facts:
+def load(paths: Iterable[Path | str], lines: LineAnchors | None = None) -> Facts:
     """Read facts files as one list, contradictions between files included.
 
-    Files that end in ``.ff``, ``.ffx`` or ``.ais`` come from other analysers. Raises FactsError if
-    a file cannot be read or a line is not a fact.
+    ``lines`` follows anchored source lines; without it these are refused. Files that end in
+    ``.ff``, ``.ffx`` or ``.ais`` come from other analysers. Raises FactsError if a file cannot be
+    read or a line is not a fact.
     """
     facts: list[Fact] = []
     remarks: list[str] = []
@@ -91,7 +93,7 @@ def load(paths: Iterable[Path | str]) -> Facts:
             raise FactsError(f"the facts file {reason}", where=str(path)) from error
         exchanged = _exchanged(data, text, str(path))
         if exchanged is None:
-            facts.extend(read_lines(text, str(path)))
+            facts.extend(read_lines(text, str(path), lines))
             continue
         remarks.extend(exchanged.remarks)
         for line in exchanged.facts:
@@ -99,6 +101,7 @@ def load(paths: Iterable[Path | str]) -> Facts:
             facts.append(
                 read_fact(FactSource(str(path), line.line, line.text, only, imported=True))
             )
+    remarks += lines.remarks if lines else ()
     return replace(uncontradicted(facts), remarks=tuple(remarks))
 
 
@@ -122,17 +125,31 @@ def parse(text: str, file: str) -> Facts:
     return uncontradicted(read_lines(text, file))
 
 
-def read_lines(text: str, file: str) -> list[Fact]:
+def read_lines(text: str, file: str, lines: LineAnchors | None = None) -> list[Fact]:
     """A fact for each line that is not blank or comment, and each place that it names.
 
-    Every Unicode line separator ends a line, so that no comment hides a fact.
+    Every Unicode line separator ends a line, so that no comment hides a fact. ``lines``: as in
+    ``load``.
     """
     facts: list[Fact] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        stripped = " ".join(line.partition("#")[0].split())
+        stripped = _followed(" ".join(line.partition("#")[0].split()), f"{file}:{number}", lines)
         if stripped:
             facts += (read_fact(FactSource(file, number, text)) for text in apart(stripped))
     return facts
+
+
+def _followed(text: str, where: str, lines: LineAnchors | None) -> str:
+    """``text`` with source lines as they are numbered today."""
+    if lines is not None:
+        return lines.followed(text, where)
+    if match := ANCHORED.search(text):
+        raise FactsError(
+            f"the text of {match[0]} cannot be compared here",
+            where=where,
+            hint=f"write {match['file']}:{match['line']}",
+        )
+    return text
 
 
 def apart(text: str) -> list[str]:

@@ -19,11 +19,13 @@ from pathlib import Path
 from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
 from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
+from quoll.facts.line_anchors import LineAnchors
 from quoll.image.image import Image
 from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, entry_result
+from wcet.analysis.loop_lines import LoopLine, loop_lines
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.outside import OutsideMap, outside_map
@@ -42,7 +44,8 @@ class FactSurvey:
     ``others``: errors that no fact resolves, by entry. ``status``: the exit status of the first
     error, 0 without errors. ``outside``: pages outside the platform's memory. ``ways``: by address
     of the fact's place, a shortest chain of calls from the entry, as functions. ``unfinished``:
-    the entries that the time limit left, of which more may be missing.
+    the entries that the time limit left, of which more may be missing. ``lines``: the source lines
+    that name missing loops and no others, by header.
     """
 
     image: Image
@@ -52,6 +55,7 @@ class FactSurvey:
     status: int
     ways: Mapping[int, tuple[int, ...]]
     unfinished: tuple[str, ...] = ()
+    lines: Mapping[int, LoopLine] = field(default_factory=dict)
 
 
 def survey(
@@ -83,6 +87,7 @@ def survey(
         next(iter(search.statuses), 0),
         search.ways,
         tuple(search.unfinished),
+        dict(search.lines(LineAnchors(image, kernel, options.sources))),
     )
 
 
@@ -147,6 +152,12 @@ class _Search:
         self.found |= new
         places = {missing.addr for _, missing in new.values()}
         self.ways |= _ways(self.reached[name], address, places - self.ways.keys())
+
+    def lines(self, lines: LineAnchors) -> Iterator[tuple[int, LoopLine]]:
+        """The source lines of the missing loops."""
+        headers = [m.addr for _, m in self.found.values() if m.kind is MissingKind.LOOPS]
+        functions = {f: cfg for p in self.reached.values() for f, cfg in p.functions.items()}
+        return loop_lines(functions.values(), headers, lines)
 
     def _run(self) -> AnalysisRun:
         """A run under provisional facts for everything that was found missing."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from ilp.constraints.parameters import refuse_unknown
 from quoll.facts.annotations import Annotations, read_annotations
 from quoll.facts.fact import Fact
+from quoll.facts.line_anchors import LineAnchors
 from quoll.facts.located import LocatedFacts, locate
 from quoll.facts.read import Facts, load, uncontradicted
 from quoll.image.image import Image
@@ -53,7 +54,7 @@ class AnalysisRun:
             platform, reason = choose_platform(image, options)
             files = facts_files(kernel, options)
             written = written_facts(image, kernel, options)
-            loaded = load(files)
+            loaded = load(files, LineAnchors(image, kernel, options.sources))
             for text in (*loaded.remarks, *written.warnings):
                 stages.warn(text)
             stated = uncontradicted((*loaded.facts, *written.facts))

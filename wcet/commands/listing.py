@@ -20,8 +20,9 @@ from quoll.errors import FactsError, SolverError, UsageError
 from quoll.extraction.extract import extract
 from quoll.facts.applied import RecursionDepth
 from quoll.facts.fact_places import find_place
+from quoll.facts.line_anchors import LineAnchors
 from quoll.facts.located import LocatedFacts, locate
-from quoll.facts.read import load
+from quoll.facts.read import Facts, load
 from quoll.image.image import Image
 from quoll.listing.export import call_graph_dot, cfg_dot, control_flow, program_json, to_graphml
 from quoll.listing.program_text import call_graph_text, disassembly, summary
@@ -98,7 +99,7 @@ def cfg_command(options: argparse.Namespace) -> int:
         raise UsageError("--cycles is of a drawing", hint="name its function with --function")
     image, program = listed_program(options, [options.function] if options.function else [])
     if options.entry:
-        program = _with_depths(program, image, locate(load(tuple(options.facts)), image))
+        program = _with_depths(program, image, locate(_facts(options, image), image))
     if options.function:
         function = _function(image, program, options.function)
         graph, legend = control_flow(function, image), LEGEND if options.cycles else ()
@@ -151,11 +152,16 @@ def listed_program(options: argparse.Namespace, more: Sequence[str]) -> tuple[Im
         for symbol in image.symbols.symbols
         if symbol.kind == "func" and image.is_executable(symbol.addr)
     ]
-    facts = locate(load(tuple(options.facts)), image)
+    facts = locate(_facts(options, image), image)
     program = extract(image, entries or [image.entry], facts)
     gc.freeze()  # all objects live until the exit: collections need not visit them
     atexit.register(gc.unfreeze)  # libraries check for leaks
     return image, program
+
+
+def _facts(options: argparse.Namespace, image: Image) -> Facts:
+    """The facts in the files of ``--facts``; sources are relative to the current folder."""
+    return load(tuple(options.facts), LineAnchors(image, options.binary, Path()))
 
 
 def _with_depths(program: Program, image: Image, facts: LocatedFacts) -> Program:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quoll.errors import PROPOSED, MissingKind, MissingStatement
 from quoll.image.image import Image
 from quoll.printable import printable
 from wcet.analysis.fact_survey import FactSurvey
+from wcet.analysis.loop_lines import LoopLine
 
 __all__ = ["MissingFact", "missing_facts", "suggested_facts", "to_lines"]
 
+NO_LINES: Mapping[int, LoopLine] = {}
 LONGEST_WAY = 8  # functions of a call chain that are named
 
 HEADER = f"""\
@@ -34,10 +36,18 @@ class MissingFact:
     entry: str  # the first entry that needs it
     missing: tuple[MissingStatement, ...]
 
-    def fact(self, image: Image) -> str:
-        """The fact with its places as symbols with a checksum of the code, or addresses."""
-        places = dict.fromkeys(checked_place(image, m) for m in self.missing)
+    def fact(self, image: Image, lines: Mapping[int, LoopLine] = NO_LINES) -> str:
+        """The fact with its places as source lines or symbols with a checksum, or addresses."""
+        places = dict.fromkeys(
+            self._line(lines, m) or checked_place(image, m) for m in self.missing
+        )
         return self.missing[0].fact.replace("PLACE", ", ".join(places), 1)
+
+    def _line(self, lines: Mapping[int, LoopLine], missing: MissingStatement) -> str | None:
+        """The source line of a missing loop, if it names no other loop."""
+        line = lines.get(missing.addr) if missing.kind is MissingKind.LOOPS else None
+        mine = {one.addr for one in self.missing}
+        return line.place if line is not None and line.headers <= mine else None
 
     @property
     def cause(self) -> str:
@@ -97,7 +107,7 @@ def to_lines(survey: FactSurvey) -> Iterator[str]:
         yield f"  {outside.fact}"
         yield f"      charged as uncached: {printable(', '.join(outside.sections))}"
     for needed in missing:
-        fact = needed.fact(survey.image)
+        fact = needed.fact(survey.image, survey.lines)
         yield f"  {fact}"
         yield f"      needed by {needed.entry}: {needed.why}{called(survey, needed)}"
     for entry, error in survey.others.items():
@@ -129,7 +139,7 @@ def suggested_facts(survey: FactSurvey, name: str) -> str:
         where = survey.image.place(first.addr)
         why = f"{needed.why}{called(survey, needed)}"
         lines.append(f"\n# {where}, needed by {needed.entry}\n# {why}\n")
-        lines.append(f"# {needed.fact(survey.image)}\n")
+        lines.append(f"# {needed.fact(survey.image, survey.lines)}\n")
     return "".join(lines)
 
 
