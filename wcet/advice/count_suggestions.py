@@ -18,6 +18,7 @@ from ilp.least_counts import LeastCounts
 from ilp.longest_path import proved_maximum
 from ilp.solvers.solve import solver_named
 from quoll.errors import FactsError, InfeasibleError, SolverError
+from quoll.facts.anchors import anchored
 from quoll.facts.count_facts import AtMostFact
 from quoll.facts.fact import FactSource
 from quoll.facts.located import locate
@@ -149,7 +150,7 @@ def of_loops(counted: CountProgram) -> Iterator[CountSuggestion]:
         most = " or ".join(bounds[at])
         suggestion = counted.suggestion(
             at,
-            f"{at:#x}",
+            anchored(image, at) or f"{at:#x}",
             least,
             count,
             f"write the true number for {least:,}: executions of the loop's header on one path",

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from cache.reference import Reference, ReferenceKind
 from quoll.errors import WcetError
+from quoll.facts.anchors import anchored
 from quoll.facts.memory_facts import PointsIntoFact, UnknownPointsIntoFact
-from quoll.facts.read import Facts, load
+from quoll.facts.read import Facts
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.sharing import NEVER
 from quoll.inlining.vivu import VivuSettings
@@ -26,7 +27,7 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import AnalysisTarget, classified, contexts
 from wcet.analysis.preparation import valued
 from wcet.analysis.result import AnalysisResult, EntryResult
-from wcet.analysis.run import AnalysisRun, facts_files
+from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.platforms.outside import outside_map
 
@@ -89,7 +90,6 @@ def of_inputs(
 def _trials(
     result: AnalysisResult, entry: EntryResult, options: AnalysisOptions
 ) -> Iterator[_Trial]:
-    facts = load(facts_files(result.kernel, options))
     run = AnalysisRun.begin(result.kernel, options, SilentStageLog())
     address = run.entries[entry.name]
     found = valued(AnalysisTarget(run, entry.name, address))
@@ -102,9 +102,9 @@ def _trials(
     ]
     yield from _of_outside(result, options)
     yield from _of_devices(result, options, run, accesses)
-    yield from _of_stack(result, entry, options, facts)
-    yield from _of_memory(result, options, facts)
-    yield from _of_accesses(result, entry, options, facts, accesses)
+    yield from _of_stack(result, entry, options, run.facts)
+    yield from _of_memory(result, options, run.facts)
+    yield from _of_accesses(result, entry, options, run.facts, accesses)
     platform = result.platform
     inlined = contexts(run, address) if entry.summaries else 0
     if 0 < inlined <= MOST_CONTEXTS:
@@ -269,7 +269,8 @@ def _of_accesses(
         return not storing[addr], -runs[addr], addr
 
     for addr in sorted(runs, key=rank)[:MOST_ACCESSES] if region else ():
-        lines = (region, f"access at {addr:#x} points into {DATA}")
+        place = anchored(result.image, addr) or f"{addr:#x}"
+        lines = (region, f"access at {place} points into {DATA}")
         yield _Trial(
             "\n".join(lines),
             options,
