@@ -42,7 +42,7 @@ def classify(
     Loop bounds are not needed; ``CacheClassification.counted`` applies them later.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
-    fetches = FetchClassifier(graph, flow, scopes, hierarchy).run()
+    fetches = FetchClassifier(graph, flow, scopes, hierarchy, values).run()
     data = DataClassifier(graph, flow, scopes, hierarchy, values).run()
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)

@@ -17,6 +17,7 @@ from cache.contested import LineFill, contested_lines
 from cache.data_accesses import DataAccess, DataAccessModel
 from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
 from cache.geometry import CacheHierarchy
+from cache.instruction_cache import AddressStrides
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.maintenance import CacheOperation, cache_operation
 from cache.may import presence
@@ -55,7 +56,7 @@ BEFORE_ANYTHING, LOCKED = (
 BY_VECTOR_UNIT = CacheEvent(None, forget=True)
 
 
-class DataAddresses(Protocol):
+class DataAddresses(AddressStrides, Protocol):
     """The results of the value analysis about data addresses."""
 
     def access(self, node: int, insn: int) -> ValueSet | None:

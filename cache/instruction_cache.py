@@ -9,15 +9,17 @@ whether it happens or not: the line is *credited* (``cache.must`` has the argume
 of it is neither charged nor counted as a hit.
 
 An operation that drops at most one line, any line, is charged one miss: the potential of the
-dropped line. It preserves credited lines and first misses.
+dropped line. It preserves credited lines and first misses. In a loop of invalidations by address,
+the charge is that of the lines that the whole loop may drop (``cache.dropped_lines``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from cache.dropped_lines import LineDrops
 from cache.events import UNSEEN, CacheEvent, CacheEvents, FlowOrder
 from cache.geometry import CacheHierarchy
 from cache.lines import AccessedLines
@@ -32,12 +34,22 @@ from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
 
-__all__ = ["FetchClasses", "FetchClassifier"]
+__all__ = ["AddressStrides", "FetchClasses", "FetchClassifier"]
 
 NOT_CACHED, LOCKED = (
     MustVerdict(resident=False, credited=False),
     MustVerdict(resident=True, credited=False),
 )
+
+
+class AddressStrides(Protocol):
+    """The results of the value analysis about addresses of cache operations."""
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
+        """Bytes, modulo 2**32, from the address of an operation to the next one in a loop.
+
+        None if it is not one number. ``inside``: the nodes of the loop.
+        """
 
 
 class LineFetch(NamedTuple):
@@ -213,9 +225,15 @@ class FetchClassifier:
     """Classify every instruction fetch of ``graph``."""
 
     def __init__(
-        self, graph: Supergraph, flow: FlowOrder, scopes: LoopScopes, hierarchy: CacheHierarchy
+        self,
+        graph: Supergraph,
+        flow: FlowOrder,
+        scopes: LoopScopes,
+        hierarchy: CacheHierarchy,
+        strides: AddressStrides,
     ) -> None:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
+        self.strides = strides
         self.policy = hierarchy.policy
         self.model = _FetchModel(graph, hierarchy)
         locked = self.hierarchy.locked_i
@@ -225,7 +243,8 @@ class FetchClassifier:
         # by the identity of a fetch: the model makes the fetches of a block once
         self.steps: dict[tuple[int, int | None], _FetchStep] = {}
         self.interned: dict[tuple[int, ReferenceKind, HitClass, bool, int | None], Reference] = {}
-        self.missing: dict[int, dict[int, Reference]] = {}  # loop -> line -> first miss
+        # loop -> line -> first miss; loop -> operation -> the charge of the lines that it drops
+        self.missing: dict[int, dict[object, Reference]] = {}
 
     def run(self) -> FetchClasses:
         persistent = self._persistent()
@@ -256,7 +275,8 @@ class FetchClassifier:
         for index in range(len(self.graph.nodes)):
             here, beyond = within[index], _events(past[index])
             found, absent = residency.inside(index, here), missing.inside(index, here)
-            nodes.append(self._classify(inside[index], found, absent, ReferenceKind.FETCH))
+            classes = self._classify(inside[index], found, absent, ReferenceKind.FETCH)
+            nodes.append(self._with_drops(index, classes))
             found, absent = residency.past(index, beyond), missing.past(index, beyond)
             after = self._classify(past[index], found, absent, ReferenceKind.PREFETCH)
             if index in exits:
@@ -365,6 +385,43 @@ class FetchClassifier:
             l2 = HitClass.AH
         return Reference(
             fetch.insn, ReferenceKind.PREFETCH, None, None, 1, cacheable=True, l1=HitClass.NC, l2=l2
+        )
+
+    def _with_drops(self, node: int, classes: tuple[Reference, ...]) -> tuple[Reference, ...]:
+        """The references of a node, with the drops of its operations in loops."""
+        if not self.scopes.around[node] or all(r.kind is ReferenceKind.FETCH for r in classes):
+            return classes
+        insns = self.graph.nodes[node].block.insns
+        found: list[Reference] = []
+        for r in classes:
+            by_address = r.low is None and cache_operation(insns[r.insn]).by_address
+            drops = self._drops(node, r.insn) if by_address else None
+            found.append(r if drops is None else r._replace(drops=drops))
+            if drops is not None:
+                self.missing.setdefault(drops.loop, {})[node, r.insn] = found[-1]
+        return tuple(found)
+
+    def _drops(self, node: int, insn: int) -> LineDrops | None:
+        """The drops of an operation in the innermost loop around it, where it executes at most
+        once an iteration.
+        """
+        around = [loop for loop in self.graph.loops if node in loop.nodes]
+        innermost = min(around, key=lambda loop: len(loop.nodes), default=None)
+        if innermost is None or innermost.index not in self.scopes.eligible:
+            return None
+        loop, inside = innermost.index, innermost.nodes
+        stride = self.strides.stride(node, insn, inside)
+        touched = [self._touched(self._fetches(n)) for n in inside]
+        if stride is None or None in touched:
+            return None
+        geometry = self.hierarchy.l1i
+        fetched = {line for lines in touched if lines for line in lines}
+        return LineDrops.of(
+            loop,
+            stride,
+            geometry.line_bytes,
+            fetched=len(fetched),
+            present=min(geometry.sets * geometry.ways, len(self.model.lines())),
         )
 
     def _l2(self, line: int) -> HitClass | None:

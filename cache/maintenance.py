@@ -30,7 +30,8 @@ class CacheOperation:
     """Effects of one operation on the abstract caches.
 
     ``forget_i`` and ``forget_d`` drop all knowledge of L1; if the operation ``empties`` these
-    caches, they hold no line afterwards. ``drop_i`` drops at most one instruction line, any line.
+    caches, they hold no line afterwards. ``drop_i`` drops at most one instruction line, any line,
+    or (``by_address``) the line at the address in its register.
     ``retranslates``: addresses outside memory of fixed translation may mean other memory
     afterwards. ``refetch``: prefetched instructions are discarded and fetched again. ``lines``:
     number of lines that it may write back; None: every line of the data cache.
@@ -40,6 +41,7 @@ class CacheOperation:
     forget_d: bool = False
     empties: bool = False
     drop_i: bool = False
+    by_address: bool = False
     refetch: bool = False
     lines: int | None = 0
     retranslates: bool = False
@@ -61,6 +63,10 @@ _FORGETS_INSTRUCTIONS = {
     SystemEffect.DROPS_ALL_INSTRUCTIONS,
     SystemEffect.FETCHES_INSTRUCTION_LINE,
 }
+_DROPS_INSTRUCTION = {
+    SystemEffect.DROPS_INSTRUCTION_LINE,
+    SystemEffect.DROPS_INSTRUCTION_ADDRESS,
+}
 _FORGETS_DATA = {SystemEffect.DROPS_ALL_DATA, SystemEffect.DROPS_DATA_LINE}
 _EMPTIES = {SystemEffect.DROPS_ALL_INSTRUCTIONS, SystemEffect.DROPS_ALL_DATA}
 
@@ -79,7 +85,8 @@ def _of_row(row: SystemWrite) -> CacheOperation:
         forget_i=not effects.isdisjoint(_FORGETS_INSTRUCTIONS),
         forget_d=not effects.isdisjoint(_FORGETS_DATA),
         empties=not effects.isdisjoint(_EMPTIES),
-        drop_i=SystemEffect.DROPS_INSTRUCTION_LINE in effects,
+        drop_i=not effects.isdisjoint(_DROPS_INSTRUCTION),
+        by_address=SystemEffect.DROPS_INSTRUCTION_ADDRESS in effects,
         refetch=SystemEffect.REFETCHES in effects,
         lines=None if SystemEffect.CLEANS_ALL in effects else lines,
         retranslates=SystemEffect.CHANGES_TRANSLATION in effects,

@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import prod
 from typing import NamedTuple
 
+from cache.dropped_lines import LineDrops
 from quoll.assumptions import Assumption
 from quoll.image.memory_map import Cacheability
 
@@ -113,6 +114,7 @@ class Reference(NamedTuple):
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
     scope: int | None = None  # index of the loop of a first miss (``LoopScopes``)
     stream: AccessStream | None = None  # of a reference that misses once per line
+    drops: LineDrops | None = None  # of an operation that drops a line in few of its executions
     range: int | None = None  # the ``PersistentRange`` that it accesses, by its index
     credited: bool = False  # an earlier charged miss pays for this one
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
@@ -224,20 +226,25 @@ class CacheClassification:
     def counted(self, iterations: Mapping[int, int]) -> CacheClassification:
         """The classification with loop counts: most executions of each loop header per entry.
 
-        The counts decide which loads gain by being charged once per line (``AccessStream``), and
-        which ranges by being charged when their loop is entered (``PersistentRange``).
+        The counts decide which loads gain by being charged once per line (``AccessStream``), which
+        ranges by being charged when their loop is entered (``PersistentRange``), and the charges of
+        invalidations (``LineDrops``).
         """
         gaining = {
             at: lines.loop for at, lines in enumerate(self.ranges) if lines.gains(iterations)
         }
 
         def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-            if all(r.stream is None and r.range is None for r in references):
+            if all(r.stream is r.range is r.drops is None for r in references):
                 return references
             return tuple(
                 r._replace(l1=HitClass.FM, scope=gaining[r.range], stream=None, range=None)
                 if r.range in gaining
-                else r._replace(stream=r.stream and r.stream.counted(iterations), range=None)
+                else r._replace(
+                    stream=r.stream and r.stream.counted(iterations),
+                    range=None,
+                    drops=r.drops and r.drops.counted(iterations),
+                )
                 for r in references
             )
 

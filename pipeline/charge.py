@@ -118,6 +118,8 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
 
 def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     """Cycles beyond a hit that are charged where ``reference`` stands."""
+    if reference.drops is not None:
+        return reference.drops.cycles(memory.fetch_miss(reference.l2))[1]
     if reference.stream is not None:
         return stream_cycles(reference, memory)[1]
     due = access_cycles(reference, memory) if reference.due else 0
@@ -129,6 +131,8 @@ def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
 
 def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
     """Cycles charged for ``reference`` where a loop is entered."""
+    if reference.drops is not None:
+        return reference.drops.cycles(memory.fetch_miss(reference.l2))[0]
     if reference.stream is not None:
         return stream_cycles(reference, memory)[0]
     return access_cycles(reference, memory)

@@ -56,6 +56,7 @@ class SystemEffect(Enum):
     CLEANS_LINE = "one dirty line is written back"
     CLEANS_ALL = "every dirty line is written back"
     DROPS_INSTRUCTION_LINE = "one instruction line leaves the cache"
+    DROPS_INSTRUCTION_ADDRESS = "the instruction line at the address leaves the cache"
     DROPS_ALL_INSTRUCTIONS = "no line is in the instruction cache afterwards"
     FETCHES_INSTRUCTION_LINE = "one line is filled into the instruction cache"
     REFETCHES = "prefetched instructions are discarded and fetched again"
@@ -101,7 +102,7 @@ def _one(effect: SystemEffect) -> frozenset[SystemEffect]:
 SYSTEM_WRITES: Mapping[CoprocessorRegister, SystemWrite] = {
     _at(0, 7, 0, 4): SystemWrite("wait for interrupt", _ARM1136),
     _at(0, 7, 5, 0): SystemWrite("ICIALLU", _CACHES, _one(_E.DROPS_ALL_INSTRUCTIONS)),
-    _at(0, 7, 5, 1): SystemWrite("ICIMVAU", _CACHES, _one(_E.DROPS_INSTRUCTION_LINE)),
+    _at(0, 7, 5, 1): SystemWrite("ICIMVAU", _CACHES, _one(_E.DROPS_INSTRUCTION_ADDRESS)),
     _at(0, 7, 5, 2): SystemWrite(
         "instruction line by set and way", _ARM1136, _one(_E.DROPS_INSTRUCTION_LINE)
     ),

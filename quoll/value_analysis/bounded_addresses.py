@@ -16,7 +16,7 @@ that control may reach in another order has no known words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import gcd
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -40,6 +40,8 @@ class SymbolValues(Protocol):
     def origin(self, node: int, insn: int) -> SymbolicAddress | None: ...
 
     def aliases(self, edge: int) -> Mapping[int, int]: ...
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None: ...
 
     def arriving_word(self, edge: int, symbol: int) -> ValueSet: ...
 
@@ -120,6 +122,10 @@ class BoundedAddresses:
     def aliases(self, edge: int) -> Mapping[int, int]:
         """As ``ValueResults.aliases``."""
         return self._values.aliases(edge)
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
+        """As ``ValueResults.stride``."""
+        return self._values.stride(node, insn, inside)
 
     def _regular(self, loop: SuperLoop) -> bool:
         """Whether the loop is entered at its header alone, over an edge."""

@@ -14,7 +14,7 @@ initial contents is constant too, as long as no store may hit it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -77,6 +77,7 @@ from quoll.value_analysis.context_domain import (
 )
 from quoll.value_analysis.layered_domain import LayeredDomain
 from quoll.value_analysis.layered_graph import LayeredGraph
+from quoll.value_analysis.strides import address_stride
 from quoll.value_analysis.target_check import checked_targets
 
 __all__ = [
@@ -648,6 +649,10 @@ class ValueResults:
             return {}
         out = self._domain.transfer(edge, before)
         return {} if out is None else aliases_between(out, after)
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
+        """Bytes from the address of a cache operation to the next one (``address_stride``)."""
+        return address_stride(self, node, insn, inside)
 
     def arriving_word(self, edge: int, symbol: int) -> ValueSet:
         """The possible words along ``edge`` of a symbol of its target."""

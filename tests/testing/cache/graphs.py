@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from random import Random
@@ -24,6 +24,7 @@ DATA = 0xF0020000
 DEVICE = 0xF8000000
 FOREIGN = 0x00100000  # in no region: may be cached or not
 SYMBOLS = range(RIGID, RIGID + 8)
+STRIDES = (32, 32, 64, 4, 16, 36, 0xFFFFFFE0, 512, 1024, 2048, 4096, 0)  # bytes, modulo 2**32
 # Words in RAM, each with a known divisor; other words may be any.
 ALIGNED = {
     **dict.fromkeys(SYMBOLS[2:4], 32),
@@ -122,6 +123,7 @@ class Program:
     values: dict[tuple[int, int], ValueSet | None]
     origins: dict[tuple[int, int], SymbolicAddress] = field(default_factory=dict)
     renamed: dict[int, dict[int, int]] = field(default_factory=dict)  # by edge; else all stay
+    strides: dict[tuple[int, int], int] = field(default_factory=dict)  # of cache operations
 
     def access(self, node: int, insn: int) -> ValueSet | None:
         return self.values[node, insn]
@@ -131,6 +133,9 @@ class Program:
 
     def aliases(self, edge: int) -> dict[int, int]:
         return self.renamed.get(edge, {symbol: symbol << 32 for symbol in SYMBOLS})
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
+        return self.strides.get((node, insn))
 
 
 def random_program(
@@ -173,7 +178,7 @@ def random_program(
         made.append(Block(index, tuple(insns)))
         followed.append(insns[-1].conditional or end is None)
     edges = _edges(random, made, followed)
-    return _program(random, made, edges, steady=steady, tables=tables, objects=objects)
+    return program_of(random, made, edges, steady=steady, tables=tables, objects=objects)
 
 
 def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) -> list[SuperEdge]:
@@ -191,15 +196,16 @@ def _edges(random: Random, blocks: Sequence[Block], followed: Sequence[bool]) ->
     return edges
 
 
-def _program(
+def program_of(
     random: Random,
     blocks: Sequence[Block],
     edges: list[SuperEdge],
     *,
-    steady: bool,
-    tables: bool,
-    objects: bool,
+    steady: bool = False,
+    tables: bool = False,
+    objects: bool = False,
 ) -> Program:
+    """A program of these blocks with random data addresses; the first one is its entry."""
     successors: list[list[int]] = [[] for _ in blocks]
     for e in edges:
         successors[e.src].append(e.dst)
@@ -236,7 +242,13 @@ def _program(
                 values[n, i] = _within(origin) if origin.symbol in ALIGNED else None
     images = _advances if steady else _images
     renamed = {e: images(random) for e in range(len(edges)) if random.random() < 0.4}
-    return Program(graph, values, origins, renamed)
+    strides = {
+        (n, i): random.choice(STRIDES)
+        for n, node in enumerate(nodes)
+        for i, insn in enumerate(node.block.insns)
+        if insn.mnemonic == "mcr" and random.random() < 0.7
+    }
+    return Program(graph, values, origins, renamed, strides)
 
 
 def _origin(random: Random, *, steady: bool, objects: bool) -> SymbolicAddress:

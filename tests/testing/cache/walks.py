@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -35,6 +36,7 @@ from tests.testing.cache.graphs import (
 )
 
 STEPS = 24  # of a walk, one node each
+PAGE = 4096  # bytes
 STREAMING = 0.2  # of the programs are mostly loads through one pointer
 TABLES = 0.2  # of the others are mostly loads from tables
 OBJECTS = 0.2  # of the others still are loads through few pointers
@@ -64,7 +66,7 @@ def hierarchy(fetch_ahead: int) -> CacheHierarchy:
 class Tally:
     """Charges and actual costs by kind, and the coverage of the walk.
 
-    Fetches in misses, loads, stores and write-backs by maintenance in cycles.
+    In cycles.
     """
 
     charged: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -136,6 +138,7 @@ class Walk:
                 cache.pollute(lines, random.choice([0.0, 0.5, 1.0]), dirty=dirty)
             cache.hold(frozenset(state.held.lines()), dirty=dirty)
         caches = replace(hierarchy(ahead), l1d=geometry, initial_d=initial[1])
+        self.invalidated: dict[tuple[int, int], int] = {}  # the last address of an operation
         due = partial(due_cycles, memory=self.memory)
         self.pool = write_back_pool(program.graph, classes.references, caches, self.memory, due)
         self.visits, self.taken = Counter[int](), Counter[int]()
@@ -157,16 +160,20 @@ class Walk:
             self._compare()
             if not graph.successors[node]:
                 break
-            edge = self.random.choice(graph.successors[node])
+            edge = self.onward(graph.successors[node])
             self.taken[edge] += 1
             self._edge(edge)
             self.words.follow(edge)
             node = graph.edges[edge].dst
         return self.tally
 
+    def onward(self, edges: Sequence[int]) -> int:
+        """The edge that the walk takes, out of the ones that leave a node."""
+        return self.random.choice(edges)
+
     def _compare(self) -> None:
         """Charges cover actual costs; a prefetched line is charged when entered."""
-        self.tally.happened["fetch"] = self.fetch.misses - len(self.waiting)
+        self.tally.happened["fetch"] = MISS * (self.fetch.misses - len(self.waiting))
         for kind, charged in self.tally.charged.items():
             assert self.tally.happened[kind] <= charged, (kind, self.tally)
         less = 0 if self.pool is None else self.pool.without_line(self.visits, self.taken)
@@ -194,6 +201,7 @@ class Walk:
             if reference.l1 is HitClass.AH:
                 assert self.fetch.log.get(line, True), f"claimed to hit: {reference}"
         taken = graph.edges[edge]
+        self._leave_loops(taken.src, taken.dst)
         if taken.kind is not EdgeKind.FALLTHROUGH:
             self.waiting.clear()
             self._redirect(graph.nodes[taken.dst].block.addr)
@@ -201,7 +209,7 @@ class Walk:
     def _charge_once(self, references: tuple[Reference, ...]) -> None:
         for reference in references:
             if reference.kind in (ReferenceKind.FETCH, ReferenceKind.PREFETCH):
-                self.tally.charged["fetch"] += 1
+                self.tally.charged["fetch"] += entry_cycles(reference, self.memory)
             else:
                 self.tally.charged["load"] += entry_cycles(reference, self.memory)
 
@@ -225,7 +233,7 @@ class Walk:
                     node, index, insn, [r for r in here if r.kind is not ReferenceKind.FETCH]
                 )
             elif executed:
-                self._maintain(insn)
+                self._maintain(node, index, insn)
 
     def _fetched(self, reference: Reference, line: int, *, entering: bool) -> None:
         """Check a fetch of the line that is executed, or of one behind it that may be fetched."""
@@ -255,8 +263,8 @@ class Walk:
             self.tally.charged["load"] += due_cycles(reference, self.memory)
         elif reference.kind is ReferenceKind.WRITE_BACK:
             self.tally.charged["maintenance"] += due_cycles(reference, self.memory)
-        elif reference.due:
-            self.tally.charged["fetch"] += 1
+        else:
+            self.tally.charged["fetch"] += due_cycles(reference, self.memory)
 
     def _data(self, node: int, index: int, insn: Insn, here: list[Reference]) -> None:
         memory = insn.memory
@@ -350,7 +358,7 @@ class Walk:
             assert not outcome.hit, f"claimed to miss: {reference}"
             self.tally.missing += 1
 
-    def _maintain(self, insn: Insn) -> None:
+    def _maintain(self, node: int, index: int, insn: Insn) -> None:
         """Effects of the operations in ``MAINTENANCE``, written down from the manual."""
         if insn.mnemonic != "mcr":
             return
@@ -363,7 +371,7 @@ class Walk:
             case (7, 5, 0):
                 self.icache.invalidate_all()
             case (7, 5, 1):
-                self.icache.invalidate(code)
+                self.icache.invalidate(self._dropped(node, index, code))
             case (7, 5, 4):
                 self._redirect(insn.next)
             case (7, 6, 0):
@@ -386,6 +394,28 @@ class Walk:
                 pass
             case other:
                 raise AssertionError(f"no concrete effect for {other} in {insn.text}")
+
+    def _dropped(self, node: int, index: int, other: int) -> int:
+        """The line at the address of an invalidation, under any mapping of its page.
+
+        The address moves by its stride while the innermost loop runs.
+        """
+        stride = self.program.strides.get((node, index))
+        if stride is None:
+            return other
+        before = self.invalidated.get((node, index))
+        start = PAGE * self.random.randrange(1 << 20) + 4 * self.random.randrange(8 * 16)
+        address = start if before is None else before + stride
+        self.invalidated[node, index] = address & 0xFFFFFFFF
+        place = address % PAGE // 32
+        here = [n for n in self.icache.contents()[0] if n >= 0 and n % (PAGE // 32) == place]
+        return self.random.choice(here) if here else place
+
+    def _leave_loops(self, source: int, target: int) -> None:
+        """Forget the addresses of invalidations in loops that are left."""
+        around = [loop for loop in self.program.graph.loops if source in loop.nodes]
+        left = {n for loop in around if target not in loop.nodes for n in loop.nodes}
+        self.invalidated = {at: a for at, a in self.invalidated.items() if at[0] not in left}
 
     def _written_back(self, lines: int) -> None:
         self.tally.happened["maintenance"] += lines * self.memory.write_back
@@ -434,7 +464,11 @@ def check(random: Random, policy: ReplacementPolicy | None = None) -> Tally:
         geometry, write_allocate=random.random() < 0.25, write_through=random.random() < 0.15
     )
     caches = replace(caches, l1i=geometry, l1d=geometry, policy=policy)
-    rounds = {loop.index: random.choice([1, 3, 50]) for loop in program.graph.loops}
+    moving = {node for node, _ in program.strides}
+    rounds = {
+        loop.index: STEPS if moving & loop.nodes else random.choice([1, 3, 50])
+        for loop in program.graph.loops
+    }
     classes = classify(program.graph, program, caches)
     contested = 0
     if random.random() < 0.8:
