@@ -2,8 +2,9 @@
 
 An operation that cleans a line is charged a write-back at each execution, but a line is written
 back only if it is dirty. Let the potential of a state be its number of dirty lines, where a line of
-L1 counts twice if there is an L2, because its write-back makes a line of L2 dirty. Each write-back,
-of a victim or by maintenance, lowers the potential. Only stores raise it, each by one line of L1.
+L1 counts for itself and for the lines of an L2 that its write-back makes dirty: one, or several
+shorter ones. Each write-back, of a victim or by maintenance, lowers the potential. Only stores
+raise it, each by one line of L1.
 So on a path with x_n executions of node n,
 
     write-backs by maintenance <= dirty lines at the start + sum(dirtied_n * x_n)
@@ -47,11 +48,11 @@ def write_back_pool(
         return None
     every = _level_1(hierarchy) + _level_2(hierarchy)
     clean = hierarchy.initial_d.clean
-    levels = 1 if hierarchy.l2 is None else 2
+    of_line = _of_line(hierarchy)
 
     def dirtied(reference: Reference) -> int:
         stores = reference.kind is ReferenceKind.STORE and reference.cacheable
-        return levels if stores and not _covered(reference, hierarchy, memory, due) else 0
+        return of_line if stores and not _covered(reference, hierarchy, memory, due) else 0
 
     return WriteBackPool(
         cycles=memory.write_back,
@@ -67,7 +68,13 @@ def _level_1(hierarchy: CacheHierarchy) -> int:
     """The potential if every line of L1 is dirty."""
     l1d = hierarchy.l1d
     lines = 0 if l1d.write_through else l1d.sets * l1d.ways
-    return lines if hierarchy.l2 is None else 2 * lines
+    return lines * _of_line(hierarchy)
+
+
+def _of_line(hierarchy: CacheHierarchy) -> int:
+    """The potential of a dirty line of L1: itself, and the lines that it makes dirty in L2."""
+    l1d, l2 = hierarchy.l1d, hierarchy.l2
+    return 1 if l2 is None else 1 + max(1, l1d.line_bytes // l2.line_bytes)
 
 
 def _level_2(hierarchy: CacheHierarchy) -> int:

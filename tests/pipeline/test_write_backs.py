@@ -8,12 +8,14 @@ from random import Random
 
 import pytest
 
+from cache.cache_simulator import CacheOutcome, SimulatedCache
 from cache.classify import classify
 from cache.geometry import CacheGeometry
 from cache.initial import InitialCache, InitialContentsKind
 from cache.policy import ReplacementPolicy
 from pipeline.charge import due_cycles
 from pipeline.write_backs import write_back_pool
+from quoll.arm.insn import AccessKind
 from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import DATA, Program, in_one_block, pool, straight
 from tests.testing.cache.walks import LATENCIES, NOTHING_LOCKED, Walk, hierarchy
@@ -67,6 +69,129 @@ def test_charges_cover_write_backs_of_small_caches() -> None:
         beyond += tally.happened["maintenance"] > start
     assert limited > number // 2
     assert beyond > number // 5  # stores between make lines dirty again
+
+
+class TwoLevels:
+    """Data caches of two levels. A line that leaves the first one is stored into the second one."""
+
+    def __init__(
+        self, first: CacheGeometry, second: CacheGeometry, policy: ReplacementPolicy, random: Random
+    ) -> None:
+        self.random = random
+        self.first = SimulatedCache(first, policy, random)
+        self.second = SimulatedCache(second, policy, random)
+        self.parts = max(1, first.line_bytes // second.line_bytes)  # lines of L2 in one of L1
+
+    def lines(self, line: int) -> range:
+        """The lines of the second level that hold a line of the first."""
+        bytes_1, bytes_2 = self.first.geometry.line_bytes, self.second.geometry.line_bytes
+        return range(line * bytes_1 // bytes_2, line * bytes_1 // bytes_2 + self.parts)
+
+    def store_behind(self, line: int) -> None:
+        """Write a line, or words of it, past the first level."""
+        for part in self.lines(line):
+            self.second.store(part)
+
+    def moved(self, outcome: CacheOutcome, line: int) -> None:
+        """After an access to the first level: the fill of a line, and its victim."""
+        if outcome.victim is not None:
+            self.store_behind(outcome.victim)
+        if not outcome.hit:
+            for part in self.lines(line):
+                self.second.load(part)
+
+    def load(self, line: int) -> None:
+        """A load; the core may as well fetch instructions of other lines into the second level."""
+        self.moved(self.first.load(line), line)
+        self.second.load(self.random.choice(self.lines(line)) + self.random.randrange(1, 4))
+
+    def store(self, line: int) -> None:
+        """A store."""
+        geometry = self.first.geometry
+        outcome = self.first.store(line)
+        if geometry.write_allocate:
+            self.moved(outcome, line)
+        if geometry.write_through or not (outcome.hit or geometry.write_allocate):
+            self.store_behind(line)
+
+    def dirty(self) -> list[int]:
+        """Addresses of lines that are dirty in one of both levels."""
+        return [
+            n * cache.geometry.line_bytes
+            for cache in (self.first, self.second)
+            for n, is_dirty in zip(*cache.contents(), strict=True)
+            if is_dirty
+        ]
+
+    def clean(self, address: int) -> bool:
+        """Write a line back: to the second level, or on to memory. Whether anything was written."""
+        line = self.first.geometry.line(address)
+        written = self.first.clean(line)
+        if written:
+            self.store_behind(line)
+        if written and self.random.random() < 0.7:
+            return True  # to the point of unification only
+        return self.second.clean(self.second.geometry.line(address)) or written
+
+
+@pytest.mark.slow("simulates many random accesses")
+def test_the_potential_covers_two_levels() -> None:
+    """Write-backs by maintenance of lines that are dirty in L1, in L2, and in L2 after L1."""
+    limited = 0
+    number = cases(150)
+    for seed in range(number):
+        random = Random(seed)
+        load, *others, _ = (one for one in pool(OPERATIONS) if one.mnemonic != "swp")
+        *stores, clean = [one for one in others if one.memory is None or random.random() < 0.7]
+        chosen = [load] * 2 + [clean] * 20
+        for _ in range(random.randint(1, 12)):
+            chosen += [random.choice(stores or [clean]), *[clean] * random.randint(0, 6)]
+        places = [ValueSet.of(DATA + 64 * (n % 2)) for n, _ in enumerate(chosen)]
+        program = in_one_block(chosen, list(places))
+        kind = random.choice([InitialContentsKind.UNKNOWN, InitialContentsKind.CLEAN])
+        first = CacheGeometry(
+            128, 2, random.choice([32, 64]), write_allocate=random.random() < 0.3,
+            write_through=random.random() < 0.2,
+        )  # fmt: skip
+        second = CacheGeometry(256, 2, 32, write_allocate=random.random() < 0.5)
+        policy = random.choice([ReplacementPolicy.LRU, ReplacementPolicy.ROUND_ROBIN])
+        caches = replace(hierarchy(0), l1d=first, l2=second, policy=policy)
+        caches = replace(caches, initial_d=InitialCache(kind))
+        memory = replace(
+            LATENCIES, l2_hit=8, line_words=first.line_bytes // 4,
+            dirty_l1_victims=not first.write_through, write_allocate=first.write_allocate,
+            write_through=first.write_through, stores_pay=caches.initial_d.clean,
+        )  # fmt: skip
+        classes = classify(program.graph, program, caches)
+        due = partial(due_cycles, memory=memory)
+        found = write_back_pool(program.graph, classes.references, caches, memory, due)
+        if found is None:
+            continue
+        machine = TwoLevels(first, second, policy, random)
+        dirty = not (caches.initial_d.clean or first.write_through)
+        machine.first.pollute([DATA // first.line_bytes + n for n in range(8)], dirty=dirty)
+        machine.second.pollute([DATA // 32 + n for n in range(16)])
+        written = sum(carry_out(machine, program, n, random) for n in range(len(chosen)))
+        without = found.without_line({0: 1}, {})
+        assert written <= found.charged[0] - without, seed
+        limited += without > 0
+    assert limited > number // 3
+
+
+def carry_out(machine: TwoLevels, program: Program, index: int, random: Random) -> bool:
+    """Execute an instruction; whether it is a write-back by maintenance."""
+    insn = program.graph.nodes[0].block.insns[index]
+    if insn.memory is None:
+        dirty = machine.dirty()
+        return bool(dirty) and machine.clean(random.choice(dirty))
+    address = program.values[0, index]
+    assert address is not None
+    for line in machine.first.geometry.lines(address.low, insn.memory.size * insn.memory.count):
+        if insn.memory.access is AccessKind.LOAD:
+            machine.load(line)
+        else:
+            machine.store(line)
+    return False
 
 
 def pool_of(program: Program, level_2: CacheGeometry | None = None) -> tuple[int, dict[int, int]]:
