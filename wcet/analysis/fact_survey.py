@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from loopbounds.loop_lines import LoopLine, loop_lines
 from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
 from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
@@ -25,7 +26,6 @@ from quoll.processes.time_limit import TimeIsUp, time_limit
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.integer_programs import constraints_of, entry_result
-from wcet.analysis.loop_lines import LoopLine, loop_lines
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.outside import OutsideMap, outside_map

@@ -75,9 +75,7 @@ class AnalysisRun:
     def seen(self) -> SeenExecutions:
         """The stored executions of the kernel."""
         options = self.options
-        return SeenExecutions(
-            options.store, self.image, self.platform, self.facts, options.parameters
-        )
+        return SeenExecutions(options.store, self.image, self.platform, self.facts, options)
 
     def stating(self, chosen: Iterable[Fact]) -> AnalysisRun:
         """The same run with only ``chosen`` of its facts; the platform keeps all regions."""

@@ -1,14 +1,14 @@
 """The longest execution that is known of an entry: the lower end of its bound, stored by content.
 
-Its key covers the kernel, the platform, the entry, and the facts that decide where paths start, go
-and end. It covers neither bounds of loops nor constraints, nor the versions of the code: they do
-not change the time of an execution. So an execution above a later bound is found. An execution from
-an invented state belongs to all facts: a further one may exclude the state.
+Its key covers the kernel, the platform, the entry, the memory at the start, and the facts that
+decide where paths start, go and end. For a recorded execution it covers neither bounds of loops nor
+constraints, nor the versions of the code: they do not change the time of an execution. So an
+execution above a later bound is found. An execution from an invented state belongs to all facts,
+and to the version that found it: another one may know that the state does not occur.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quoll.errors import UnsoundBound
@@ -17,7 +17,9 @@ from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.results.cache_key import key_of
 from quoll.results.results_store import ResultsStore
-from wcet.analysis.request_key import LEFT_OUT
+from quoll.results.versions import versions
+from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.request_key import CODE, LEFT_OUT
 from wcet.platforms.platform_model import Platform
 
 __all__ = ["SeenExecution", "SeenExecutions"]
@@ -39,14 +41,12 @@ class SeenExecution:
     evidence: str
     state: tuple[tuple[str, int], ...] | None = None
 
-    @property
-    def least(self) -> int:
-        """The cycles that no bound is below: of the machine, and of the charged path."""
-        return max(self.cycles, self.charged or 0)
-
     def refutes(self, bound: int) -> bool:
-        """Whether it takes longer than ``bound``."""
-        return self.least > bound
+        """Whether it takes longer than ``bound``.
+
+        The charge of its path does not matter: another version may charge less.
+        """
+        return self.cycles > bound
 
     def within(self, bound: int) -> str:
         """The interval that it makes with ``bound``, as a sentence about cycles."""
@@ -55,7 +55,7 @@ class SeenExecution:
     def error(self, name: str, bound: int) -> UnsoundBound:
         """The error that ``bound`` of the entry ``name`` is not valid."""
         return UnsoundBound(
-            f"entry {name}: an execution takes {self.least:,} cycles and the bound is {bound:,} "
+            f"entry {name}: an execution takes {self.cycles:,} cycles and the bound is {bound:,} "
             f"({self.evidence}): the bound is not valid",
             hint="a fact is wrong, or the analysis is: wcet check-facts, wcet replay",
         )
@@ -63,18 +63,18 @@ class SeenExecution:
 
 @dataclass(frozen=True, slots=True)
 class SeenExecutions:
-    """The stored executions of one kernel, under the facts and parameters of a run."""
+    """The stored executions of one kernel, under the facts and options of a run."""
 
     store: ResultsStore
     image: Image
     platform: Platform
     facts: Facts
-    parameters: Mapping[str, int]
+    options: AnalysisOptions
 
     def of(self, name: str, address: int) -> SeenExecution | None:
         """The longest execution of an entry; None: none is known."""
         both = (self._stored(name, address, invented=one) for one in (False, True))
-        return max(filter(None, both), key=lambda one: one.least, default=None)
+        return max(filter(None, both), key=lambda one: one.cycles, default=None)
 
     def _stored(self, name: str, address: int, *, invented: bool) -> SeenExecution | None:
         if not self.store.enabled:
@@ -87,7 +87,7 @@ class SeenExecutions:
         """Store an execution, unless a longer one is there."""
         invented = found.state is not None
         known = self._stored(name, address, invented=invented)
-        if self.store.enabled and (known is None or known.least < found.least):
+        if self.store.enabled and (known is None or known.cycles < found.cycles):
             self.store.save(self._key(name, address, invented=invented), found)
 
     def _key(self, name: str, address: int, *, invented: bool) -> str:
@@ -97,7 +97,9 @@ class SeenExecutions:
             self.image.identity,
             self.platform,
             facts if invented else tuple(filter(about_paths, facts)),
-            self.parameters,
+            versions(*CODE) if invented else (),
+            self.options.loaded_memory,
+            self.options.parameters,
             name,
             address & ~1,
             left_out=LEFT_OUT,

@@ -216,9 +216,7 @@ def remember(
     wanted: AnalysisOptions, result: AnalysisResult, found: Sequence[EntryReplay], trace: Path
 ) -> None:
     """Store the longest execution of each entry."""
-    store = SeenExecutions(
-        wanted.store, result.image, result.platform, result.located, wanted.parameters
-    )
+    store = SeenExecutions(wanted.store, result.image, result.platform, result.located, wanted)
     for one in found:
         seen = SeenExecution(one.most, one.charged, f"recording {trace.name}")
         store.add(one.name, result.entries[one.name].address, seen)

@@ -163,7 +163,7 @@ def recorded(result: AnalysisResult, sources: Path) -> BaselineRecord:
             for fact in result.facts
         ),
         {name: len(entry.proved) for name, entry in result.entries.items() if entry.proved},
-        {name: entry.seen.least for name, entry in result.entries.items() if entry.seen},
+        {name: entry.seen.cycles for name, entry in result.entries.items() if entry.seen},
     )
 
 
@@ -381,7 +381,7 @@ def _of_report(document: dict[str, Any]) -> BaselineRecord:
             if entry.get("proved_exclusions")
         },
         "seen": {
-            name: max(seen["cycles"], seen["charged_cycles"] or 0)
+            name: seen["cycles"]
             for name, entry in document["entries"].items()
             if (seen := entry.get("seen"))
         },

@@ -141,7 +141,7 @@ def with_witness(
     if found is None:
         return entry
     run.seen.add(entry.name, address, found)
-    longer = entry.seen is None or entry.seen.least < found.least
+    longer = entry.seen is None or entry.seen.cycles < found.cycles
     return replace(entry, seen=found) if longer else entry
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from loopbounds.loop_lines import LoopLine
 from quoll.errors import PROPOSED, MissingKind, MissingStatement
 from quoll.image.image import Image
 from quoll.printable import printable
 from wcet.analysis.fact_survey import FactSurvey
-from wcet.analysis.loop_lines import LoopLine
 
 __all__ = ["MissingFact", "missing_facts", "suggested_facts", "to_lines"]
 

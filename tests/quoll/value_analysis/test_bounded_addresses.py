@@ -8,16 +8,13 @@ from random import Random
 
 import pytest
 
-from quoll.extraction.extract import extract
 from quoll.image.image import Image
-from quoll.inlining.expand import expand
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.value_analysis.bounded_addresses import BoundedAddresses
-from quoll.value_analysis.value_results import EntryRegisters, ValueResults, analyse
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.harness.cases import cases
-from tests.testing.quoll.sketch import assemble
+from tests.testing.values.analysed import analysed
 from tests.testing.values.executed import RETURN, STACK, Recorded
 
 CASES = cases(24)
@@ -90,15 +87,6 @@ class Executed:
 
     most: Counter[int] = field(default_factory=Counter)
     accesses: set[tuple[int, int, int]] = field(default_factory=set)
-
-
-def analysed(text: str) -> tuple[Image, Supergraph, ValueResults]:
-    image = assemble(text)
-    (symbol,) = [image.symbol("main")]
-    assert symbol is not None
-    graph = expand(extract(image, [symbol.addr]), symbol.addr & ~1, image)
-    start = EntryRegisters(0x13, {13: ValueSet.of(STACK)})
-    return image, graph, analyse(graph, image, start)
 
 
 def execute(image: Image, graph: Supergraph, arguments: list[int], ran: Executed) -> None:

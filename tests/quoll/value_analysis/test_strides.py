@@ -10,10 +10,10 @@ from quoll.abstract_domain.terms import MASK
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.intervals.strided_interval import ValueSet
 from quoll.value_analysis.strides import address_stride, multiples
-from tests.quoll.value_analysis.test_bounded_addresses import analysed
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.cache.graphs import pool
 from tests.testing.harness.cases import cases
+from tests.testing.values.analysed import analysed
 from tests.testing.values.executed import RETURN, STACK
 
 ADDRESS = 3  # the register with the address

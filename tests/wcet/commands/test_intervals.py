@@ -108,7 +108,10 @@ def test_the_longest_execution_is_stored_and_content_is_its_key() -> None:
     assert before is not None
     seen.add("undefined", UNDEFINED, SeenExecution(before.cycles - 1, None, "shorter"))
     assert seen.of("undefined", UNDEFINED) == before
-    assert stored(parameters={"n": 1}).of("undefined", UNDEFINED) is None
+    assert (
+        stored(options=replace(seen.options, parameters={"n": 1})).of("undefined", UNDEFINED)
+        is None
+    )
     slower = replace(seen.platform, name="other")
     assert stored(platform=slower).of("undefined", UNDEFINED) is None
     assert stored(image=seen.image.starting_with(())).of("undefined", UNDEFINED) in (None, before)
