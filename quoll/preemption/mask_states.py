@@ -87,24 +87,24 @@ def _start_in(values: ValueResults, node: int) -> RegionStart | None:
 
 
 def possible_exits(values: ValueResults) -> tuple[int, ...]:
-    """The nodes after which a path may end and other code may run.
+    """The nodes after which a path may end, halts included.
 
-    Halts are none of them, nor are returns whose condition never holds.
+    Returns whose condition never holds are none of them.
     """
     graph = values.graph
 
     def possible(node: int) -> bool:
         block = graph.nodes[node].block
-        ends = block.exits or bool(block.passes) or not block.returns or values.returns(node)
-        return ends and node not in graph.halts
+        return block.exits or bool(block.passes) or not block.returns or values.returns(node)
 
     return tuple(filter(possible, graph.exits))
 
 
 def left_at_exits(values: ValueResults) -> int:
-    """The possible masks where paths end."""
+    """The possible masks where paths end and other code may run, which is not so at halts."""
     found = 0
-    for node in filter(values.reached, possible_exits(values)):
+    left = (node for node in possible_exits(values) if node not in values.graph.halts)
+    for node in filter(values.reached, left):
         (*_, (_, after)) = _through(values, node, mask_at(values, node))
         found |= after
     return found

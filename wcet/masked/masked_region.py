@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import ControlFlow
@@ -145,7 +145,7 @@ def disturbing(
     name, place = entry.code.name, entry.code.run.image.place
     if entry.unmasking or mask_at(entry.values, entry.graph.entry) & mask_states.UNMASKED:
         yield UNDISTURBED.of(entry=name)
-    left = sorted(_left_masked(cut_segments, exits))
+    left = sorted(_left_masked(cut_segments, exits, entry.graph.halts.keys()))
     if left:
         yield STILL_MASKED.of(entry=name, exits=", ".join(map(place, left)))
 
@@ -164,7 +164,9 @@ def open_exits(start: RegionStart, segment: PendingSegment, exits: frozenset[int
 
 
 def _left_masked(
-    cut_segments: Sequence[tuple[RegionStart, PendingSegment]], exits: frozenset[int]
+    cut_segments: Sequence[tuple[RegionStart, PendingSegment]],
+    exits: frozenset[int],
+    halts: Set[int],
 ) -> set[int]:
     """Instructions after which the kernel itself continues, at regions that end with their path.
 
@@ -176,7 +178,7 @@ def _left_masked(
         graph = segment.graph
         for exit_ in open_exits(start, segment, exits):
             last = graph.nodes[exit_].block.last
-            if last.flow is not ControlFlow.EXCEPTION_RETURN:
+            if segment.nodes[exit_] not in halts and last.flow is not ControlFlow.EXCEPTION_RETURN:
                 found.add(last.addr)
         for edge in range(len(graph.edges)):
             found |= {end.addr for replaced in graph.passed(edge) for end in replaced.exits}

@@ -110,6 +110,23 @@ def test_code_without_effect_is_charged_up_to_a_halt(tmp_path: Path, unmasks: st
     assert report["entries"]["syscall"]["cycles"] > 100000
 
 
+@pytest.mark.parametrize("restores", ["", "msr cpsr_c, r2\n"])
+def test_a_region_ends_at_a_halt(tmp_path: Path, restores: str) -> None:
+    """The word of the msr may unmask: then the interrupt is taken there, not at an end of path."""
+    body = "ldr r0, [r0]\ncmp r0, #0\nbne other\n"
+    work = "ldr r2, [r3]\n" + "ldr r1, [r3]\n" * 100
+    source = KERNEL.format(body=body, rest=f"other: {work}{restores}2: b 2b\n")
+    elf = build(source, language="asm", cpu="arm1136jf-s", link=("-Wl,-Ttext=0xf0010000",))
+    out = tmp_path / "masked.json"
+    options = ["--platform", "kzm", "--no-cache", "--quiet", "--json", str(out)]
+    assert main(["masked", str(elf), "--entry", "syscall", *options]) == 0
+    document = json.loads(out.read_text())
+    assert not document["partial"]
+    assert max(region["cycles"] for region in document["regions"]) > 6000
+    ended = [text for text in document["assumptions"] if "where its path ends after" in text]
+    assert not any("<other" in text for text in ended)
+
+
 @pytest.mark.parametrize("effect", ["cpsid i\ncpsie i", "mcr p15, 0, r0, c7, c10, 0", "setend le"])
 def test_an_endless_loop_with_an_effect_is_no_halt(tmp_path: Path, effect: str) -> None:
     """It masks interrupts again and again, or writes dirty lines back: for so long, they wait."""
