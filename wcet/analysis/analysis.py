@@ -37,6 +37,7 @@ from wcet.analysis.fact_evidence import (
 )
 from wcet.analysis.integer_programs import Constraints, constraints_of, entry_result, proved_of
 from wcet.analysis.prepared import Prepared
+from wcet.analysis.proved_invariants import proved_sources
 from wcet.analysis.result import AnalysisResult, EntryResult, InterruptLatency
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog, StageUse
@@ -95,6 +96,7 @@ def bounded(run: AnalysisRun, kernel: Path, entries: Sequence[Prepared]) -> Anal
             stages.warn(f"{unused.source}: no analysed entry is changed by '{unused.source.text}'")
     proved |= proved_loops(run.image, run.facts, bounds)
     proved |= proved_counts(run.facts, entries)
+    proved |= proved_sources(run)
     known = labels(run.facts, FactEvidence(options.store, run.image), proved)
     for label in known:
         if label.status is FactStatus.VIOLATED:

@@ -28,6 +28,7 @@ from ilp.solvers.solve import solver_named
 from ilp.worst_case import WorstCase
 from quoll.assumptions import stated
 from wcet.analysis.prepared import Prepared, PreparedPaths
+from wcet.analysis.proved_invariants import with_proofs
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.solution_store import ProgramInputs, SolutionStore
@@ -91,7 +92,7 @@ def entry_result(
     return replace(
         results[0],
         infeasible=prepared.infeasible,
-        assumptions=tuple(dict.fromkeys(assumptions)),
+        assumptions=with_proofs(run, assumptions),
         starts=tuple(start for result in results for start in result.starts),
         paths=prepared.paths,
         by_start=tuple(results),

@@ -41,6 +41,7 @@ from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.fact_evidence import FactEvidence
 from wcet.analysis.integer_programs import constraints_of, start_programs
+from wcet.analysis.proved_invariants import ProvedInvariants, store_invariants
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.proving.count_proofs import of_counts
@@ -85,10 +86,11 @@ def prove_facts(kernel: Path, options: AnalysisOptions, stages: StageLog) -> Fac
     proofs = _Proofs(replace(run, options=replace(options, bounds=proving)), refuted)
     proofs.first_stage()
     proofs.second_stage()
+    store_invariants(run, ProvedInvariants(*proofs.invariants()))
     stages.done()
     judged = tuple(proofs.judged(fact) for fact in run.facts.facts)
-    proved = {stated(fact) for fact in proofs.proved}
-    assumptions = tuple(dict.fromkeys(one for one in proofs.assumed if one not in proved))
+    proved, assumed = set(map(stated, proofs.proved)), (*proofs.induction, *proofs.assumed)
+    assumptions = tuple(dict.fromkeys(one for one in assumed if one not in proved))
     return FactProofs(run.image, run.facts, tuple(run.entries), judged, assumptions)
 
 
@@ -148,7 +150,10 @@ def contradiction(run: AnalysisRun) -> FactsError | None:
 
 @dataclass(slots=True)
 class _Proofs:
-    """The facts while they are judged; ``without``: why entries need facts that shape graphs."""
+    """The facts while they are judged; ``without``: why entries need facts that shape graphs.
+
+    ``assumed``: the assumptions of proofs, ``induction``: of invariants.
+    """
 
     run: AnalysisRun
     refuted: dict[Key, Refutation]
@@ -156,6 +161,7 @@ class _Proofs:
     open: dict[Fact, EntryFinding] = field(default_factory=dict)
     without: str = ""
     assumed: list[Assumption] = field(default_factory=list)
+    induction: list[Assumption] = field(default_factory=list)
 
     def first_stage(self) -> None:
         """Rounds of proofs from premises and facts that earlier rounds proved."""
@@ -189,8 +195,8 @@ class _Proofs:
             found = {one.fact: together([preserved(b, one) for b in bases]) for one in tried}
             broken = [f for f in left if found[f].kind is not FindingKind.HOLDS]
             if not broken:
-                self.assumed += [*assumed_by_invariants(bases, tried)]
-                self.assumed += (one for basis in bases for one in basis.hypotheses)
+                self.induction += assumed_by_invariants(bases, tried)
+                self.induction += (one for basis in bases for one in basis.hypotheses)
                 why = "each entry preserves it: "
                 self.proved |= {
                     f: JudgedFact(f, FactVerdict.PROVED, why + found[f].why) for f in left
@@ -200,6 +206,12 @@ class _Proofs:
                 self._note(fact, found[fact])
             left = [f for f in left if f not in broken]
         return []
+
+    def invariants(self) -> tuple[frozenset[str], tuple[Assumption, ...]]:
+        """The names of the proved invariants, and the assumptions of their proofs."""
+        names = (f.name for f in self.proved if isinstance(f, InvariantFact))
+        known = {stated(fact) for fact in self.proved}
+        return frozenset(names), tuple(a for a in self.induction if a not in known)
 
     def _note(self, fact: Fact, found: EntryFinding) -> None:
         """Record that a fact is not proved."""

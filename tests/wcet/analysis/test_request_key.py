@@ -23,6 +23,7 @@ from ilp.solvers import cbc
 from loopbounds.nusmv import nusmv_run as nusmv
 from quoll.errors import InputError, SolverError
 from quoll.facts.fact import Fact, FactSource
+from quoll.facts.predicate import Comparison, MemoryWord, Predicate, WordSum
 from quoll.facts.read import Facts
 from quoll.image.elf import RawSymbol
 from quoll.image.image import DERIVED, Image, RawMemory
@@ -233,9 +234,11 @@ def test_every_part_of_a_request_and_of_a_platform_is_in_the_key(asked: Asked) -
 
 def every_kind() -> list[Fact]:
     """One fact of each kind, made of its fields."""
+    compared = Comparison(WordSum((MemoryWord("main"),), 0), "<=", WordSum((), 3))
     values: dict[str, object] = {
         "int": 3, "str": "main", "bool": True, "str | None": "main", "int | None": 3,
         "tuple[str, ...]": ("main",), "tuple[tuple[int, str], ...]": ((1, "main"),),
+        "Predicate": Predicate(((compared,),)),
     }  # fmt: skip
     source = FactSource("my.facts", 1, "text")
     made: list[Fact] = []

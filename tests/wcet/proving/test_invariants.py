@@ -14,9 +14,11 @@ from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.predicate import MemoryWord
 from quoll.image.image import Image
 from quoll.inlining.sharing import SummarySettings
+from quoll.results.results_store import ResultsStore
 from tests.testing.harness.cases import cases
 from tests.testing.wcet.entry_programs import ENTRIES, RETURNS, EntryMachine, kernel
 from tests.testing.wcet.proved import options_for
+from wcet.analysis.analysis import analyse
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.proving.prove import FactProofs, prove_facts
 from wcet.proving.verdict import FactVerdict
@@ -27,7 +29,7 @@ COUNTS = ROUND.replace("and r0, r0, #7\n", "")
 TO_LIMIT = COUNTS.replace("str", "ldr r2, =limit\nldr r2, [r2]\ncmp r0, r2\nmovhi r0, #0\nstr")
 ANY = "ldr r1, =w\nstr r0, [r1]\n" + RETURNS
 # The word is 9 in the middle.
-FOR_A_WHILE = "ldr r1, =w\nmov r0, #9\nstr r0, [r1]\n{}\nmov r0, #0\nstr r0, [r1]\n" + RETURNS
+FOR_A_WHILE = "ldr r4, =w\nmov r0, #9\nstr r0, [r4]\n{}\nmov r0, #0\nstr r0, [r4]\n" + RETURNS
 IN_A_LOOP = (
     "mov r2, #5\nldr r1, =w\n1: ldr r0, [r1]\nadd r0, r0, #1\n{}str r0, [r1]\nsubs r2, r2, #1\n"
     "bne 1b\n" + RETURNS
@@ -166,6 +168,28 @@ def test_a_proved_invariant_bounds_a_loop(tmp_path: Path) -> None:
     facts = facts.replace("at most 8", "at most 7")
     small, loop_fact = proofs(tmp_path, elf, facts).facts
     assert (small.verdict.value, loop_fact.verdict.value) == ("proved", "assumed")
+
+
+@pytest.mark.slow("analyses a program several times")
+def test_an_analysis_lists_the_assumptions_of_the_proof(tmp_path: Path) -> None:
+    elf, file = kernel({"svc": ROUND}, DATA), tmp_path / "my.facts"
+    file.write_text(SMALL + "\ninvariant odd: limit = 9\ninvariant wrong: w <= 4\n")
+    store = ResultsStore(tmp_path / "store")
+    options = replace(options_for(file), entries=("all",), store=store)
+
+    def listed() -> tuple[list[str], str]:
+        result = analyse(elf, options, SilentStageLog())
+        facts = [str(one) for one in result.assumptions if "fact: " in str(one)]
+        labels = "".join(one.status.value[0] for one in result.facts)
+        assert any("between the end of" in str(a) for a in result.assumptions) == ("p" in labels)
+        return facts, labels
+
+    assert [len(listed()[0]), listed()[1]] == [3, "aaa"]
+    prove_facts(elf, options, SilentStageLog())
+    [wrong], labels = listed()
+    assert (wrong.endswith("invariant wrong: w <= 4"), labels) == (True, "ppa")
+    file.write_text(SMALL + "\nregister r3 at vector_irq is at most 7\n")
+    assert listed()[1] == "aa"
 
 
 TESTED = (
