@@ -102,7 +102,8 @@ FOUND_BY = {
     "23": FoundBy((), ("tests/wcet/platforms/test_processor.py",)),
     "24": FoundBy((), ("tests/quoll/image/test_dead_code.py",)),
     "41": FoundBy((), (
-        "tests/wcet/refinement/test_stored.py", "tests/wcet/refinement/test_refine.py",
+        "tests/wcet/refinement/test_stored.py", "tests/wcet/refinement/test_rebuilt.py",
+        "tests/wcet/refinement/test_refine.py",
     )),
     "42": FoundBy(("based_tables",), ("tests/quoll/arm/test_agreement.py",)),
     "43": FoundBy(("overlaps",), ("tests/quoll/semantics/test_semantics.py",)),

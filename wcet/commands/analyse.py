@@ -25,6 +25,7 @@ from wcet.analysis.stage_times import SilentStageLog, StageLog
 from wcet.atomic import publish
 from wcet.numbers import seconds
 from wcet.project_options import add_project, given
+from wcet.refinement.carry_over import carry_over
 from wcet.reports.assumption_text import by_origin
 from wcet.reports.json_document import to_json
 from wcet.reports.missing_facts import suggested_facts, to_lines
@@ -160,6 +161,7 @@ def run(options: argparse.Namespace) -> int:
         found = survey(options.kernel, wanted, stages, options.suggest_within)
         return suggest(options, found)
     try:
+        carry_over(options.kernel, wanted, stages)
         result = analyse(options.kernel, wanted, stages)
     except WcetError as fault:
         if fault.missing:

@@ -20,6 +20,7 @@ from wcet.gate.project_file import BASELINE, FILE, budget, in_cycles, percent
 from wcet.gate.record import BaselineRecord, read, recorded, to_json
 from wcet.gate.same_configuration import differences, refuse_different
 from wcet.project_options import add_project, given
+from wcet.refinement.carry_over import carry_over
 from wcet.request import add_analysis, add_command, requested
 
 __all__ = ["add_to"]
@@ -143,6 +144,7 @@ def measured(options: argparse.Namespace) -> tuple[BaselineRecord, AnalysisResul
     """The record of the present kernel, and its result."""
     stages = StageLog(verbose=not options.quiet)
     wanted = requested(options, options.entry)
+    carry_over(options.kernel, wanted, stages)
     result = analyse(options.kernel, wanted, stages)
     for name, error in result.unbounded.items():
         for paragraph in error.paragraphs or (str(error),):

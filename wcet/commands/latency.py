@@ -13,6 +13,7 @@ from wcet.gate.project_file import FILE, in_cycles
 from wcet.gate.record import LATENCY
 from wcet.latency.view import latency_view
 from wcet.project_options import add_project, given
+from wcet.refinement.carry_over import carry_over
 from wcet.reports.latency_document import to_document
 from wcet.reports.latency_text import to_lines, total_lines
 from wcet.reports.result_text import TextStyle, assumptions
@@ -91,6 +92,7 @@ def _printed(options: argparse.Namespace) -> int:
     budgets = {} if project is None else project.budgets
     wanted = requested(options, options.entry)
     stages = StageLog(verbose=not options.quiet)
+    carry_over(options.kernel, wanted, stages)
     view = latency_view(options.kernel, wanted, stages, options.stretches)
     result = view.result
     at_most = declared(options.at_most or budgets.get(LATENCY), result.platform.clock_hz)

@@ -33,6 +33,7 @@ from wcet.analysis.stage_times import StageLog
 from wcet.atomic import STANDARD_OUTPUT, publish_document
 from wcet.process import send_output
 from wcet.proving.doubts import path_doubts
+from wcet.refinement.carry_over import carry_over
 from wcet.reports.doubt_text import doubts_json, doubts_text
 from wcet.reports.path_document import step_lines
 from wcet.reports.path_text import TreeFolding, collapsed, loop_name, source_listing, tree
@@ -130,7 +131,8 @@ def run(options: argparse.Namespace) -> int:
     wanted = requested(options, [options.entry])
     if options.doubt:
         return print_doubts(options, wanted)
-    result = analyse(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
+    carry_over(options.kernel, wanted, stages := StageLog(verbose=not options.quiet))
+    result = analyse(options.kernel, wanted, stages)
     if len(result.entries) != 1:
         raise UsageError("wcet path prints one entry", hint="name it with --entry")
     (entry,) = result.entries.values()

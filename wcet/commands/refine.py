@@ -43,7 +43,8 @@ the lower end of the bound's interval.
 
 The bound of every round is valid. Constraints are printed as proved; they need no line in a facts
 file. They are stored like proofs of loops (--cache): while kernel, facts, platform and options stay
-the same, 'wcet analyse', 'wcet check', 'wcet latency' and a later 'wcet refine' use them.
+the same, 'wcet analyse', 'wcet check', 'wcet latency' and a later 'wcet refine' use them. In
+another build of the kernel they are proved again first.
 
 'not refuted' does not mean that an execution takes the path: words at unknown addresses, and words
 that a loop changes, are any words here (docs/refinement.md).

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 from ilp.constraints.proved_exclusions import InfeasibleCore
@@ -20,7 +21,7 @@ from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, scopes_of
 from wcet.refinement.unsatisfiable_core import contradictory
 
-__all__ = ["ContextCopies", "lifted"]
+__all__ = ["ContextCopies", "lifted", "proved_again"]
 
 
 def lifted(
@@ -36,6 +37,24 @@ def lifted(
                 yield InfeasibleCore(loop, edges, core.about, distance)
 
 
+def proved_again(conditions: PassConditions, core: InfeasibleCore) -> InfeasibleCore | None:
+    """A core of another build of the program with its proof in this one; None: there is none."""
+    graph, acyclic = conditions.code.graph, conditions.code.acyclic
+    if any(core.loop not in scopes_of(acyclic, edge) for edge in core.edges):
+        return None
+    if any(graph.loops[inner].parent != core.loop for inner, _ in core.counts):
+        return None
+    if core.distance > 1:
+        distance = proved(conditions, core.loop, core.edges, core.distance)
+        found = None if distance is None else replace(core, distance=distance)
+    else:
+        found = core if excluded(conditions, core.loop, core.edges, core.counts) else None
+    if found is None:
+        return None
+    [taken] = conditions.taken([Pass(core.loop, core.edges)])
+    return replace(found, about=conditions.common_words(core.loop, list(taken.values())))
+
+
 def proved(
     conditions: PassConditions, loop: int | None, edges: Sequence[int], distance: int
 ) -> int | None:
@@ -48,10 +67,18 @@ def proved(
     return found if found > 1 else None
 
 
-def excluded(conditions: PassConditions, loop: int | None, edges: Sequence[int]) -> bool:
-    """Whether it is proved that no pass of ``loop`` takes all of ``edges``."""
+def excluded(
+    conditions: PassConditions,
+    loop: int | None,
+    edges: Sequence[int],
+    counts: Sequence[tuple[int, int]] = (),
+) -> bool:
+    """Whether it is proved that no pass of ``loop`` takes all of ``edges`` and has ``counts``."""
     [taken] = conditions.taken([Pass(loop, tuple(edges))])
-    return contradictory(list(taken.values()), partial(conditions.ranges, loop))
+    repeated = conditions.repeated(loop, counts)
+    decisions = [*taken.values(), *repeated.values()]
+    counted = len(repeated) == len(counts)
+    return counted and contradictory(decisions, partial(conditions.ranges, loop))
 
 
 def innermost(acyclic: AcyclicGraph, edges: Sequence[int]) -> list[int | None]:

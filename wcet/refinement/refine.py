@@ -32,6 +32,7 @@ from wcet.analysis.result import EntryResult
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.platforms.platform_model import Platform
+from wcet.refinement.core_names import named_cores, store_names
 from wcet.refinement.rounds import Ending, RefinementRounds, Round, worst_start
 from wcet.refinement.witness import witness
 
@@ -101,13 +102,18 @@ def refine(
         found = (Round(proved.shown, worst.solution.cycles, stored=True),)
     ending = _ending(options.store, end_key(key, proved, programs))
     if ending is None:
+        end = time.monotonic() + seconds
         with stages.stage("refine", name):
             rounds = RefinementRounds.begin(run, name, address, programs, proved)
-            more, ending = rounds.run(time.monotonic() + seconds)
+            names = () if proved.cores else named_cores(options.store, kernel).get(name, ())
+            if again := rounds.carried_over(names, end):
+                found = (Round(again, rounds.cycles(), stored=True),)
+            more, ending = rounds.run(end)
         found += more
         if rounds.cores:
             proved = rounds.proved()
             _store(options.store, key, proved)
+            store_names(options.store, kernel, name, rounds.named())
         solved = start_programs(run, name, address, prepared, limits, proved)
         programs = rounds.programs
         if ending is not Ending.TIME:

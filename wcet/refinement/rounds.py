@@ -29,8 +29,9 @@ from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import StartProgram, bound_of_paths
 from wcet.analysis.preparation import valued
 from wcet.analysis.run import AnalysisRun
+from wcet.refinement.core_names import CoreName, GraphNames
 from wcet.refinement.exclusions import SegmentEdges, cores_of_path, rare_edges
-from wcet.refinement.lifting import ContextCopies, lifted
+from wcet.refinement.lifting import ContextCopies, lifted, proved_again
 from wcet.refinement.pass_conditions import PassConditions
 
 __all__ = ["Ending", "RefinementRounds", "Round", "worst_start"]
@@ -50,7 +51,7 @@ class Ending(Enum):
 class Round:
     """A round: its exclusions, and the bound in cycles with them and all earlier ones.
 
-    ``stored``: they were proved by an earlier run.
+    ``stored``: they were proved by an earlier run, perhaps for another build, and then again.
     """
 
     exclusions: tuple[ProvedExclusion, ...]
@@ -133,6 +134,25 @@ class RefinementRounds:
     def _rows(self, start: int) -> tuple[ProvedRow, ...]:
         rows = (self._edges(start).row(core) for core in self.cores.values())
         return tuple(one for one in rows if one is not None)
+
+    def carried_over(self, names: Sequence[CoreName], end: float) -> tuple[ProvedExclusion, ...]:
+        """The cores of an earlier build that are proved again until the time ``end``."""
+        found: list[ProvedExclusion] = []
+        placing = GraphNames(self.acyclic.graph, self.analysed.image)
+        if self.acyclic.innermost[self.acyclic.graph.entry] >= 0:
+            return ()
+        for core in map(placing.placed, names):
+            if time.monotonic() > end:
+                break
+            again = core and proved_again(self.conditions, core)
+            if again is not None and again.key not in self.cores:
+                found.append(self._add(again))
+        return tuple(found)
+
+    def named(self) -> tuple[CoreName, ...]:
+        """All cores by names."""
+        names = GraphNames(self.acyclic.graph, self.analysed.image)
+        return tuple(map(names.name, self.cores.values()))
 
     def run(self, end: float) -> tuple[tuple[Round, ...], Ending]:
         """All rounds up to the time ``end``."""
