@@ -13,7 +13,7 @@ whole graph (header executions per entry from outside) also bounds the loop in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from quoll.errors import ControlFlowError
@@ -29,6 +29,7 @@ from quoll.preemption.decision import PendingDecision, refuse_cycle, refuse_unre
 from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.pending import PendingTests
 from quoll.value_analysis.layered_graph import LayeredGraph
+from quoll.value_analysis.strides import address_stride
 from quoll.value_analysis.value_results import SymbolicAddress, ValueResults
 
 __all__ = [
@@ -63,6 +64,15 @@ class SegmentValues:
     values: ValueResults
     segment: PendingSegment
 
+    @property
+    def graph(self) -> Supergraph:
+        """The graph of the segment."""
+        return self.segment.graph
+
+    def word(self, node: int, insn: int, register: int) -> int | None:
+        """The term of r0 to lr just before an instruction of ``node``."""
+        return self.values.word(self.segment.nodes[node], insn, register)
+
     def register(self, node: int, register: int) -> ValueSet:
         """The possible words of r0 to lr at the start of ``node``."""
         return self.values.register(self.segment.nodes[node], register)
@@ -79,6 +89,10 @@ class SegmentValues:
         """The renaming of symbols along an edge; empty where the whole graph has two edges."""
         same = self._whole(edge)
         return {} if same is None else self.values.aliases(same)
+
+    def stride(self, node: int, insn: int, inside: Set[int]) -> int | None:
+        """As ``ValueResults.stride``."""
+        return address_stride(self, node, insn, inside)
 
     def arriving_word(self, edge: int, symbol: int) -> ValueSet:
         """The possible words along ``edge`` of a symbol of its target."""
