@@ -869,21 +869,13 @@ S6 = AssumptionKind(
 )
 S7 = AssumptionKind(
     "S7",
-    "S7: a word of ordinary memory that a path reads through a pointer is in none of its stacks, "
-    "and only stores of the path change it during the path",
+    "S7: a word that a path reads through a pointer is in none of its stacks, and only stores of "
+    "the path change it during the path: it is in no device, and its translation stays",
     proved_by="nothing in the binary: it is the calling convention of correct compiled code, on a "
-    "system whose other masters write elsewhere",
-    refuted_by="a pointer into a stack that is not computed from its address, or a transfer of "
-    "another master between two reads of a word",
-    checked_by="nothing: recordings hold no values of memory",
-)
-S8 = AssumptionKind(
-    "S8",
-    "S8: a load of unknown address that repeats an earlier load reads neither a device nor the "
-    "stack, so that both read one word unless a store in between may hit it",
-    proved_by="facts about the pointer: register rN at PLACE points into NAME",
-    refuted_by="an execution in which the two loads read a device register, or a word of the "
-    "stack that is stored to in between",
+    "system whose other masters write elsewhere; facts about the pointer, register rN at PLACE "
+    "points into NAME, exclude devices and translations that change",
+    refuted_by="a pointer into a stack that is not computed from its address, or, between two "
+    "reads of a word, a device or another master that changes it, or a translation that does",
     checked_by=f"{LEAVES}, because the second word was another one",
 )
 MAPPED_AS_BEFORE = AssumptionKind(

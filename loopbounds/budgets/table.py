@@ -19,7 +19,6 @@ WAY_IN_TERMS = 2000  # terms of one of them: beyond, it is left out
 WITNESS_TRIES = 400  # words tried: some must satisfy the conditions that the model lacks (rule 39)
 TABLE_WORDS = 256  # addresses of a constant table: beyond, a load from it is an unknown word
 TABLE_RUNS = 32  # runs of equal words in a table: each is a choice in the term of the load
-REPEATED_NODES = 200  # nodes searched for an earlier load: most stores between two end it sooner
 TRIP_CONDITION = 100  # terms of a condition on iterations of a loop around: beyond, it is left out
 FIRST_VISITS = 4  # visits of a loop: each has conditions of its own, and the last one too
 SHARING_CONTEXTS = 3  # contexts of a loop: from so many on, one proof for any caller pays

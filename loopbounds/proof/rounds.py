@@ -82,12 +82,12 @@ class ProofRounds:
         self._settle(loops, ssa)
         if ssa.spread and any(map(self._is_open, loops)):
             self._settle(loops, GatedSsa(self.code, by_itself=True))
-        self._settle_with_repeated_loads(loops)
+        self._settle_with_pointed_words(loops)
         while self._settle_in_one_call(loops):
             self._settle(loops, GatedSsa(self.code))
 
-    def _settle_with_repeated_loads(self, loops: Sequence[int]) -> None:
-        """Try loops without a useful bound again, under the assumption about repeated loads.
+    def _settle_with_pointed_words(self, loops: Sequence[int]) -> None:
+        """Try loops without a useful bound again, with the words behind pointers (S7).
 
         An outcome counts only if it has a useful bound; else the first one stays.
         """
@@ -98,7 +98,7 @@ class ProofRounds:
         for loop in before:
             del self.outcomes[loop]
             self.code.bounds.pop(loop, None)
-        self._settle(list(before), GatedSsa(replace(self.code, s8=True)))
+        self._settle(list(before), GatedSsa(replace(self.code, pointed=True)))
         for loop, outcome in before.items():
             if self.outcomes[loop].bound is None or self._is_loose(loop):
                 self.outcomes[loop] = outcome

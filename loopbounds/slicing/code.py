@@ -18,7 +18,14 @@ from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ANY, ValueSet
 
-__all__ = ["CellStep", "GraphCode", "KnownValues", "LoopContinuation", "UnknownValues"]
+__all__ = [
+    "CellStep",
+    "GraphCode",
+    "KnownValues",
+    "LoopContinuation",
+    "PassedCall",
+    "UnknownValues",
+]
 
 
 class KnownValues(Protocol):
@@ -61,6 +68,20 @@ class LoopContinuation:
     assumed: frozenset[Assumption]  # named assumptions
 
 
+@dataclass(frozen=True, slots=True)
+class PassedCall:
+    """A call that every way to some node passes, from ``edge`` on; with all calls inside.
+
+    ``storing``: its nodes with stores. ``replaced``: its edges that stand for a function outside
+    the graph.
+    """
+
+    edge: int
+    nodes: frozenset[int]
+    storing: tuple[int, ...]
+    replaced: tuple[int, ...]
+
+
 class UnknownValues:
     """Any word, anywhere."""
 
@@ -101,7 +122,6 @@ class GraphCode:
     continued: dict[int, LoopContinuation] = field(default_factory=dict)  # by loop, if bounded
     at_start: bool = False  # the graph's entry is where paths start, with memory as loaded
     s1: bool = True  # rule 1: stores of unknown address spare live stack frames
-    s8: bool = False  # two loads of one unknown address read one word, if no store may hit it
     lists: dict[int, int] = field(default_factory=dict)  # loop -> elements of its list
     arrived: bool = False  # gates of a join do not repeat that earlier loops were left
     pointed: bool = False  # words behind pointers are followed (``PointedWords``)
@@ -114,6 +134,7 @@ class GraphCode:
     _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
     _near_stack: dict[int, bool] = field(default_factory=dict)  # by constant
     _begins: dict[int, int] | None = None  # by context
+    _calls: dict[int, PassedCall | None] = field(default_factory=dict)  # by the node behind
 
     def effect(self, node: int) -> BlockEffect:
         """The effect of the block of ``node``."""
@@ -161,6 +182,36 @@ class GraphCode:
                     found.setdefault(node.context, []).append(index)
             self._begins = {c: nodes[0] for c, nodes in found.items() if len(nodes) == 1}
         return self._begins
+
+    def call_before(self, node: int) -> PassedCall | None:
+        """The call from which all edges come to ``node``, if a single edge enters it."""
+        if node not in self._calls:
+            self._calls[node] = self._call_before(node)
+        return self._calls[node]
+
+    def _call_before(self, node: int) -> PassedCall | None:
+        graph = self.graph
+        back = [graph.edges[e].src for e in self.acyclic.predecessors[node]]
+        if len({graph.nodes[n].context for n in back}) != 1:
+            return None
+        called = graph.nodes[back[0]].context
+        if graph.contexts[called].parent != graph.nodes[node].context:
+            return None
+        inside = graph.called_by(called)
+        found, enters = set(back), set[int]()
+        while back:
+            for edge in graph.predecessors[back.pop()]:
+                source = graph.edges[edge].src
+                if graph.nodes[source].context not in inside:
+                    enters.add(edge)
+                elif source not in found:
+                    found.add(source)
+                    back.append(source)
+        if len(enters) != 1:
+            return None
+        passed = [e for n in found for e in graph.successors[n] if graph.passed(e)]
+        storing = tuple(n for n in sorted(found) if self.effect(n).stores)
+        return PassedCall(enters.pop(), frozenset(found), storing, tuple(passed))
 
     def passed_in(self, loop: int) -> list[int]:
         """The edges of a loop that stand for a function outside the graph."""

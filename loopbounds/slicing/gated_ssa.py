@@ -184,7 +184,7 @@ class SsaScope:
                 return self._changed_value(loop, node, cell)
             if node == self.start:
                 return self._leaf(cell)
-            edges = self.incoming(node)
+            edges = self._incoming_for(node, cell)
             if len(edges) != 1:
                 return self.joined(node, edges, cell)
             node = self.code.graph.edges[edges[0]].src
@@ -195,6 +195,14 @@ class SsaScope:
             known = self._at.get((node, cell))
             if known is not None:
                 return known
+
+    def _incoming_for(self, node: int, cell: Cell) -> list[int]:
+        """The incoming edges; in front of a call that spares the cell, the one that enters it."""
+        if not isinstance(cell, int) and cell.places is None:
+            entering = self.memory.calls.spared(node, cell)
+            if entering is not None:
+                return [entering]
+        return self.incoming(node)
 
     def _changed_value(self, loop: int, header: int, cell: Cell) -> Term:
         """A cell that a loop changes, at the last execution of the loop's header."""

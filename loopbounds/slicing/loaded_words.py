@@ -14,26 +14,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopbounds.budgets import table
+from loopbounds.slicing.called_stores import CalledStores
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.pointed_words import PointedWords
-from loopbounds.slicing.repeated_loads import EarlierLoad, earlier_load, is_pushed
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
-from quoll import assumptions
 from quoll.abstract_domain.abstract_memory import S1, S3, S4
-from quoll.assumptions import F1
-from quoll.image.memory_map import Cacheability, Span, same_in_page
+from quoll.assumptions import F1, Assumption
+from quoll.image.memory_map import Span, same_in_page
 from quoll.intervals.strided_interval import ValueSet
 
 __all__ = ["AFTER", "LoadedWords"]
 
-S8 = assumptions.S8.of()
 WORDS = 1 << 32
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
@@ -53,6 +51,7 @@ class LoadedWords:
         self._intervals: dict[Term, tuple[int, int]] = {}
         self.addresses: dict[Term, Term] = {}  # loaded unknown word -> its address
         self.pointed = PointedWords(scope)
+        self.calls = CalledStores(scope, self)
 
     def renewed(self, scope: ScopeValues) -> LoadedWords:
         """The memory for a scope without the values that depend on unbounded loops."""
@@ -61,6 +60,7 @@ class LoadedWords:
         memory._offsets = self._offsets.for_good()
         memory._intervals, memory.addresses = self._intervals, dict(self.addresses)
         memory.pointed.read = dict(self.pointed.read)
+        memory.calls = self.calls.renewed(scope, memory)
         return memory
 
     def loaded(self, node: int, load: LoadEffect) -> Term:
@@ -92,8 +92,6 @@ class LoadedWords:
         if (cell := self.pointed.cell(node, load, address)) is not None:
             return self._behind_a_pointer(node, load, cell)
         frame = self._scope.tainted(address)
-        if not frame and (earlier := self._earlier(node, load, address)) is not None:
-            return self.loaded(*earlier)
         name = load.symbol.name
         given = not (self._code.image.as_loaded or self._code.stored_before(node))
         word = self._scope.symbols.input(node, name, 8 * load.size, frame=frame, given=given)
@@ -106,32 +104,6 @@ class LoadedWords:
             self.addresses.setdefault(word, cell.address)
             self.pointed.read.setdefault(word, (node, load))
         return word
-
-    def _earlier(self, node: int, load: LoadEffect, address: Term) -> EarlierLoad | None:
-        """The load that has read the word already, under S8."""
-        if not self._code.s8 or address.constant is not None or self._is_device(node, load):
-            return None
-        cell = MemoryCell(address, load.size)
-
-        def hits(at: int, store: StoreEffect) -> bool:
-            if is_pushed(self._code, at, store):
-                return False
-            target = self._scope.instance(at, store.address)
-            in_frame = self._in_frame(at, target, store)
-            return not in_frame and self._offset(at, store, cell) is not None
-
-        found = earlier_load(self._scope, (node, load), cell, hits)
-        if found is not None:
-            self._scope.used.add(S8)
-        return found
-
-    def _is_device(self, node: int, load: LoadEffect) -> bool:
-        """Whether a load certainly reads a device, or memory that others may write to."""
-        places, memory = self._code.values.access(node, load.insn), self._code.image.memory
-        if places is None:
-            return False
-        uses = memory.cacheability(places.low, places.high + load.size - 1)
-        return uses is Cacheability.NEVER
 
     def _restored(self, node: int, load: LoadEffect, cell: MemoryCell) -> Term:
         """The word of a loaded cell; under F1 the value of a saved register at function entry."""
@@ -201,7 +173,7 @@ class LoadedWords:
         for store in reversed(self._code.effect(node).stores):
             if store.position >= position:
                 continue
-            offset = self._offset(node, store, cell)
+            offset = self.offset(node, store, cell)
             if offset is None:
                 continue
             if offset < 0 or offset + size > store.size:
@@ -258,7 +230,7 @@ class LoadedWords:
         if cell.places is not None:
             return self.pointed.changed(loop, cell)
         return any(
-            self._offset(node, store, cell) is not None
+            self.offset(node, store, cell) is not None
             for node in self._code.graph.loops[loop].nodes
             for store in self._code.effect(node).stores
         )
@@ -319,7 +291,7 @@ class LoadedWords:
             else:
                 yield sp
 
-    def _offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
+    def offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
         """The offset of the cell in the stored bytes; None: disjoint; -1: unknown."""
         key = node, store.position, cell
         known = self._offsets.get(key)
@@ -329,11 +301,37 @@ class LoadedWords:
             known = self._offsets.keep(key, DISJOINT if found is None else found, since)
         return None if known == DISJOINT else known
 
+    def target(self, node: int, store: StoreEffect) -> Term:
+        """The address of a store in this scope."""
+        return self._at_home(self._scope.instance(node, store.address), store.size)
+
+    def spared(self, node: int, store: StoreEffect, cell: MemoryCell) -> Assumption | None:
+        """The assumption by which alone a store spares a cell; None if there is none."""
+        target = self.target(node, store)
+        distance = sub(cell.address, target)
+        if distance.constant is not None or self._below_data(node, store, target, cell.address):
+            return None
+        away = self._interval(distance)
+        for _ in self._ways_apart(node, store, away, cell.address, cell.size):
+            return None
+        return self._spared(node, store, target, cell)
+
+    def far_apart(self, cell: MemoryCell, above: int, stored: int) -> bool:
+        """Whether the distance above a store of ``stored`` bytes proves a cell apart, without S3.
+
+        A constant address is of another word than the address of the store, by the map.
+        """
+        away = above, above
+        if above < stored or above > WORDS - cell.size:
+            return False
+        return next(self._at_distance(cell.address, cell.size, away, stored), True) is False
+
     def _find_offset(self, node: int, store: StoreEffect, cell: MemoryCell) -> int | None:
         address, size = cell.address, cell.size
-        target = self._at_home(self._scope.instance(node, store.address), store.size)
+        target = self.target(node, store)
         if cell.places is not None:
-            return self.pointed.offset(node, store, target, cell)
+            in_frame = self._in_frame(node, target, store)
+            return None if in_frame else self.pointed.offset(node, store, target, cell)
         distance = sub(address, target)
         if distance.constant is None:
             away = self._interval(distance)
@@ -351,7 +349,13 @@ class LoadedWords:
             return None
         if distance.constant is not None and store.size > WORDS - distance.value - size:
             return -1
-        return None if self._spared(node, store, target, cell) else -1
+        if self._below_data(node, store, target, address):
+            return None
+        by = self._spared(node, store, target, cell)
+        if by is None:
+            return -1
+        self._scope.used.add(by)
+        return None
 
     def _ways_apart(
         self, node: int, store: StoreEffect, away: tuple[int, int], address: Term, size: int
@@ -362,12 +366,7 @@ class LoadedWords:
         """
         memory = self._code.image.memory
         if store.size <= away[0] and away[1] <= WORDS - size:
-            if address.constant is None:
-                yield from self._distant(away, size, store.size)
-            elif (hit := _hit(address.value, away, store.size)) is None:
-                yield True
-            elif not memory.meets(hit, cell := _span(address.value, size)):
-                yield memory.assumes_apart(hit, cell)
+            yield from self._at_distance(address, size, away, store.size)
         if (known := self._known(node, store, address)) is None:
             return
         place, hit = known
@@ -380,6 +379,18 @@ class LoadedWords:
         elif hit[1] < cell[0] or cell[1] < hit[0]:  # both are distances from sp
             above = (place - hit[0]) % WORDS
             yield from self._distant((above, above), size, hit[1] - hit[0] + 1)
+
+    def _at_distance(
+        self, address: Term, size: int, away: tuple[int, int], stored: int
+    ) -> Iterator[bool]:
+        """The proof from the distance of a cell, as ``_ways_apart``."""
+        memory = self._code.image.memory
+        if address.constant is None:
+            yield from self._distant(away, size, stored)
+        elif (hit := _hit(address.value, away, stored)) is None:
+            yield True
+        elif not memory.meets(hit, cell := _span(address.value, size)):
+            yield memory.assumes_apart(hit, cell)
 
     def _distant(self, away: tuple[int, int], size: int, stored: int) -> Iterator[bool]:
         """The proof from the distance alone, as ``_ways_apart``."""
@@ -442,29 +453,23 @@ class LoadedWords:
             return None
         return (base.low + distance) % WORDS
 
-    def _spared(self, node: int, store: StoreEffect, target: Term, cell: MemoryCell) -> bool:
-        """Whether a store spares a cell by assumption S1 (rule 1), S4 or F1.
+    def _spared(
+        self, node: int, store: StoreEffect, target: Term, cell: MemoryCell
+    ) -> Assumption | None:
+        """The assumption by which a store spares a cell: S1 (rule 1), S4 or F1; None: none.
 
         S1: a store of unknown address spares live frames. S4: a store at a known address spares a
         stack of unknown place. F1: a store through a word read from an unknown place spares saved
         registers. A store at an unknown distance from sp may hit the cell.
         """
         address = cell.address
-        if self._below_data(node, store, target, address):
-            return True
-        if not self._code.s1:
-            return False
-        if not self._in_frame(node, address, store):
-            return False
+        if not self._code.s1 or not self._in_frame(node, address, store):
+            return None
         if target.constant is not None and address.constant is not None:
-            return False
+            return None
         if self._scope.tainted(target):
-            if not cell.saved or not self._was_read(target):
-                return False
-            self._scope.used.add(F1.of())
-            return True
-        self._scope.used.add(S1 if target.constant is None else S4)
-        return True
+            return F1.of() if cell.saved and self._was_read(target) else None
+        return S1 if target.constant is None else S4
 
     def _was_read(self, target: Term) -> bool:
         """Whether each possible stack address in ``target`` is read from an unknown place."""

@@ -1,17 +1,18 @@
 """Words of memory behind pointers, within a scope (rules 1, 20, 34).
 
 Such a word has a term as its address: the word is the content of memory at the value that the term
-has in the execution. So it may be followed back beyond the code that computes the pointer. Only
-ordinary memory is followed: value analysis gives the addresses of each load, and all of them are
-cached or on the chip, at a translation that does not change. Other memory, as of a device, may be
-another word at each load.
+has in the execution. So it may be followed back beyond the code that computes the pointer, and two
+loads of one address read one word: ``if (cap->bits > 12) return; ... clear(cap)``. Where value
+analysis gives the addresses of a load, they must be cached or on the chip, at a translation that
+does not change: a device may give another word at each load. Where it does not, assumption S7 says
+that they are such memory.
 
 A store is apart from the word
 
 - by the distance of their addresses, if it is a constant or has a range;
 - by their places in value analysis: disjoint ranges, or different remainders of a divisor of the
   size of a page (objects that are aligned to their size have their fields at such places);
-- by assumption S7, if value analysis gives its place in a stack.
+- by assumption S7, if it goes into a stack: its base is sp, or value analysis gives such a place.
 
 Any other store makes the word unknown. In an inner loop, all iterations count, and the terms of a
 scope are about the last one: a distance counts only if both addresses stay the same in the loop.
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import gcd
 
-from loopbounds.slicing.cell import MemoryCell, cell_name
+from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.effects import LoadEffect, StoreEffect
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stacks import FRAMES
@@ -32,13 +33,12 @@ from loopbounds.terms.interval import interval
 from quoll.abstract_domain.abstract_memory import S3
 from quoll.assumptions import S7
 from quoll.image.memory_map import GRANULE, Cacheability, same_in_page
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = ["PointedWords"]
 
 WORDS = 1 << 32
 PAGE = 4096  # bytes: more than one instruction accesses
-ORDINARY = (Cacheability.ALWAYS, Cacheability.ON_CHIP)
 
 
 class PointedWords:
@@ -52,22 +52,29 @@ class PointedWords:
         """The word that a load reads; None if it may change by itself, or be in a frame."""
         if not self._code.pointed or address.constant is not None:
             return None
-        places = self._places(node, load, load.size)
-        if places is None or self._scope.tainted(address):
-            return None
-        low, high = places.low, places.high + load.size - 1
-        if high >= WORDS or self._code.image.memory.cacheability(low, high) not in ORDINARY:
-            return None
-        if not self._code.image.is_constant_range(low, high - low + 1):
+        known = self._places(node, load, load.size)
+        places = ANY if known is None else known
+        if self._changes_by_itself(places, load.size) or self._scope.tainted(address):
             return None
         self._scope.used.add(S7.of())
         return MemoryCell(address, load.size, places=places)
 
+    def _changes_by_itself(self, places: ValueSet, size: int) -> bool:
+        """Whether known addresses are of a device, or of memory that is translated anew."""
+        image, high = self._code.image, places.high + size - 1
+        use = image.memory.cacheability(places.low, min(high, WORDS - 1))
+        if use is Cacheability.MAYBE:
+            return False
+        return use is Cacheability.NEVER or not image.is_constant_range(
+            places.low, high - places.low + 1
+        )
+
     def unknown(self, node: int, name: str, cell: MemoryCell) -> Term:
         """Any word in place of a cell at ``node``, as an unknown load would read it."""
         frame = self._scope.tainted(cell.address)
-        name = f"{name}_{cell_name(cell)}"
-        return self._scope.symbols.input(node, name, 8 * cell.size, frame=frame)
+        given = not (frame or self._code.image.as_loaded or self._code.stored_before(node))
+        name, width = f"{name}_{cell_name(cell)}", 8 * cell.size
+        return self._scope.symbols.input(node, name, width, frame=frame, given=given)
 
     def offset(self, node: int, store: StoreEffect, target: Term, cell: MemoryCell) -> int | None:
         """The offset of the cell in the bytes stored at ``target``; None: disjoint; -1: unknown."""
@@ -81,12 +88,15 @@ class PointedWords:
         return None if self._holds(ways) else -1
 
     def changed(self, loop: int, cell: MemoryCell) -> bool:
-        """Whether a store in any iteration of a loop may hit a cell."""
-        return any(
-            not self._apart_in(loop, node, store, cell)
-            for node in self._code.graph.loops[loop].nodes
-            for store in self._code.effect(node).stores
-        )
+        """Whether a store in any iteration of a loop may hit a cell.
+
+        Values are computed by a deep recursion, in which a generator needs room on the stack of C.
+        """
+        effect, changed = self._code.effect, False
+        for node in self._code.graph.loops[loop].nodes:
+            for store in effect(node).stores:
+                changed = changed or not self._apart_in(loop, node, store, cell)
+        return changed
 
     def _apart_in(self, loop: int, node: int, store: StoreEffect, cell: MemoryCell) -> bool:
         target = self._scope.instance(node, store.address)
@@ -121,7 +131,7 @@ class PointedWords:
             yield False
         ours, theirs = cell.places, self._places(node, store, store.size)
         assert ours is not None
-        if theirs is None:
+        if theirs is None or ours.high + cell.size > WORDS:
             return
         if differ_by_remainder(ours, cell.size, theirs, store.size):
             yield False
@@ -131,7 +141,10 @@ class PointedWords:
             yield memory.assumes_apart(a, b)
 
     def _in_a_stack(self, node: int, store: StoreEffect) -> bool:
-        """Whether the place of a store is in a stack, by value analysis."""
+        """Whether the place of a store is in a stack, by its base or by value analysis."""
+        memory = self._code.graph.nodes[node].block.insns[store.insn].memory
+        if memory is not None and memory.base == SP and memory.index is None:
+            return True
         values, spans = self._code.values, self._code.stacks.spans
         frame = values.frame_access(node, store.insn)
         if frame is not None:

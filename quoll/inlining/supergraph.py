@@ -139,6 +139,15 @@ class Supergraph:
                 called[context.parent].append(index)
         return tuple(map(tuple, called))
 
+    def called_by(self, context: int) -> frozenset[int]:
+        """A context, with the contexts of all calls inside of it."""
+        inside, pending = {context}, [context]
+        while pending:
+            called = self.called_in[pending.pop()]
+            inside.update(called)
+            pending += called
+        return frozenset(inside)
+
     @cached_property
     def nodes_in(self) -> tuple[tuple[int, ...], ...]:
         """The nodes of each context."""

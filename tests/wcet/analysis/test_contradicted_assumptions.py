@@ -233,7 +233,7 @@ CONTRADICTED = {
         "the stack that ends here",
     ),
     # Every place of the repeated load is a device.
-    "S8": Case(
+    "S7": Case(
         "ldr r2, =0xf8000000\nand r0, r0, #4\nldr r3, [r2, r0]\ncmp r3, #9\nbxhi lr\n"
         f"ldr r3, [r2, r0]\n{COUNTS}bx lr\n",
         NO_BOUND,
@@ -249,7 +249,6 @@ UNDECIDABLE = {
     "S3": "two translations that the platform does not fix are not in the binary",
     "S4": "the place of the stack is not known; with a fact about sp it is, and no S4 is used",
     "S5": "the place of the stack is not known",
-    "S7": "where pointers point, and where other masters write, is not in the binary",
     "privileged": "the word is not known; a known one of User mode is refused (test_status_words)",
     "little-endian": "the word is not known; a known one with bit E is refused (test_status_words)",
     "core-has": "the revision of the chip is not in the binary",

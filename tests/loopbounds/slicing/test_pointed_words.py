@@ -1,4 +1,4 @@
-"""Two loads of one unknown address: one word, if no store in between may hit it (S8)."""
+"""Two loads of one unknown address: one word, if no store in between may hit it (S7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import load
 from tests.testing.quoll.building import address, build
 
-S8 = assumptions.S8.of()
+S7 = assumptions.S7.of()
 CHECKED = """.global main
 main: push {{r4, lr}}
   mov r4, r0
@@ -53,7 +53,7 @@ work: push {{r5, r6, r7, lr}}
 def test_a_size_that_was_checked_is_the_same_size(between: str, bound: int | None) -> None:
     code = load(build(CHECKED.format(between=between), language="asm"))
     last = code.bounds(options=BoundOptions(Budget(seconds=10)))[-1]
-    assert (last.bound, S8 in last.assumed) == (bound, bound is not None)
+    assert (last.bound, S7 in last.assumed) == (bound, bound is not None)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def is_found(text: str) -> bool:
         StackSpans.of((node.block for node in graph.nodes), image),
         bounds={loop.index: 2 for loop in graph.loops},
     )
-    whole = GatedSsa(replace(loops, s8=True)).whole
+    whole = GatedSsa(replace(loops, pointed=True)).whole
     first, last = (whole.memory.loaded(*found) for found in _loads(loops))
     return first is last
 
