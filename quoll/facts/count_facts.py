@@ -130,6 +130,9 @@ class ConsistentFact(RelatedFact):
     def subject(self) -> FactSubject:
         return self.relation_subject(), "consistent"
 
+    def fully_counted(self) -> tuple[str, ...]:
+        return self.places()
+
 
 @dataclass(frozen=True, slots=True)
 class AtMostFact(PlacedFact, LimitedFact, CountedFact):

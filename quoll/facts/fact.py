@@ -178,6 +178,10 @@ class CountedFact(Fact):
         """The violation by a count over the whole path; "" if there is none."""
         return ""
 
+    def fully_counted(self) -> tuple[str, ...]:
+        """The places of which no execution may be left out, where the fact is applied to counts."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class FactForm:

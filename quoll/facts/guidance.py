@@ -111,6 +111,9 @@ class RequireFact(PlacedFact, CountedFact):
     def broken(self, total: int) -> str:
         return "" if total else "it never executes"
 
+    def fully_counted(self) -> tuple[str, ...]:
+        return (self.place,)
+
 
 @dataclass(frozen=True, slots=True)
 class PathEndFact(PlacedFact):

@@ -52,8 +52,7 @@ class LinearFact(LimitedFact, CountedFact):
 
     @property
     def monotone(self) -> bool:
-        sign = {"<=": 1, ">=": -1, "=": 0}[self.relation]
-        return all(factor * sign > 0 for factor, _ in self.terms)
+        return not self.fully_counted()
 
     def holds(self, total: int) -> bool:
         """Whether a sum satisfies the relation."""
@@ -83,6 +82,14 @@ class LinearFact(LimitedFact, CountedFact):
 
     def places(self) -> tuple[str, ...]:
         return tuple(place for _, place in self.terms)
+
+    def fully_counted(self) -> tuple[str, ...]:
+        return tuple(place for factor, place in self.terms if factor * self._sign <= 0)
+
+    @property
+    def _sign(self) -> int:
+        """The sign of the factors that a limit from above has; 0 if there is none."""
+        return {"<=": 1, ">=": -1, "=": 0}[self.relation]
 
 
 def make(source: FactSource, match: re.Match[str]) -> LinearFact:

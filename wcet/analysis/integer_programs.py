@@ -32,6 +32,7 @@ from wcet.analysis.proved_invariants import with_proofs
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.solution_store import ProgramInputs, SolutionStore
+from wcet.analysis.uncounted import counted
 
 __all__ = [
     "Constraints",
@@ -148,7 +149,7 @@ def paths_result(
 
 
 def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
-    return resolve_constraints(paths.graph, run.facts)
+    return counted(run, paths.graph, resolve_constraints(paths.graph, run.facts))
 
 
 def _inputs_of(
