@@ -287,10 +287,7 @@ def file_of(name: str) -> Path:
 
 
 def files_of(platform: Path) -> Iterator[Path]:
-    """The files that describe a board: its own, and those of a core beside it.
-
-    An analysis reports what is wrong with them.
-    """
+    """The files that describe a board, right or wrong: its own, and those of a core beside it."""
     yield platform
     with suppress(InputError):
         core = read_toml(platform).get("core")
