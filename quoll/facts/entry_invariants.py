@@ -32,19 +32,20 @@ class InvariantFact(Fact):
         return ("invariant", self.name), self.predicate
 
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(word.place for word in self.predicate.words))
+        words = self.predicate.words
+        return tuple(dict.fromkeys(text for w in words for text in (w.symbol, w.place)))
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedInvariant:
-    """An invariant with the address of each place that it names."""
+    """An invariant with the address of each symbol that it names."""
 
     fact: InvariantFact
     addresses: Mapping[str, int]
 
     def address(self, word: MemoryWord) -> int:
         """The address of the first byte of a word of the predicate."""
-        return self.addresses[word.place]
+        return self.addresses[word.symbol] + word.offset
 
     def ranges(self) -> dict[tuple[int, int], ValueSet | None]:
         """By address and size, the words that single comparisons allow; None: no word."""

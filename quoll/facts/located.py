@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from quoll.errors import FactsError
 from quoll.facts.entry_invariants import InvariantFact, LocatedInvariant
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
@@ -83,6 +84,11 @@ def locate(facts: Facts, image: Image) -> LocatedFacts:
             key = text, fact.source.statement
             if key not in places:
                 places[key] = _place(image, text, fact.source, rom)
+    for stated in facts.of(InvariantFact):
+        for word in stated.predicate.words:
+            found = places[word.symbol, stated.source.statement].addresses[0] + word.offset
+            if image.read(found, word.size) is None:
+                raise FactsError(f"'{word}' is not in the image", where=str(stated.source))
     facts = replace(facts, facts=tuple(_with_addresses(fact, image) for fact in facts.facts))
     regions = MemoryRegions.of(
         facts, image, lambda fact: places[fact.names()[0], fact.source.statement].addresses

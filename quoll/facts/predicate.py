@@ -50,6 +50,16 @@ class MemoryWord:
     size: int = 4
     mask: int = MASK
 
+    @property
+    def symbol(self) -> str:
+        """The symbol of its place."""
+        return self.place.partition("+")[0]
+
+    @property
+    def offset(self) -> int:
+        """The bytes from the symbol to its place."""
+        return number(self.place.partition("+")[2] or "0")
+
     def __str__(self) -> str:
         kind = {1: "byte ", 2: "half ", 4: ""}[self.size]
         return f"{kind}{self.place}{'' if self.mask == MASK else f' & {self.mask:#x}'}"

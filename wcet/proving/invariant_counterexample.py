@@ -17,7 +17,7 @@ from loopbounds.execution.concrete import at_the_end
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.cell import MemoryCell
 from loopbounds.terms.bit_vectors import Term
-from quoll.arm.insn import PC
+from quoll.arm.insn import PC, Insn
 from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.predicate import MemoryWord
 from quoll.image.image import Image
@@ -73,7 +73,16 @@ def counterexample(
     said = f" if {' and '.join(named)}" if named else ""
     if ended is True:
         return Counterexample(f"it is not inductive: an execution breaks it{said}")
-    return Counterexample(f"it is not proved: it may fail{said}")
+    hits = (f"{one.text} at {image.place(one.addr)}" for one in stores_behind(basis, lost))
+    may = "; ".join(dict.fromkeys(hits))
+    why = f"its words may be hit by {may}" if may else f"it may fail{said}"
+    return Counterexample(f"it is not proved: {why}")
+
+
+def stores_behind(basis: EntryBasis, words: Sequence[Term]) -> list[Insn]:
+    """The stores that made words unknown."""
+    found = map(basis.conditions.store_behind, words)
+    return [one for one in found if one is not None][:NAMED]
 
 
 def as_loaded(image: Image, cell: MemoryCell) -> int | None:

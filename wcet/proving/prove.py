@@ -3,7 +3,8 @@
     refuted        facts that recordings, the analysis or its least counts contradict
     first stage    proofs from PREMISES and proved facts alone, until a round proves nothing new;
                    each round begins with invariants, which are assumed together at the entries
-    second stage   proofs of facts that shape nothing, from the SHAPING facts that stay assumed
+    second stage   proofs of invariants and of facts that shape nothing, from the other SHAPING
+                   facts that stay assumed
 
 A proof never depends on its own fact. In the first stage each round uses facts of earlier rounds
 only, so that proofs are ordered. In the second, proofs depend on facts that are not proved, and on
@@ -178,10 +179,11 @@ class _Proofs:
             if not any(map(is_shaping, new)):
                 return
 
-    def _invariants(self) -> list[Fact]:
+    def _invariants(self, axioms: Sequence[Fact] = ()) -> list[Fact]:
         """Prove the invariants that every entry preserves if all of them hold at the entry.
 
         One that is not preserved is left out, and the others are tried again without it.
+        ``axioms``: other facts that are assumed.
         """
         left = [f for f in self._left() if isinstance(f, InvariantFact)]
         why = not_covered(self.run) if left else ""
@@ -189,7 +191,7 @@ class _Proofs:
             self.open |= {f: EntryFinding(FindingKind.OPEN, why) for f in left}
             return []
         while left:
-            run = self.run.stating([*self._known(), *left])
+            run = self.run.stating([*self._known(), *axioms, *left])
             bases = [EntryBasis.of(run, *entry, self.run.facts) for entry in run.entries.items()]
             tried = [one for one in run.facts.invariants if one.fact in left]
             found = {one.fact: together([preserved(b, one) for b in bases]) for one in tried}
@@ -197,10 +199,10 @@ class _Proofs:
             if not broken:
                 self.induction += assumed_by_invariants(bases, tried)
                 self.induction += (one for basis in bases for one in basis.hypotheses)
-                why = "each entry preserves it: "
-                self.proved |= {
-                    f: JudgedFact(f, FactVerdict.PROVED, why + found[f].why) for f in left
-                }
+                given = tuple(dict.fromkeys(str(f.source) for f in axioms))
+                for fact in left:
+                    why = f"each entry preserves it: {found[fact].why}"
+                    self.proved[fact] = JudgedFact(fact, FactVerdict.PROVED, why, given=given)
                 return [*left]
             for fact in broken:
                 self._note(fact, found[fact])
@@ -221,7 +223,10 @@ class _Proofs:
             self.open[fact] = found
 
     def second_stage(self) -> None:
-        """Proofs of the facts that shape nothing, from all those that do."""
+        """Proofs of invariants, and of the facts that shape nothing, from those that do."""
+        others = [f for f in self._left() if is_shaping(f) and not isinstance(f, InvariantFact)]
+        if others:
+            self._invariants(others)
         left = [f for f in self._left() if not is_shaping(f) or self._is_new(f)]
         axioms = [f for f in self._left() if is_shaping(f)]
         if not left or not axioms:

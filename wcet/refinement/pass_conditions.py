@@ -29,7 +29,7 @@ from loopbounds.slicing.stacks import StackSpans
 from loopbounds.slicing.stated_words import about
 from loopbounds.terms import rewrite
 from loopbounds.terms.bit_vectors import Term, const, eq, operation, ule
-from quoll.arm.insn import PC
+from quoll.arm.insn import PC, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from wcet.analysis.entry_stages import invariants_at
@@ -129,6 +129,15 @@ class PassConditions:
         leaves = self._ssa.whole.symbols.leaves
         found = ((s, leaves.get(s)) for s in rewrite.symbols(terms))
         return {s: cell for s, cell in found if isinstance(cell, MemoryCell)}
+
+    def store_behind(self, symbol: Term) -> Insn | None:
+        """The store that may have hit the word which ``symbol`` stands for; None: another word."""
+        node, _ = self._ssa.whole.symbols.source(symbol)
+        block = self.code.graph.nodes[node].block
+        for store in self.code.effect(node).stores:
+            if symbol.name.startswith(f"after{store.position}_"):
+                return block.insns[store.insn]
+        return None
 
     def registers_at_start(self, terms: Iterable[Term]) -> dict[Term, int]:
         """The general registers at the entry in ``terms``."""

@@ -9,6 +9,7 @@ from quoll.facts.read import parse
 
 __all__ = ["PLACES", "located", "random_predicate"]
 
+SYMBOLS = {"a": 0x1000, "b": 0x2000}
 PLACES = {"a": 0x1000, "a+4": 0x1004, "b": 0x2000}
 
 
@@ -16,7 +17,7 @@ def located(text: str) -> LocatedInvariant:
     """The invariant with this predicate."""
     [fact] = parse(f"invariant n: {text}", "k").facts
     assert isinstance(fact, InvariantFact)
-    return LocatedInvariant(fact, PLACES)
+    return LocatedInvariant(fact, SYMBOLS)
 
 
 def random_predicate(random: Random) -> str:

@@ -68,5 +68,7 @@ def test_impossible_invariants_are_refused(tmp_path: Path) -> None:
         result(tmp_path, RETURNS, f"{SMALL}\ninvariant large: w > 7")
     with pytest.raises(FactsError, match="there is no symbol"):
         result(tmp_path, RETURNS, "invariant small: nowhere <= 7")
+    with pytest.raises(FactsError, match="is not in the image"):
+        result(tmp_path, RETURNS, "invariant small: bytes+1 <= 7")
     with pytest.raises(FactsError, match="contradicts"):
         result(tmp_path, RETURNS, f"{SMALL}\ninvariant small: w <= 8")

@@ -28,6 +28,12 @@ ROUND = "ldr r1, =w\nldr r0, [r1]\nadd r0, r0, #1\nand r0, r0, #7\nstr r0, [r1]\
 COUNTS = ROUND.replace("and r0, r0, #7\n", "")
 TO_LIMIT = COUNTS.replace("str", "ldr r2, =limit\nldr r2, [r2]\ncmp r0, r2\nmovhi r0, #0\nstr")
 ANY = "ldr r1, =w\nstr r0, [r1]\n" + RETURNS
+POINTER = "ldr r1, =other\nldr r3, [r1]\nstr r0, [r3]\n" + RETURNS
+POINTS_ELSEWHERE = "other >= 0xf0020100 and other <= 0xf0020200"
+ELSEWHERE = (
+    "region elsewhere from 0xf0020100 to 0xf00201ff is cached\n"
+    "accesses of unknown address point into elsewhere"
+)
 # The word is 9 in the middle.
 FOR_A_WHILE = "ldr r4, =w\nmov r0, #9\nstr r0, [r4]\n{}\nmov r0, #0\nstr r0, [r4]\n" + RETURNS
 IN_A_LOOP = (
@@ -76,7 +82,19 @@ CASES = {
         "ar",
         "<limit>",
     ),
-    "any address": Case({"svc": ANY.replace("ldr r1, =w\n", "")}, SMALL, "a", "a word computed"),
+    "any address": Case(
+        {"svc": ANY.replace("ldr r1, =w\n", "")}, SMALL, "a", "may be hit by str r0, [r1]"
+    ),
+    "behind a pointer": Case(
+        {"svc": POINTER},
+        "invariant low: other >= 0xf0020100 and other <= 0xf0020200\n" + SMALL,
+        "pp",
+        "no store hits its words",
+    ),
+    "behind any pointer": Case({"svc": POINTER}, SMALL, "a", "may be hit by str r0, [r3]"),
+    "given a fact": Case(
+        {"svc": POINTER}, f"{SMALL}\n{ELSEWHERE}", "p" + "a" * 2, "no store hits its words"
+    ),
     "part of a word": Case(
         {"svc": "ldr r1, =w\nmov r0, #1\nstrb r0, [r1, #3]\n" + RETURNS}, SMALL, "a", ""
     ),
@@ -197,6 +215,12 @@ TESTED = (
     "large: nop\n2: {}subs r2, r2, #1\nbne 1b\n"
     "mov r0, #0\nstr r0, [r1]\n" + RETURNS
 )
+
+
+def test_a_proof_from_another_fact_names_it(tmp_path: Path) -> None:
+    elf = kernel({"svc": POINTER}, DATA)
+    small, _, elsewhere = proofs(tmp_path, elf, f"{SMALL}\n{ELSEWHERE}").facts
+    assert small.given == (str(elsewhere.fact.source),)
 
 
 @pytest.mark.slow("analyses a program twice")
