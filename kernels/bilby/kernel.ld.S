@@ -46,6 +46,11 @@ SECTIONS
     __image_end = .;
     ASSERT(__image_end <= WINDOW_BASE + BOOT_HEAP - RAM_BASE, "the kernel ends below the first thread's objects")
 
+#ifdef PIN_L2
+    ASSERT(__image_start % 0x10000 == 0 && __image_end - __image_start <= 7 * 0x4000,
+           "seven ways of L2 hold the image (src/pin_l2_lock.S), and the eighth is left")
+#endif
+
     __vectors_physical = __vectors_load - WINDOW_BASE + RAM_BASE;
     .vectors VECTOR_PAGE : AT(__vectors_physical) { *(.vectors) } :vectors
     start_physical = _start - WINDOW_BASE + RAM_BASE;

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.testing.bilby.boot_runs import wrong_boot, wrong_entries, wrong_locking
+from tests.testing.bilby.outer_locking import wrong_outer_locking
 from tests.testing.harness import build
 
 KERNELS = build.ROOT / "build" / "bilby"
@@ -23,7 +24,7 @@ def boot_of(machine: str) -> Callable[[Path], str]:
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     """All that is executed here is built."""
-    for name in ("kzm-after", "cubieboard-after", "kzm-latency-l1"):
+    for name in ("kzm-after", "cubieboard-after", "kzm-latency-l1", "kzm-latency-l2"):
         build.kernel(name, "kernel.elf")
 
 
@@ -47,6 +48,12 @@ def cores_given_back() -> Iterator[None]:
         # ldr pc, b to itself, tst of a mode, ldr sp
         ("kzm-after", wrong_entries, [0xE59FF018, 0xEAFFFFFE, 0xE31D000F, 0xE59FD178]),
         ("kzm-latency-l1", wrong_locking, [0xEE071F3D, 0xEE071F3E]),  # fetch, evict
+        # L1 is emptied; L2 set up, emptied, closed to instructions, locked for data and for both
+        (
+            "kzm-latency-l2",
+            wrong_outer_locking,
+            [0xEE074F1E, 0xE5803104, 0xE580577C, 0xE5805904, 0xE580C900, 0xE580C904],
+        ),
     ],
 )
 def test_boot_leaves_nothing_out(

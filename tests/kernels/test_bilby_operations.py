@@ -20,7 +20,7 @@ from tests.testing.bilby.operations import (
 from tests.testing.harness import build
 
 BUILDS = {board: [f"{board}-after"] for board in MACHINES}
-BUILDS["kzm"].append("kzm-latency-l1")
+BUILDS["kzm"] += ["kzm-latency-l1", "kzm-latency-l2"]
 
 
 @pytest.fixture(scope="module", autouse=True)

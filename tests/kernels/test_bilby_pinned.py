@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Lines locked in L1 (`PIN=l1`): the tables, the kernel with them, and its forbidden operations."""
+"""Lines locked in L1 and L2 (`PIN=l1`, `l2`): tables, kernels with them, forbidden operations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import pytest
 from kernels.bilby.verification.fuzz.host import running
 from kernels.bilby.verification.fuzz.run import symbols as host_symbols
 from kernels.bilby.verification.spec.layout import API
-from tests.testing.bilby.build import BILBY, CROSS, RUN, output
+from quoll.image.image import Image
+from tests.testing.bilby.build import BILBY, CROSS, RUN, output, symbols
 from tests.testing.bilby.region import FREE, OK, REGION, Region
 from tests.testing.bilby.tap import check_tap
 from tests.testing.harness import build as products
 from tests.testing.harness.cases import spread
+from wcet.platforms.platform_model import load
 
 TOOL = BILBY / "tools" / "pinned.py"
 LINE, SETS = 32, 128
-NAME = "kzm-latency-l1"
+NAME, OUTER = "kzm-latency-l1", "kzm-latency-l2"
 EXECUTED = 0x001F3000  # an address of the first thread's table
 NM = "f0010000 00000040 T first\nf0011020 00000004 T second\nf0012000 T top\n"
 
@@ -107,8 +109,10 @@ def test_the_kernel_has_the_lines_of_its_own_symbols(folder: Path, tmp_path: Pat
         assert platform["caches"][cache]["locked_ways"] == 1
 
 
-def test_nothing_after_boot_drops_or_unlocks_more_than_a_line(folder: Path) -> None:
-    text = output(CROSS + "objdump", "-d", "-j", ".text", folder / "kernel.elf")
+@pytest.mark.parametrize("name", [NAME, OUTER])
+def test_nothing_after_boot_drops_or_unlocks_more_than_a_line(name: str) -> None:
+    kernel = products.kernel(name, "kernel.elf")
+    text = output(CROSS + "objdump", "-d", "-j", ".text", kernel)
     assert re.search(r"mcr\s+15, 0, \w+, cr7, cr5, \{1\}", text)
     assert not re.findall(r"mcr\s+15, 0, \w+, cr7, cr5, \{[02]\}", text)
     assert not re.findall(r"mcr\s+15, 0, \w+, cr7, cr(?:6|7),", text)
@@ -116,11 +120,46 @@ def test_nothing_after_boot_drops_or_unlocks_more_than_a_line(folder: Path) -> N
     assert not re.findall(r"mcr\s+15, 0, \w+, cr9,", text)
 
 
-@pytest.mark.parametrize("program", spread(["loading", "tests"], 1))
-def test_programs_run(program: str) -> None:
+def test_after_boot_one_function_writes_to_the_level_2_controller() -> None:
+    """And only to its registers of operations on one line, and of completion."""
+    kernel = products.kernel(OUTER, "kernel.elf")
+    code = output(CROSS + "objdump", "-d", "-j", ".text", kernel)
+    functions = re.split(r"^[0-9a-f]+ (?=<\w+>:$)", code, flags=re.M)
+    (user,) = [function for function in functions if ".word\t0xf8003" in function]
+    assert user.startswith("<pin_reach_memory>")
+    assert set(re.findall(r"str\s+\w+, \[(?:\w+), #(\d+)\]", user)) == {"1840", "2032"}
+
+
+def test_the_analyser_is_told_the_whole_image_in_level_2() -> None:
+    kernel = products.kernel(OUTER, "kernel.elf", "platform-paper.toml")
+    board = load(str(kernel.parent / "platform-paper.toml"))
+    known = board.locking(Image.load(kernel)).hierarchy
+    table = symbols(kernel)
+    assert known.l2 is not None
+    assert known.locked.holds(table["__image_start"], table["__vectors_load"] - 1)
+    assert known.locked.holds(table["__bss_start"], table["__image_end"] - 1)
+    assert known.memory.physical(table["vector_irq"]) == table["__vectors_physical"] + 0x18
+    assert known.locked_i.holds_line(table["entry_irq"] // LINE)
+
+
+def test_a_platform_without_level_2_is_refused(tmp_path: Path) -> None:
+    base = tmp_path / "base.toml"
+    base.write_text("[caches.l1i]\n[caches.l1d]\n", encoding="utf-8")
+    nm = NM + "f0010000 T __image_start\nf0014001 T __image_end\n"
+    listed = "instructions\n  first\ndata\n"
+    done = pinned(tmp_path, listed, "platform-l2", str(base), nm=nm)
+    assert "the kernel has no symbol __vectors_physical" in done.stderr
+    nm += "80012000 A __vectors_physical\n"
+    done = pinned(tmp_path, listed, "platform-l2", str(base), nm=nm)
+    assert done.returncode == 1
+    assert "the platform file has no '[caches.l2]" in done.stderr
+
+
+@pytest.mark.parametrize(("name", "program"), spread([(NAME, "loading"), (OUTER, "tests")], 2))
+def test_programs_run(name: str, program: str) -> None:
     """Programs are loaded into pages that are made, written and executed."""
-    products.kernel(NAME, "kernel.elf", f"{program}.elf")
-    check_tap(output(RUN, NAME, program))
+    products.kernel(name, "kernel.elf", f"{program}.elf")
+    check_tap(output(RUN, name, program))
 
 
 def test_the_other_board_has_no_way_to_lock() -> None:

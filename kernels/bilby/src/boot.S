@@ -12,6 +12,7 @@
 #define SECTION_CACHED   (3 << 2)
 #define SECTION_KERNEL   (1 << 10)  /* privileged read and write, global */
 #define SECTION_NEVER    (1 << 4)   /* no execution */
+#define SECTION_THROUGH  (6 << 12)  /* written through L2; the first section, the kernel's, is not */
 #define TABLE            0x1
 #define PAGE_KERNEL_READ ((1 << 9) | (1 << 4))
 #define PAGE_CACHED      (3 << 2)
@@ -50,6 +51,9 @@ _start:
     ldr     r3, =RAM_BASE | SECTION | SECTION_CACHED | SECTION_KERNEL
     str     r3, [r2], #4
     orr     r3, r3, #SECTION_NEVER
+#ifdef PIN_L2
+    orr     r3, r3, #SECTION_THROUGH
+#endif
     mov     r5, #(RAM_BYTES >> 20) - 1
 2:  add     r3, r3, #1 << 20        /* bound: RAM_BYTES / 1 MiB */
     str     r3, [r2], #4
@@ -74,6 +78,10 @@ _start:
 #ifdef TIME_CONTEXTS
     ldr     r3, =CLOCK_PAGE | PAGE_DEVICE
     str     r3, [r5, #(CLOCK_WINDOW - DEVICE_WINDOW) >> 10]
+#endif
+#ifdef PIN_L2
+    ldr     r3, =OUTER_PAGE | PAGE_DEVICE
+    str     r3, [r5, #(OUTER_WINDOW - DEVICE_WINDOW) >> 10]
 #endif
 
     /* The vector page, through a table of its own. */

@@ -94,7 +94,7 @@ BOOT_CODE static void map_frame(word_t index, word_t physical, word_t address, b
     if (vspace_find(root_directory, address, SIZE_4K, &entry) != ERROR_NONE)
         kernel_panic();
     space_note(&slot->cap, address, &root_slots[ROOT_PAGE_DIRECTORY].cap);
-    vspace_write(slot, entry, physical | PAGE_SMALL | PAGE_LOCAL | MEMORY_CACHED
+    vspace_write(slot, entry, physical | PAGE_SMALL | PAGE_LOCAL | MEMORY_CACHED | PIN_THROUGH_SMALL
                  | (writable ? PAGE_WRITE | PAGE_SMALL_NEVER : PAGE_READ), SIZE_4K);
 }
 
@@ -223,5 +223,6 @@ BOOT_CODE void boot_main(void)
     sched_run();
     timer_start();
     interrupts_unmask(TICK_IRQ);
+    pin_outer();
     pin_lines();
 }

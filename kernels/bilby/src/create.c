@@ -5,6 +5,7 @@
  */
 #include <kernel.h>
 #include <machine.h>
+#include <pin.h>
 #include <timing.h>
 #include <layout_sizes.h>
 
@@ -90,14 +91,16 @@ void create_clear_chunk(word_t base, word_t bytes)
 /* Write back and drop these lines, a chunk at most: user data is then in memory only. */
 void create_clean_chunk(word_t base, word_t bytes)
 {
+    word_t line = base;
     word_t left = bytes / LINE_BYTES;
 
     /* bound: CHUNK_LINES + 1: bytes is at most a chunk */
     for (left = left < CHUNK_LINES ? left : CHUNK_LINES; left != 0; left--) {
-        machine_clean_and_forget_line((const void *)base);
-        base += LINE_BYTES;
+        machine_clean_and_forget_line((const void *)line);
+        line += LINE_BYTES;
     }
     machine_drain();
+    pin_reach_memory(base, bytes);
 }
 
 /* A frame of RAM, mapped nowhere. */

@@ -12,7 +12,9 @@ static word_t memory_type(const struct cap *frame, word_t flags)
 {
     if (frame_cap_device(frame))
         return MEMORY_DEVICE;
-    return flags & MAP_UNCACHED ? MEMORY_UNCACHED : MEMORY_CACHED;
+    if (flags & MAP_UNCACHED)
+        return MEMORY_UNCACHED;
+    return MEMORY_CACHED | (frame_cap_size(frame) == SIZE_4K ? PIN_THROUGH_SMALL : PIN_THROUGH_LARGE);
 }
 
 /* The descriptor for a frame: user access, tagged with the address space. */

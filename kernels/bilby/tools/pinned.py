@@ -4,12 +4,14 @@
 
     pinned.py LIST SYMBOLS asm > pinned.S
     pinned.py LIST SYMBOLS platform BASE.toml > platform.toml
+    pinned.py LIST SYMBOLS platform-l2 BASE.toml > platform.toml
     pinned.py LIST SYMBOLS report
 
 SYMBOLS is the output of nm -S; without any, the tables are empty but take the same room, so
 that a kernel can be linked, its symbols read, and the same kernel be linked again. One way of
 the cache holds 128 lines of 32 bytes, one of each index: lines are taken in the order of the
-list, and one whose index is taken already is left out.
+list, and one whose index is taken already is left out. "platform-l2": the kernel's image is locked
+in ways of the L2 cache, too (src/pin_l2_lock.S).
 
 Only the standard library is used.
 """
@@ -22,6 +24,19 @@ from pathlib import Path
 
 LINE, SETS = 32, 128
 CACHES = {"instructions": "l1i", "data": "l1d"}
+OUTER_WAY_BYTES = 0x4000
+OUTER_SYMBOLS = ("__image_start", "__image_end", "__vectors_physical")
+# The image, with the vectors at the addresses where they run.
+OUTER_LINES = (
+    '["__image_start..__vectors_load", "0xFFFF0000..0xFFFF1000", "__bss_start..__bss_end"]'
+)
+OUTER_PAGE = """[[memory]]
+name = "L2 controller in the device window"
+virtual = [0xF8003000, 0xF8003FFF]
+physical = 0x30000000
+kind = "device"
+fixed = true
+"""
 
 
 class PinError(Exception):
@@ -122,6 +137,28 @@ def emit_platform(tables: dict[str, Table], base: str) -> str:
     return re.sub(r'^name = "(.*)"', r'name = "\1-pinned"', base, count=1, flags=re.M)
 
 
+def replaced(base: str, old: str, new: str) -> str:
+    if base.count(old) != 1:
+        raise PinError(f"the platform file has no {old.strip()!r}")
+    return base.replace(old, new)
+
+
+def emit_outer(symbols: dict[str, tuple[int, int]], base: str) -> str:
+    """The same with the L2 cache on, the image in its first ways, and its controller's page."""
+    missing = [name for name in OUTER_SYMBOLS if name not in symbols]
+    if missing:
+        raise PinError(f"the kernel has no symbol {missing[0]}")
+    start, end, vectors = (symbols[name][0] for name in OUTER_SYMBOLS)
+    ways = -(-(end - start) // OUTER_WAY_BYTES)
+    locked = f"locked = {OUTER_LINES}\nlocked_ways = {ways}\n"
+    base = replaced(
+        base, "[caches.l2]\nenabled = false\n", f"[caches.l2]\nenabled = true\n{locked}"
+    )
+    place = "virtual = [0xFFFF0000, 0xFFFF0FFF]\n"
+    base = replaced(base, place, f"{place}physical = {vectors:#x}\n")
+    return replaced(base, "\n[caches]\n", f"\n{OUTER_PAGE}\n[caches]\n")
+
+
 def emit_report(tables: dict[str, Table]) -> str:
     out = []
     for name, table in tables.items():
@@ -134,16 +171,18 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("list", type=Path)
     parser.add_argument("symbols", type=Path)
-    parser.add_argument("what", choices=("asm", "platform", "report"))
+    parser.add_argument("what", choices=("asm", "platform", "platform-l2", "report"))
     parser.add_argument("base", type=Path, nargs="?")
     options = parser.parse_args()
     try:
         symbols = read_symbols(options.symbols.read_text(encoding="utf-8"))
         tables = read_list(options.list, symbols)
-        if options.what == "platform":
+        if options.what.startswith("platform"):
             if options.base is None:
                 raise PinError("no platform file given")
-            sys.stdout.write(emit_platform(tables, options.base.read_text(encoding="utf-8")))
+            text = emit_platform(tables, options.base.read_text(encoding="utf-8"))
+            outer = options.what == "platform-l2"
+            sys.stdout.write(emit_outer(symbols, text) if outer else text)
         else:
             sys.stdout.write((emit_asm if options.what == "asm" else emit_report)(tables))
     except (PinError, OSError) as error:

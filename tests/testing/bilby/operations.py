@@ -87,7 +87,8 @@ def of_headers(machine: str, bilby: Path, folder: Path) -> dict[str, tuple[str, 
 
 def of_assembly(elf: Path) -> dict[str, tuple[str, ...]]:
     """Functions that are written in assembly."""
-    names = ("_start", "pin_lines", "idle_loop", "kernel_panic", "return_to_current", "entry_")
+    names = ("_start", "pin_lines", "pin_outer", "idle_loop", "kernel_panic", "return_to_current",
+             "entry_")  # fmt: skip
     found = disassemble(elf, [".vectors", ".text", ".idle", ".boot"])
     return {f.name: operations(f) for f in found if f.name.startswith(names)}
 

@@ -3,6 +3,10 @@
 #ifndef BILBY_BOARD_H
 #define BILBY_BOARD_H
 
+#ifdef PIN_L2
+#error "PIN=l2: no procedure locks lines in the L2 cache of the Cortex-A8; build for BOARD=kzm, or without PIN"
+#endif
+
 /* Physical memory: the board has 512 MiB or more; the kernel window shows 128 of them. */
 #define RAM_BASE     0x40000000
 #include "../ram.h"

@@ -16,6 +16,10 @@
 #define CLOCK_PAGE   0x53f90000    /* GPT: only where time is a capability; else it is users' */
 #define CLOCK_WINDOW (DEVICE_WINDOW + 0x2000)
 
+/* The controller of the L2 cache (outer.h), which only PIN=l2 uses. */
+#define OUTER_PAGE   0x30000000
+#define OUTER_WINDOW (DEVICE_WINDOW + 0x3000)
+
 /* Devices mapped by users only. */
 #define UART_BASE    0x43f90000
 #define TIMER_BASE   0x53f94000    /* EPIT1 */

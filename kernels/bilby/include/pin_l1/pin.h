@@ -19,4 +19,20 @@ static inline void pin_forget_written(word_t base, word_t bytes)
     pin_forget_after(base, bytes);
 }
 
+#ifndef PIN_OUTER
+/* No L2 cache is in use: cleaned lines are in memory, and mappings need no attributes for it. */
+#define PIN_THROUGH_SMALL 0u
+#define PIN_THROUGH_LARGE 0u
+
+static inline void pin_outer(void)
+{
+}
+
+static inline void pin_reach_memory(word_t base, word_t bytes)
+{
+    (void)base;
+    (void)bytes;
+}
+#endif
+
 #endif

@@ -6,8 +6,22 @@
 #include <machine.h>
 
 /* At the end of boot. */
+static inline void pin_outer(void)
+{
+}
+
 static inline void pin_lines(void)
 {
+}
+
+/* No L2 cache is in use: cleaned lines are in memory, and mappings need no attributes for it. */
+#define PIN_THROUGH_SMALL 0u
+#define PIN_THROUGH_LARGE 0u
+
+static inline void pin_reach_memory(word_t base, word_t bytes)
+{
+    (void)base;
+    (void)bytes;
 }
 
 /* Before memory that may have been executed is cleared: its cached instructions go. */

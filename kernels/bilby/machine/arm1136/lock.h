@@ -53,6 +53,13 @@
     mcr     p15, 0, \address, c7, c14, 1
     .endm
 
+    /* Write back and drop all lines of data. */
+    .macro machine_lock_forget_data register
+    mov     \register, #0
+    mcr     p15, 0, \register, c7, c14, 0
+    mcr     p15, 0, \register, c7, c10, 4
+    .endm
+
     .macro machine_lock_drain register
     mov     \register, #0
     mcr     p15, 0, \register, c7, c10, 4

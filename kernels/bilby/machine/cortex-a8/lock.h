@@ -1,2 +1,2 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#error "PIN=l1: the L1 caches of the Cortex-A8 cannot be locked; build for BOARD=kzm, or without PIN"
+#error "PIN: the L1 caches of the Cortex-A8 cannot be locked; build for BOARD=kzm, or without PIN"
