@@ -9,7 +9,7 @@ __all__ = ["DebugSections"]
 
 @dataclass(frozen=True, slots=True)
 class DebugSections:
-    """The sections of the line table and of entries; empty where absent."""
+    """The sections of the line table, of entries and of locations; empty where absent."""
 
     line: bytes = b""
     line_str: bytes = b""
@@ -18,3 +18,5 @@ class DebugSections:
     abbrev: bytes = b""
     addr: bytes = b""
     str_offsets: bytes = b""
+    loc: bytes = b""
+    loclists: bytes = b""

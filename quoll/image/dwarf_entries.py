@@ -13,12 +13,14 @@ from quoll.image.byte_stream import ByteStream, EndOfBytes
 from quoll.image.debug_sections import DebugSections
 
 __all__ = [
+    "ADDR_BASE",
     "COMPILE_UNIT",
     "UNIT_REFERENCES",
     "Attributes",
     "DebugEntry",
     "DebugUnit",
     "address_of",
+    "indexed",
     "text_of",
     "units",
 ]
@@ -192,7 +194,7 @@ def address_of(debug: DebugSections, unit: DebugUnit, value: Value) -> int | Non
         return _located(debug, unit, number)
     if not isinstance(number, int):
         return None
-    return number if form not in ADDRX else _indexed(debug.addr, unit, ADDR_BASE, 4, number)
+    return number if form not in ADDRX else indexed(debug.addr, unit, ADDR_BASE, 4, number)
 
 
 def text_of(debug: DebugSections, unit: DebugUnit, value: Value) -> str | None:
@@ -202,7 +204,7 @@ def text_of(debug: DebugSections, unit: DebugUnit, value: Value) -> str | None:
         return content if isinstance(content, str) else None
     if form in STRX:
         size = unit.offset_size
-        at = _indexed(debug.str_offsets, unit, STR_OFFSETS_BASE, size, content)
+        at = indexed(debug.str_offsets, unit, STR_OFFSETS_BASE, size, content)
         form, content = STRP, -1 if at is None else at
     pool = {STRP: debug.str, LINE_STRP: debug.line_str}.get(form, b"")
     if not 0 <= content < len(pool):
@@ -210,7 +212,7 @@ def text_of(debug: DebugSections, unit: DebugUnit, value: Value) -> str | None:
     return ByteStream(pool, content).text()
 
 
-def _indexed(section: bytes, unit: DebugUnit, base: int, size: int, index: int) -> int | None:
+def indexed(section: bytes, unit: DebugUnit, base: int, size: int, index: int) -> int | None:
     """Entry ``index`` of a table whose start the unit states (7.26, 7.27)."""
     start = unit.root.get(base, (0, 0))[1]
     if not isinstance(start, int) or start < 0 or index < 0:
@@ -227,7 +229,7 @@ def _located(debug: DebugSections, unit: DebugUnit, location: bytes) -> int | No
         if operation == ADDR_OPERATION:
             found: int | None = stream.unsigned(unit.address_size)
         elif operation == ADDRX_OPERATION:
-            found = _indexed(debug.addr, unit, ADDR_BASE, 4, stream.uleb())
+            found = indexed(debug.addr, unit, ADDR_BASE, 4, stream.uleb())
         else:
             return None
     except EndOfBytes:

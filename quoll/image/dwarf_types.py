@@ -23,6 +23,7 @@ from quoll.image.dwarf_entries import (
     text_of,
     units,
 )
+from quoll.image.dwarf_locations import LIST_BASE, HeldRange, registers_held
 
 __all__ = ["VIRTUAL_CALL", "DebugTypes", "Signature", "TypeRef"]
 
@@ -34,7 +35,7 @@ NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED = 0x03, 0x02, 0x0B, 0x11, 0x1
 ORIGIN, MEMBER_AT, EXTERNAL, SPECIFICATION, TYPE = 0x31, 0x38, 0x3F, 0x47, 0x49
 PRODUCER, UPPER, COUNT = 0x25, 0x2F, 0x37  # DW_AT
 WANTED = frozenset((NAME, LOCATION, SIZE, LOW_PC, LANGUAGE, PROTOTYPED, ORIGIN, MEMBER_AT, EXTERNAL,
-                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT))  # fmt: skip
+                    SPECIFICATION, TYPE, PRODUCER, UPPER, COUNT, LIST_BASE))  # fmt: skip
 OTHER_NAMES = frozenset((TYPEDEF, CONST, VOLATILE, RESTRICT, ATOMIC))
 POINTERS = frozenset((POINTER, REFERENCE, RVALUE))
 STRUCTURES = frozenset((STRUCTURE, UNION, CLASS))
@@ -142,6 +143,26 @@ class DebugTypes:
                 if addr and kind is not None:
                     found.setdefault(addr, kind)
         return sorted(found.items())
+
+    @cached_property
+    def _held(self) -> list[tuple[HeldRange, TypeRef]]:
+        """The variables and parameters in registers."""
+        found: list[tuple[HeldRange, TypeRef]] = []
+        for at, one in self._entries.items():
+            location = one.value(LOCATION) if one.tag in (VARIABLE, PARAMETER) else None
+            kind = None if location is None else self._type_of(at)
+            if location is not None and kind is not None:
+                held = registers_held(self._debug, one.unit, location)
+                found += ((span, kind) for span in held)
+        return found
+
+    def held_in(self, register: int, addr: int) -> tuple[TypeRef, ...]:
+        """The types of variables that a register holds before the instruction at ``addr``."""
+        return tuple(
+            kind
+            for span, kind in self._held
+            if span.register == register and span.low <= addr < span.high
+        )
 
     def signature(self, function: int) -> Signature | None:
         """The type of the function at an address; None if it is unknown."""

@@ -1,8 +1,9 @@
 """The types of an indirect call, from the types of the pointers that its target is loaded from.
 
-Each origin of the target is followed from a variable, a parameter or a result, whose type the debug
-information has, through the members that are loaded. One origin without a known type leaves the
-call without types.
+If the target is a member that is loaded through a register, and a variable in that register points
+to such a structure, the member has the type. Else each origin of the target is followed from a
+variable, a parameter or a result, whose type the debug information has, through the members that
+are loaded. One origin without a known type leaves the call without types.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ def call_types(
     """The types that a call in ``function`` may have; None if they are not known."""
     found: set[Signature] = set()
     for origin in origins:
+        if held := _of_variable(types, origin):
+            found |= held
+            continue
         if origin.root in (LoadRoot.LOADED, LoadRoot.NUMBER) or _is_index(types, function, origin):
             continue  # further along a list, or added to an address, which is another origin
         signatures = _signatures(types, function, origin)
@@ -28,6 +32,18 @@ def call_types(
             return None
         found |= signatures
     return found or None
+
+
+def _of_variable(types: DebugTypes, origin: LoadOrigin) -> set[Signature]:
+    """The types of the member that is loaded through a variable in a register, if it is one."""
+    if origin.base is None or origin.offsets[0] != 0 or origin.offsets[1] is None:
+        return set()
+    register = origin.base.register
+    kinds = [kind for addr in origin.base.places for kind in types.held_in(register, addr)]
+    objects = [to for kind in kinds if (to := types.pointee(kind)) is not None]
+    words = [word for to in objects for word in types.words_at(to, origin.offsets[1])]
+    known = map(types.pointed_function, words)
+    return {signature for signature in known if signature is not None}
 
 
 def _signatures(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Signature]:

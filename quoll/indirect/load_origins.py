@@ -22,6 +22,7 @@ from quoll.cfg.transfers import literal
 from quoll.image.image import Image
 
 __all__ = [
+    "LoadBase",
     "LoadOrigin",
     "LoadRoot",
     "may_be_virtual",
@@ -48,6 +49,14 @@ class LoadRoot(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class LoadBase:
+    """The base ``register`` of a load, which is unchanged before each instruction at ``places``."""
+
+    register: int
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LoadOrigin:
     """One origin of the target.
 
@@ -55,6 +64,7 @@ class LoadOrigin:
     ``constant`` is the root's value, and ``shift`` the sum of the constants that are added to it
     before the first load, beside unknown summands. Of a word, ``register`` is where it is when the
     function is entered, or ``callee`` is the entry of the only function whose result it is.
+    ``base``: where the target is loaded.
     """
 
     offsets: tuple[int | None, ...]
@@ -63,6 +73,7 @@ class LoadOrigin:
     shift: int = 0
     register: int | None = None
     callee: int | None = None
+    base: LoadBase | None = None
 
     @property
     def levels(self) -> int:
@@ -162,6 +173,7 @@ class _Query:
     offsets: tuple[int | None, ...]
     left: EdgeKind | None = None
     shift: int = 0
+    base: LoadBase | None = None
 
     def plus(self, change: int | None) -> tuple[int | None, ...]:
         """The offsets, with ``change`` added at the last level."""
@@ -176,7 +188,7 @@ class _OriginSearch:
         self._cfg, self._into, self._image, self._across = cfg, into, image, across
         self._pending: list[_Query] = []
         self._found: set[LoadOrigin] = set()
-        self._visited: dict[tuple[int, int, tuple[int | None, ...]], set[int | None]] = {}
+        self._visited: dict[tuple[object, ...], set[int | None]] = {}
 
     def of_register(
         self, block: Block, register: int, position: int | None = None
@@ -205,11 +217,11 @@ class _OriginSearch:
         return None
 
     def _root(self, query: _Query, root: LoadRoot, constant: int = 0) -> None:
-        self._found.add(LoadOrigin(query.offsets, root, constant, query.shift))
+        self._found.add(LoadOrigin(query.offsets, root, constant, query.shift, base=query.base))
 
     def _word(self, query: _Query, *, register: int | None, callee: int | None) -> None:
         word = LoadOrigin(query.offsets, LoadRoot.WORD, register=register, callee=callee)
-        self._found.add(word)
+        self._found.add(replace(word, base=query.base))
 
     def _resolve(self, query: _Query) -> None:
         block, register = query.block, query.register
@@ -241,7 +253,7 @@ class _OriginSearch:
             if not self._across and len(query.offsets) < LEVELS:
                 self._root(query, LoadRoot.UNKNOWN)
                 return
-        key = source.index, query.register, query.offsets[:-1]
+        key = source.index, query.register, query.offsets[:-1], query.base
         seen = self._visited.setdefault(key, set())
         offset = query.offsets[-1]
         if offset in seen or None in seen:
@@ -253,7 +265,9 @@ class _OriginSearch:
         seen.add(offset)
         end = len(source.insns)
         offsets = (*query.offsets[:-1], offset)
-        self._pending.append(_Query(source, end, query.register, offsets, edge.kind, shift))
+        self._pending.append(
+            _Query(source, end, query.register, offsets, edge.kind, shift, query.base)
+        )
 
     def _defined(self, query: _Query, index: int, insn: Insn) -> None:
         """Follow a register that ``insn`` writes."""
@@ -290,7 +304,9 @@ class _OriginSearch:
 
     def _follow(self, query: _Query, index: int, register: int, change: int | None) -> None:
         offsets, shift = query.plus(change), query.shift + (change or 0)
-        self._pending.append(_Query(query.block, index, register, offsets, shift=shift))
+        self._pending.append(
+            _Query(query.block, index, register, offsets, shift=shift, base=query.base)
+        )
 
     def _wide(self, query: _Query, index: int, upper: int) -> None:
         for insn in reversed(query.block.insns[:index]):
@@ -318,7 +334,9 @@ class _OriginSearch:
             place += WORD * insn.transfers.index(query.register)
         exact = insn.operation in (Operation.LOAD_WORD, Operation.LOAD_PAIR)
         offset = place if exact and memory.index is None else None
-        loaded = replace(query, position=index, offsets=(*query.offsets, offset), shift=place)
+        base = query.base if len(query.offsets) > 1 else _base(query.block, index, memory.base)
+        offsets = (*query.offsets, offset)
+        loaded = replace(query, position=index, offsets=offsets, shift=place, base=base)
         if memory.base == PC:
             known = offset is not None
             self._root(
@@ -329,6 +347,20 @@ class _OriginSearch:
             return
         bases = [memory.base] if memory.index is None else [memory.base, memory.index]
         self._pending += [replace(loaded, register=base) for base in bases]
+
+
+def _base(block: Block, index: int, register: int) -> LoadBase:
+    """The base of the load at ``index``, with all places in the block where it is unchanged."""
+    places = [block.insns[index].addr]
+    for insn in reversed(block.insns[:index]):
+        if register in insn.writes:
+            break
+        places.append(insn.addr)
+    for insn in block.insns[index:]:
+        if register in insn.writes:
+            break
+        places.append(insn.next)
+    return LoadBase(register, tuple(places))
 
 
 def _copies(insn: Insn) -> bool:
