@@ -20,6 +20,7 @@ from loopbounds.loop_lines import LoopLine, loop_lines
 from quoll.cfg.cfg import Program
 from quoll.cfg.endless_functions import endless_functions
 from quoll.errors import PATH_END, MissingKind, MissingStatement, WcetError
+from quoll.facts.control_flow_facts import SwitchesContextFact
 from quoll.facts.line_anchors import LineAnchors
 from quoll.image.image import Image
 from quoll.processes.time_limit import TimeIsUp, time_limit
@@ -105,7 +106,7 @@ class _Search:
     others: dict[str, WcetError] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
     ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    reached: dict[str, Program] = field(default_factory=dict)  # by entry, before provisional facts
+    reached: dict[str, Program] = field(default_factory=dict)  # by entry, the code known so far
 
     def run(self) -> None:
         """Analyse the entry that took the least time so far, until nothing is missing in any.
@@ -130,9 +131,11 @@ class _Search:
         if error is None:
             return False
         self.statuses.append(error.exit_status)
-        if name not in self.reached:
-            self.reached[name] = _reached_code(run, address)
-            ends = {m.key: (name, m) for m in _ends(self.reached[name], address, self.image)}
+        places = {missing.addr for missing in error.missing}
+        if name not in self.reached or not places <= self._code(name):
+            found = _reached_code(run, address)
+            self.reached[name] = _with_functions_of(found, self.reached.get(name))
+            ends = {m.key: (name, m) for m in _ends(found, address, self.image)}
             if new_ends := {key: end for key, end in ends.items() if key not in self.found}:
                 self._note(name, address, new_ends)
                 return True
@@ -145,6 +148,11 @@ class _Search:
             return False
         self._note(name, address, new)
         return True
+
+    def _code(self, name: str) -> Set[int]:
+        """The addresses of the code that an entry is known to reach."""
+        known = self.reached[name].functions.values() if name in self.reached else ()
+        return {insn.addr for cfg in known for block in cfg.blocks for insn in block.insns}
 
     def _note(
         self, name: str, address: int, new: Mapping[tuple[int, str], tuple[str, MissingStatement]]
@@ -166,10 +174,20 @@ class _Search:
 
 
 def _reached_code(run: AnalysisRun, address: int) -> Program:
-    """All functions that an entry reaches before provisional facts about them."""
+    """All functions that an entry reaches under the facts of the run.
+
+    Functions that switch contexts are analysed apart from their callers.
+    """
     from quoll.extraction.extract import extract  # only runs with missing facts need it
 
-    return extract(run.image, [address], run.facts, run.exits)
+    switching = dict.fromkeys(at for at, _ in run.facts.addressed(SwitchesContextFact))
+    return extract(run.image, [address, *switching], run.facts, run.exits)
+
+
+def _with_functions_of(program: Program, before: Program | None) -> Program:
+    """``program``, with functions that were reached under fewer provisional facts."""
+    earlier = {} if before is None else before.functions
+    return replace(program, functions={**earlier, **program.functions})
 
 
 def _ends(program: Program, address: int, image: Image) -> list[MissingStatement]:
@@ -242,7 +260,8 @@ def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[i
         blocks = program.functions[function].blocks
         here = places & {function, *(i.addr for b in blocks for i in b.insns)}
         ways |= dict.fromkeys(here - ways.keys(), chains[function])
-        for callee in sorted({c for b in blocks for c in b.calls} - chains.keys()):
+        called = {c for b in blocks for c in (*b.calls, *b.passes)} & program.functions.keys()
+        for callee in sorted(called - chains.keys()):
             chains[callee] = (*chains[function], callee)
             waiting.append(callee)
     return ways

@@ -223,6 +223,36 @@ def test_a_switch_is_proposed_as_one(capsys: pytest.CaptureFixture[str], tmp_pat
     )
 
 
+CALLED_BACK = """\
+#define UART (*(volatile unsigned *)0x44E09014)
+#define N __attribute__((noinline))
+void (*volatile done)(int); unsigned volatile ready, threads[2];
+void switch_to(void *from, void *to);
+__asm__(".arm\\n.type switch_to, %function\\nswitch_to: push {r4-r11, lr}\\n str sp, [r0]\\n"
+        " ldr r2, =ready\\n1: ldr r3, [r2]\\n cmp r3, #0\\n beq 1b\\n"
+        " ldr sp, [r1]\\n pop {r4-r11, pc}\\n.size switch_to, . - switch_to\\n");
+N void report(int c) { while (!(UART & 32)) ; ready = c; }
+void start(void) { done = report; }
+int main(void) { done(3); return 0; }
+void other(void) { switch_to((void *)&threads[0], (void *)&threads[1]); }
+"""
+
+
+@pytest.mark.slow("several whole analyses")
+def test_code_behind_an_answer_is_described_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A wait in a function that is called back, and one in a switch, which is analysed apart."""
+    elf = build(CALLED_BACK, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
+    file = tmp_path / "kernel.facts"
+    _, text = suggested(capsys, elf, file)
+    counts = "1 of ends of paths, 1 of context switches, 1 of targets, 1 of loops"
+    assert text.startswith(f"missing: 4 facts: {counts}\n"), text
+    assert "waits until other code stores to" in text
+    waits = "the loop waits for bit 5 of the device register at 0x44e09014"
+    assert re.search(rf"{waits}.*; called by main > report\n", text)
+
+
 COPIES = """\
 #define N __attribute__((noinline))
 int volatile from, a[64], sink;
