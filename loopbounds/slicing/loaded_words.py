@@ -240,7 +240,7 @@ class LoadedWords:
         graph = self._code.graph
         passed = (e for e in range(len(graph.edges)) if graph.passed(e))
         return any(self.passed(e, cell) for e in passed) or any(
-            self._offset(node, store, cell) is not None
+            self.offset(node, store, cell) is not None
             for node in range(len(graph.nodes))
             for store in self._code.effect(node).stores
         )
