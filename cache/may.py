@@ -100,10 +100,13 @@ class MayAnalysis(EventFlow[MayState, bool]):
             if event.forget:
                 return NOTHING if event.empties else ANYTHING
             return self._younger(state, None) if event.drop else state
-        if event.vacates:  # a line that leaves makes room for others without an eviction
-            left = self._done(state, event._replace(vacates=False))
-            return self._younger(left, self._sets(event.target))
-        lines = self._lines(event.target)
+        after = self._accessed(state, event, event.target)
+        # A line that leaves makes room for others without an eviction.
+        return self._younger(after, self._sets(event.target)) if event.vacates else after
+
+    def _accessed(self, state: MayState, event: CacheEvent, target: AccessedLines) -> MayState:
+        """The lines that may be present after an access that drops none."""
+        lines = self._lines(target)
         if lines is None:
             return self._unknown(state, event)
         if len(lines) == 1 and event.certain:
