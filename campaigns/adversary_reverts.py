@@ -46,6 +46,7 @@ FOUND_BY = {
     "01": FoundBy((), (
         "tests/wcet/analysis/test_request_key.py", "tests/quoll/results/test_cache_key.py",
         "tests/quoll/results/test_versions.py", "tests/wcet/analysis/test_prepared.py",
+        "tests/wcet/analysis/test_context_switches.py", "tests/wcet/sweep/test_matrix.py",
     )),
     "02": FoundBy((), (
         "tests/quoll/results/test_results_store.py", "tests/loopbounds/proof/test_cached_bounds.py",
@@ -121,6 +122,7 @@ FOUND_BY = {
     "54": FoundBy((), (
         "tests/wcet/proving/test_invariants.py", "tests/wcet/analysis/test_entry_invariants.py",
     )),
+    "53": FoundBy((), ("tests/wcet/analysis/test_masked_paths.py",)),
     "40": FoundBy((), (
         "tests/test_recipes.py", "tests/quoll/test_assumptions.py",
         "tests/wcet/commands/test_loops.py", "tests/wcet/analysis/test_parametric.py",
