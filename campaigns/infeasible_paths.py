@@ -3,9 +3,9 @@
 300 programs by default, from seed 1 on, 40 executions of each, and so many seconds of processor
 time as the limit (900). Every program has a planted pair: two costly functions that no execution
 calls together so often (``tests/testing/wcet/planted_programs.py``). It counts if the worst path
-without refinement does, and is removed if the worst path after it does not; with summaries, if the
-bound falls. For every fourth seed, a program of ``tests/testing/wcet/infeasible_programs.py`` is
-refined, too, whose tested words may change between the decisions.
+without refinement does, and is removed if the worst path after it does not; where a summary hides
+one of the calls, if the bound falls. For every fourth seed, a program is refined, too, whose tested
+words may change between the decisions (``tests/testing/wcet/infeasible_programs.py``).
 Exits with status 1 at an execution above a refined bound, or through all edges of an exclusion.
 """
 
@@ -14,18 +14,12 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
 from random import Random
 
-from ilp.paths.solution import PathStep
 from quoll.errors import UnboundedLoop
-from quoll.image.image import Image
-from quoll.inlining.sharing import SummarySettings
-from quoll.inlining.supergraph import Supergraph
-from tests.testing.quoll.building import address
 from tests.testing.wcet.infeasible_programs import CHANGED, EXCLUSIVE, PairedProgram, build_pairs
 from tests.testing.wcet.planted_programs import FAMILIES, PlantedProgram, planted
-from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined
+from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined, removed
 from wcet.refinement.refine import RefinedBound
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
@@ -36,22 +30,6 @@ def drawn(seed: int) -> PairedProgram:
     random = Random(seed)
     kinds = tuple(random.choices((*EXCLUSIVE, *CHANGED, *CHANGED), k=random.randint(2, 3)))
     return build_pairs(kinds, seed, random.choice(LEVELS))
-
-
-def calls(image: Image, graph: Supergraph, steps: Sequence[PathStep]) -> int:
-    """The executions of ``early`` and ``late`` on a path."""
-    costly = {address(image, name) & ~1 for name in ("early", "late")}
-    return sum(graph.nodes[step.node].block.addr in costly for step in steps)
-
-
-def removed(program: PlantedProgram, found: RefinedBound) -> bool | None:
-    """Whether the worst path has no more calls than any execution; None: it never had."""
-    if program.sharing.least < SummarySettings().least:
-        return found.cycles < found.entry.cycles
-    graph = found.entry.graph
-    if calls(found.image, graph, found.entry.path.steps) <= program.limit:
-        return None
-    return calls(found.image, graph, found.worst.answer.worst.path.steps) <= program.limit
 
 
 def main() -> int:

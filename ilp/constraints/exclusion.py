@@ -21,6 +21,8 @@ at most (n + d - 1) / d times. With E entries of the loop, this is
 and with the bound b of the loop in the integer program, x_e <= (b + d - 1) / d * E, rounded down.
 The second row follows from the first one for integers of one entry; a solver needs fewer
 subproblems with it.
+
+If each entry of a loop takes an edge at most n times, x_e <= n * E.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from math import prod
 
 from ilp.solvers.integer_program import LinearRow
 
-__all__ = ["EdgeDistance", "EdgeExclusion", "LoopCount", "ProvedRow"]
+__all__ = ["EdgeDistance", "EdgeExclusion", "EdgeLimit", "LoopCount", "ProvedRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,25 @@ class EdgeDistance:
         return (all_iterations, entry)
 
 
-ProvedRow = EdgeExclusion | EdgeDistance
+@dataclass(frozen=True, slots=True)
+class EdgeLimit:
+    """Each entry of a loop takes ``edges`` at most ``most`` times.
+
+    ``entries``: edges into the loop; ``first``: whether the path begins in it.
+    """
+
+    edges: frozenset[int]
+    most: int
+    entries: frozenset[int]
+    first: int
+
+    def rows(self, number: int, bounds: Sequence[int]) -> tuple[LinearRow, ...]:
+        """The row; ``number`` names it."""
+        taken = (*((e, 1) for e in self.edges), *((e, -self.most) for e in self.entries))
+        return (proved(f"limit{number}", taken, self.most * self.first),)
+
+
+ProvedRow = EdgeExclusion | EdgeDistance | EdgeLimit
 
 
 def proved(name: str, terms: Iterable[tuple[int, int]], most: int) -> LinearRow:

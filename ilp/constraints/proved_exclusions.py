@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-CoreKey = tuple[int | None, frozenset[int], frozenset[tuple[int, int]], bool]
+CoreKey = tuple[int | None, frozenset[int], frozenset[tuple[int, int]], bool, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class InfeasibleCore:
 
     A single edge with a ``distance`` above 1: at most one of so many consecutive iterations takes
     it. ``about``: descriptions of the words that several of the decisions test. ``counts``: loops
-    with the least number of executions of their headers that no such pass has.
+    with the least number of executions of their headers that no such pass has. ``most`` above 0:
+    each entry of the loop takes the single edge at most so often.
     """
 
     loop: int | None
@@ -48,11 +49,13 @@ class InfeasibleCore:
     about: tuple[str, ...]
     distance: int = 1
     counts: tuple[tuple[int, int], ...] = ()
+    most: int = 0
 
     @property
     def key(self) -> CoreKey:
-        """Equal for cores with the same meaning, except for the distance."""
-        return self.loop, frozenset(self.edges), frozenset(self.counts), self.distance > 1
+        """Equal for cores with the same meaning, except for the distance and the limit."""
+        counts = frozenset(self.counts)
+        return self.loop, frozenset(self.edges), counts, self.distance > 1, self.most > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class ProvedExclusion:
 
     ``distance`` above 1: no two of so many consecutive iterations take the decision. ``about``: the
     words that the decisions have in common. ``counts``: loops, each with the executions of its
-    header that are excluded together with the decisions.
+    header that are excluded together with the decisions. ``most`` above 0: each entry of the loop
+    takes the decision at most so often.
     """
 
     decisions: tuple[PathDecision, ...]
@@ -78,6 +82,7 @@ class ProvedExclusion:
     distance: int
     about: tuple[str, ...]
     counts: tuple[tuple[str, int], ...] = ()
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,6 +352,8 @@ class LoadedWords:
         if self._below_data(node, store, target, address):
             return None
         by = self._spared(node, store, target, cell)
+        if by is None and self._of_unknown_stack(node, store, target, address):
+            by = S4
         if by is None:
             return -1
         self._scope.used.add(by)
@@ -459,8 +461,9 @@ class LoadedWords:
         """The assumption by which a store spares a cell: S1 (rule 1), S4 or F1; None: none.
 
         S1: a store of unknown address spares live frames. S4: a store at a known address spares a
-        stack of unknown place. F1: a store through a word read from an unknown place spares saved
-        registers. A store at an unknown distance from sp may hit the cell.
+        stack of unknown place (and the reverse: ``_of_unknown_stack``). F1: a store through a word
+        read from an unknown place spares saved registers. A store at an unknown distance from sp
+        may hit the cell.
         """
         address = cell.address
         if not self._code.s1 or not self._in_frame(node, address, store):
@@ -470,6 +473,15 @@ class LoadedWords:
         if self._scope.tainted(target):
             return F1.of() if cell.saved and self._was_read(target) else None
         return S1 if target.constant is None else S4
+
+    def _of_unknown_stack(self, node: int, store: StoreEffect, target: Term, address: Term) -> bool:
+        """Whether S4 says that a store into a live frame spares a known address."""
+        frame = self._code.values.frame_access(node, store.insn)
+        if not self._code.s1 or frame is None:
+            return False
+        if address.constant is None or target.constant is not None:
+            return False
+        return self._in_frame(node, target, store)
 
     def _was_read(self, target: Term) -> bool:
         """Whether each possible stack address in ``target`` is read from an unknown place."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
-from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, LoopCount, ProvedRow
+from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, EdgeLimit, LoopCount, ProvedRow
 from ilp.constraints.proved_exclusions import CoreKey, InfeasibleCore
 from loopbounds.terms.bit_vectors import TRUE, Term
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import PendingSegment
+from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.unsatisfiable_core import contradictory, cores
@@ -55,20 +57,32 @@ def core_of_pass(
 def rare_edges(
     conditions: PassConditions, path: Sequence[int], known: Container[CoreKey]
 ) -> Iterator[InfeasibleCore]:
-    """The decisions of iterations on a path, except ``known`` ones, that are proved to be rare."""
+    """The decisions of iterations on a path, except ``known`` ones, that are proved to be rare.
+
+    Each entry of the loop takes them so many times, or iterations that take them are apart.
+    """
     for loop, edges in repeated(conditions, passes_of(conditions.code.acyclic, path)).items():
         [taken] = conditions.taken([Pass(loop, tuple(edges))])
-        decided = [
-            edge
-            for edge, condition in taken.items()
-            if condition is not TRUE
-            and InfeasibleCore(loop, (edge,), (), FARTHEST).key not in known
-        ]
-        about = {edge: conditions.common_words(loop, [taken[edge]]) for edge in decided}
-        for edge in decided:
-            distance = proved_distance(conditions, loop, edge)
-            if distance > 1:
-                yield InfeasibleCore(loop, (edge,), about[edge], distance)
+        for edge, condition in taken.items():
+            if condition is TRUE:
+                continue
+            about = conditions.common_words(loop, [condition])
+            for found in rarity(conditions, loop, edge, known):
+                yield replace(found, about=about)
+
+
+def rarity(
+    conditions: PassConditions, loop: int, edge: int, known: Container[CoreKey]
+) -> Iterator[InfeasibleCore]:
+    """The limits of an edge in iterations of a loop, except ``known`` ones."""
+    limit = InfeasibleCore(loop, (edge,), (), most=1)
+    most = None if limit.key in known else most_per_entry(conditions, loop, edge)
+    if most is not None:
+        yield replace(limit, most=most)
+    apart = InfeasibleCore(loop, (edge,), (), FARTHEST)
+    distance = 1 if apart.key in known else proved_distance(conditions, loop, edge)
+    if distance > 1:
+        yield replace(apart, distance=distance)
 
 
 def repeated(conditions: PassConditions, passes: Sequence[Pass]) -> dict[int, dict[int, None]]:
@@ -133,6 +147,8 @@ class SegmentEdges:
         graph = self._segment.graph
         into, entries = self._into(loop)
         first = int(nodes[graph.entry] in loop.nodes)
+        if core.most:
+            return EdgeLimit(decisions[0], core.most, frozenset(entries), first)
         if core.distance == 1:
             return EdgeExclusion(decisions, frozenset(into), first, known)
         copies = tuple(n for n, old in enumerate(self._segment.loops) if old == core.loop)

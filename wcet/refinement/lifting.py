@@ -17,6 +17,7 @@ from ilp.constraints.proved_exclusions import InfeasibleCore
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.inlining.supergraph import Supergraph
 from wcet.refinement.exclusions import proved_distance
+from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, scopes_of
 from wcet.refinement.unsatisfiable_core import contradictory
@@ -32,6 +33,9 @@ def lifted(
         return
     for edges in copies.of(core.edges):
         for loop in innermost(conditions.code.acyclic, edges):
+            if core.most:
+                yield from limited(conditions, loop, edges, core)
+                continue
             distance = proved(conditions, loop, edges, core.distance)
             if distance is not None:
                 yield InfeasibleCore(loop, edges, core.about, distance)
@@ -44,7 +48,9 @@ def proved_again(conditions: PassConditions, core: InfeasibleCore) -> Infeasible
         return None
     if any(graph.loops[inner].parent != core.loop for inner, _ in core.counts):
         return None
-    if core.distance > 1:
+    if core.most:
+        found = next(limited(conditions, core.loop, core.edges, core), None)
+    elif core.distance > 1:
         distance = proved(conditions, core.loop, core.edges, core.distance)
         found = None if distance is None else replace(core, distance=distance)
     else:
@@ -53,6 +59,15 @@ def proved_again(conditions: PassConditions, core: InfeasibleCore) -> Infeasible
         return None
     [taken] = conditions.taken([Pass(core.loop, core.edges)])
     return replace(found, about=conditions.common_words(core.loop, list(taken.values())))
+
+
+def limited(
+    conditions: PassConditions, loop: int | None, edges: tuple[int, ...], core: InfeasibleCore
+) -> Iterator[InfeasibleCore]:
+    """The limit of a single edge for each entry of another loop, as far as it is proved."""
+    most = None if loop is None else most_per_entry(conditions, loop, edges[0])
+    if most is not None:
+        yield InfeasibleCore(loop, edges, core.about, most=most)
 
 
 def proved(

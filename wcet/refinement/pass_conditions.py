@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeVar
 
 from loopbounds.bounds import deep_recursion
@@ -28,7 +29,7 @@ from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.slicing.stated_words import about
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import Term, const, eq, operation, ule
+from loopbounds.terms.bit_vectors import Term, both, const, eq, operation, ule
 from quoll.arm.insn import PC, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
@@ -37,12 +38,21 @@ from wcet.analysis.preparation import ValuedEntry
 from wcet.refinement.iterations import LaterIterations
 from wcet.refinement.passes import Pass
 
-__all__ = ["PassConditions"]
+__all__ = ["HeaderWord", "PassConditions"]
 
 T = TypeVar("T")
 TO_A_TARGET = (EdgeKind.INDIRECT, EdgeKind.CALL)
 DESCRIBED = 6  # most words: a core may depend on every word that a loop changes
 ALIGNED = {False: -4, True: -2}  # the bits of a target that count, by instruction set
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderWord:
+    """A word at a header: now, at the next execution, and its constant when the loop is entered."""
+
+    here: Term
+    later: Term
+    first: int | None
 
 
 @dataclass(slots=True)
@@ -88,6 +98,21 @@ class PassConditions:
         """Conditions that an iteration takes ``edge``, and the one ``later`` does."""
         found = self._verified(lambda: self._again(loop, edge, later))
         self._use([loop])
+        return found
+
+    def taken_in_iteration(self, loop: int, edge: int) -> Term | None:
+        """The condition that an iteration gets to ``edge`` and takes it; None in an inner loop."""
+        source = self.code.graph.edges[edge].src
+        if self.code.acyclic.innermost[source] != loop:
+            return None
+        reached = self.arriving(loop, [source]).values()
+        [taken] = self.taken([Pass(loop, (edge,))])
+        return reduce(both, reached, taken[edge])
+
+    def header_words(self, loop: int, conditions: Sequence[Term]) -> list[HeaderWord]:
+        """The words at the header of a loop in ``conditions`` of an iteration."""
+        found = self._verified(lambda: self._header_words(loop, conditions))
+        self._use([loop, self.code.graph.loops[loop].parent])
         return found
 
     def arriving(self, loop: int | None, nodes: Iterable[int]) -> dict[int, Term]:
@@ -236,6 +261,18 @@ class PassConditions:
                 at = acyclic.dominator[at]
         reached = sorted(chain.keys() - {scope.start}, key=lambda n: acyclic.order[n])
         return {n: self._decided(scope, scope.gates.entered(n)) for n in reached}
+
+    def _header_words(self, loop: int, conditions: Sequence[Term]) -> list[HeaderWord]:
+        scope, around = self._scope(loop), self.code.graph.loops[loop]
+        outer, cells = self._scope(around.parent), scope.symbols.leaves
+        words: list[HeaderWord] = []
+        for leaf in sorted(rewrite.symbols(conditions) & cells.keys(), key=lambda s: s.serial):
+            place = outer.outside(loop, around.header, cells[leaf])
+            first = None if place is None else outer.before_loop(around.header, place).constant
+            words.append(
+                HeaderWord(leaf, self._decided(scope, scope.next_visit(cells[leaf])), first)
+            )
+        return words
 
     def _again(self, loop: int, edge: int, later: int) -> list[Term]:
         scope = self._scope(loop)

@@ -244,7 +244,7 @@ class RefinementRounds:
             )
         loop = None if core.loop is None else self._header(core.loop)
         counts = tuple((self._header(inner), least) for inner, least in core.counts)
-        return ProvedExclusion(tuple(decisions), loop, core.distance, core.about, counts)
+        return ProvedExclusion(tuple(decisions), loop, core.distance, core.about, counts, core.most)
 
     def _header(self, loop: int) -> str:
         graph = self.acyclic.graph

@@ -36,6 +36,8 @@ def exclusion_line(exclusion: ProvedExclusion) -> str:
 
 def together(exclusion: ProvedExclusion) -> str:
     """How many of the decisions are taken, and in which passes."""
+    if exclusion.most:
+        return f"at most {exclusion.most} times after each entry of the loop {exclusion.loop}"
     if exclusion.distance > 1:
         return f"in at most one of {exclusion.distance} consecutive iterations of {exclusion.loop}"
     many = len(exclusion.decisions) + len(exclusion.counts)
@@ -57,6 +59,7 @@ def exclusion_json(exclusion: ProvedExclusion) -> dict[str, Any]:
     return {
         "loop": exclusion.loop,
         "distance": exclusion.distance,
+        "most": exclusion.most,
         "decisions": [
             {"place": d.place, "insn": d.insn, "target": d.target} for d in exclusion.decisions
         ],

@@ -50,7 +50,7 @@ CONDITIONS = (
 EXCLUSIVE = (
     "argument", "global", "callee", "cleared", "switch", "iteration", "known", "exit", "machine",
     "search", "table", "field", "fields", "stored",
-    "contexts", "length", "lengths",
+    "contexts", "length", "lengths", "counted", "once",
 )  # fmt: skip
 CHANGED = (
     "pointer",
@@ -69,6 +69,8 @@ CHANGED = (
     "followed",
     "crossed",
     "grown",
+    "recounted",
+    "again",
 )
 
 
@@ -133,6 +135,8 @@ def pair(kind: str, random: Random) -> list[str]:
             return field_pair(kind, random)
         case "length" | "lengths" | "grown":
             return counted_pair(kind, random)
+        case "counted" | "recounted" | "once" | "again":
+            return [stopping(kind, random)]
         case "contexts" | "crossed":
             words = ["&mode, &mode", "&state, &state"]
             if kind == "crossed":
@@ -184,6 +188,20 @@ def counted_pair(kind: str, random: Random) -> list[str]:
     if kind == "lengths":
         return [f"unsigned n = a & 15; {loop}", "apart(b); n = 15 - n;", loop]
     return [*first, "n += b & 3;" if kind == "grown" else "", loop]
+
+
+def stopping(kind: str, random: Random) -> str:
+    """A loop whose work stops by a counter, or by a bit that is cleared; an input may reset it."""
+    rounds, k = random.randint(9, 12), random.choice(["k", "limits"])
+    test, step, first = f"{k} < {random.randint(1, 3)}", f"{k}++;", "unsigned k = 0; limits = 0;"
+    if kind in ("once", "again"):
+        test, step, first = f"{k} & 8", f"{k} &= ~8u;", "unsigned k = a;"
+    changes = [f"if (sink[i] & 2) {k} = b & 8;", f"if (i == b) {k}--;", f"{k} ^= b & 9;"]
+    if k == "limits":
+        changes.append("*(sink[i] & 2 ? &limits : &words[i & 7]) = b & 8;")
+    last = random.choice(changes) if kind in ("recounted", "again") else ""
+    body = f"if ((sink[i] & 1) && {test}) {{ {step} work(i); }} {last}"
+    return f"{first} for (unsigned i = 0; i < {rounds}; i++) {{ {body} }}"
 
 
 def table(case: int, work: str) -> str:

@@ -52,6 +52,7 @@ class PlantedProgram:
     thumb: bool
     built: str
     sharing: SummarySettings
+    hidden: bool  # in a function with a summary
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Planted:
     statements: tuple[str, ...]
     limit: int = 1
     sharing: SummarySettings = ONCE_LARGE
+    hidden: bool = False
 
 
 def between(random: Random) -> str:
@@ -164,7 +166,7 @@ def summaries(random: Random) -> Planted:
     body = ["apart(top(b, a) & 1);" if not inside else "apart(a);", "unsigned c = top(a, b);"]
     body += ["" if inside else "if (c == 7) early(b);", between(random), "if (c != 7) late(b);"]
     extra = ["words[1] = middle(a & 32, 1);"] if inside else []
-    return Planted(functions.replace("LEAF", leaf), (*extra, *body), 1, ALWAYS)
+    return Planted(functions.replace("LEAF", leaf), (*extra, *body), 1, ALWAYS, inside)
 
 
 def saturating(random: Random) -> Planted:
@@ -214,7 +216,9 @@ def planted(family: str, seed: int) -> PlantedProgram:
     cpu, platform = MACHINES[thumb]
     elf = built(source, clang=clang, thumb=thumb, cpu=cpu, level=level)
     name = f"{'Clang' if clang else 'GCC'} {level} {'Thumb' if thumb else 'ARM'}"
-    return PlantedProgram(elf, family, source, pair.limit, platform, thumb, name, pair.sharing)
+    return PlantedProgram(
+        elf, family, source, pair.limit, platform, thumb, name, pair.sharing, pair.hidden
+    )
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,11 +13,14 @@ from ilp.paths.solution import PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.acyclic import AcyclicGraph
+from quoll.image.image import Image
 from quoll.inlining.sharing import SummarySettings
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from quoll.results.results_store import NOWHERE, ResultsStore
+from tests.testing.quoll.building import address
 from tests.testing.wcet.infeasible_programs import DEVICE
+from tests.testing.wcet.planted_programs import PlantedProgram
 from tests.testing.wcet.programs import run
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.stage_times import SilentStageLog
@@ -32,6 +35,7 @@ __all__ = [
     "paths_of",
     "random_path",
     "refined",
+    "removed",
 ]
 
 LONGEST = 200  # edges of a random path
@@ -103,6 +107,8 @@ def broken_exclusions(found: RefinedBound, path: list[int]) -> list[tuple[int, .
 
 def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: list[int]) -> bool:
     """Whether a pass takes all edges, or iterations that are near each other take the same edge."""
+    if core.most:
+        return most_taken(graph, core, path) > core.most
     if core.distance == 1:
         return any(has_all(core, one) for one in passes)
     assert core.loop is not None
@@ -116,6 +122,16 @@ def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: 
         if edge in loop.entries:
             last = number - core.distance
     return False
+
+
+def most_taken(graph: Supergraph, core: InfeasibleCore, path: list[int]) -> int:
+    """The most executions of the edge of a core after one entry of its loop."""
+    assert core.loop is not None
+    most = now = 0
+    for edge in path:
+        now = 0 if edge in graph.loops[core.loop].entries else now + (edge == core.edges[0])
+        most = max(most, now)
+    return most
 
 
 def has_all(core: InfeasibleCore, one: Pass) -> bool:
@@ -132,3 +148,23 @@ def random_path(graph: Supergraph, random: Random) -> list[int]:
         path.append(random.choice(graph.successors[node]))
         node = graph.edges[path[-1]].dst
     return path
+
+
+def calls(image: Image, graph: Supergraph, steps: Sequence[PathStep]) -> int:
+    """The executions of ``early`` and ``late`` on a path, except inside of summaries."""
+    costly = {address(image, name) & ~1 for name in ("early", "late")}
+    blocks = [graph.nodes[step.node].block for step in steps]
+    return sum(
+        (block.addr in costly) + len(costly & {callee & ~1 for callee in block.passes})
+        for block in blocks
+    )
+
+
+def removed(program: PlantedProgram, found: RefinedBound) -> bool | None:
+    """Whether the worst path has no more calls than any execution; None: it never had."""
+    if program.hidden:
+        return found.cycles < found.entry.cycles
+    graph = found.entry.graph
+    if calls(found.image, graph, found.entry.path.steps) <= program.limit:
+        return None
+    return calls(found.image, graph, found.worst.answer.worst.path.steps) <= program.limit

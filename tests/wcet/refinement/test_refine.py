@@ -11,8 +11,15 @@ from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import build
 from tests.testing.wcet.first_hour import build_handler
 from tests.testing.wcet.infeasible_programs import CHANGED, build_pairs
+from tests.testing.wcet.planted_programs import planted
 from tests.testing.wcet.programs import CODE
-from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined
+from tests.testing.wcet.refined_runs import (
+    broken_exclusions,
+    graph_of,
+    paths_of,
+    refined,
+    removed,
+)
 from wcet.refinement.rounds import Ending
 
 LEVELS = ("-O1", "-O2", "-Os")
@@ -29,6 +36,8 @@ LOWER = [  # a pair at a level at which the compiler leaves both decisions
     ("stored", 2, "-Os"),
     ("contexts", 0, "-O1"),
     ("length", 0, "-O1"),
+    ("counted", 0, "-O1"),
+    ("once", 0, "-Os"),
 ]
 CHANGING = [  # at -O0, the last iteration of a loop stores nothing
     ("aliased", 0, "-O1"),
@@ -37,6 +46,9 @@ CHANGING = [  # at -O0, the last iteration of a loop stores nothing
     ("byte", 8, "-O1"),
     ("followed", 4, "-O0"),
     ("grown", 4, "-O1"),
+    ("recounted", 0, "-O1"),
+    ("recounted", 1, "-Os"),
+    ("again", 2, "-O1"),
 ]
 IN_LOOP = ".syntax unified\n.global main\nmain: lsrs r0, r0, #1\nbne main\nbx lr\n"
 HANDLER = """\
@@ -95,7 +107,13 @@ def test_a_core_is_lifted_where_it_is_proved_again() -> None:
     [both] = refined(build_pairs(("contexts",), 0, "-O1").elf).rounds
     assert len(both.exclusions) == 2
     found = refined(build_pairs(("crossed",), 0, "-O1").elf)
-    assert len(found.cores) == 1
+    graph = graph_of(found)
+    of_one_call = [
+        core
+        for core in found.cores
+        if len({graph.nodes[graph.edges[e].src].context for e in core.edges}) == 1
+    ]
+    assert len(of_one_call) == 1
     for path in paths_of(found, 20, 0):
         assert not broken_exclusions(found, path)
 
@@ -115,3 +133,15 @@ def test_the_reason_of_the_end_is_given() -> None:
     late = refined(build_pairs(("global",), 1, "-O1").elf, seconds=1e-6)
     assert (late.ending, late.rounds, late.cycles) == (Ending.TIME, (), late.entry.cycles)
     assert refined(build(IN_LOOP, language="S", link=(CODE,))).ending is Ending.IN_LOOP
+
+
+@pytest.mark.slow("analyses, refines and executes planted programs")
+@pytest.mark.parametrize(("family", "seed"), [("modes", 18), ("saturating", 22)])
+def test_calls_that_no_execution_makes_are_not_on_the_worst_path(family: str, seed: int) -> None:
+    """Between the tests of a global word, functions store into frames at an unknown sp."""
+    program = planted(family, seed)
+    found = refined(program.elf, platform=program.platform)
+    assert found.cycles < found.entry.cycles
+    assert removed(program, found)
+    for path in paths_of(found, 6, seed):
+        assert not broken_exclusions(found, path)
