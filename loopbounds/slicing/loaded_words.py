@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from loopbounds.budgets import table
 from loopbounds.slicing.called_stores import CalledStores
 from loopbounds.slicing.cell import SP, MemoryCell, cell_name
+from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
 from loopbounds.slicing.pointed_words import PointedWords
@@ -481,7 +482,7 @@ class LoadedWords:
             return False
         if address.constant is None or target.constant is not None:
             return False
-        return self._in_frame(node, target, store)
+        return _is_pushed(self._code, node, store) or self._in_frame(node, target, store)
 
     def _was_read(self, target: Term) -> bool:
         """Whether each possible stack address in ``target`` is read from an unknown place."""
@@ -498,6 +499,12 @@ class LoadedWords:
         if self._code.image.at_start(address.value, 1) is None:
             return False
         return not self._code.near_stack(address.value) and self._in_frame(node, target, store)
+
+
+def _is_pushed(code: GraphCode, node: int, store: StoreEffect) -> bool:
+    """Whether the base of a store is sp."""
+    memory = code.graph.nodes[node].block.insns[store.insn].memory
+    return memory is not None and memory.base == SP and memory.index is None
 
 
 def _among(address: Term, places: ValueSet) -> Term:

@@ -9,6 +9,7 @@ from functools import partial
 
 from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, EdgeLimit, LoopCount, ProvedRow
 from ilp.constraints.proved_exclusions import CoreKey, InfeasibleCore
+from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.terms.bit_vectors import TRUE, Term
 from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import PendingSegment
@@ -74,10 +75,13 @@ def rare_edges(
 def rarity(
     conditions: PassConditions, loop: int, edge: int, known: Container[CoreKey]
 ) -> Iterator[InfeasibleCore]:
-    """The limits of an edge in iterations of a loop, except ``known`` ones."""
+    """The limits of an edge in iterations of a loop, except ``known`` ones.
+
+    A limit that the loop's bound implies, as for its back edge, is none.
+    """
     limit = InfeasibleCore(loop, (edge,), (), most=1)
     most = None if limit.key in known else most_per_entry(conditions, loop, edge)
-    if most is not None:
+    if most is not None and most < conditions.code.bounds.get(loop, most + 2) - 1:
         yield replace(limit, most=most)
     apart = InfeasibleCore(loop, (edge,), (), FARTHEST)
     distance = 1 if apart.key in known else proved_distance(conditions, loop, edge)
@@ -106,6 +110,17 @@ def proved_distance(conditions: PassConditions, loop: int, edge: int) -> int:
     return FARTHEST
 
 
+def decisive(acyclic: AcyclicGraph, core: InfeasibleCore) -> int:
+    """The last node that each iteration of a core's loop executes, once, before all of the core."""
+    graph = acyclic.graph
+    sources = [graph.edges[edge].src for edge in core.edges]
+    headers = [graph.loops[loop].header for loop, _ in core.counts]
+    node = acyclic.common_dominator([*sources, *headers])
+    while acyclic.innermost[node] != core.loop:
+        node = acyclic.dominator[node]
+    return node
+
+
 class SegmentEdges:
     """The edges of the paths from one start, and of the whole graph, as each other."""
 
@@ -128,11 +143,12 @@ class SegmentEdges:
         originals = (self._original[e] for e in edges)
         return [e for e in originals if e is not None]
 
-    def row(self, core: InfeasibleCore) -> ProvedRow | None:
+    def row(self, core: InfeasibleCore, acyclic: AcyclicGraph) -> ProvedRow | None:
         """A core as rows for these paths; None if they lack one of its edges.
 
         A path from the start is part of an execution of the whole graph. So it takes no edges
         together that no execution does; if it starts in the loop, it begins in one more iteration.
+        Only passes count that execute a node on all ways to the edges.
         """
         decisions = tuple(frozenset(self._copies.get(e, ())) for e in core.edges)
         if not all(decisions):
@@ -150,7 +166,8 @@ class SegmentEdges:
         if core.most:
             return EdgeLimit(decisions[0], core.most, frozenset(entries), first)
         if core.distance == 1:
-            return EdgeExclusion(decisions, frozenset(into), first, known)
+            passes = self._through(decisive(acyclic, core))
+            return EdgeExclusion(decisions, frozenset(passes), first, known)
         copies = tuple(n for n, old in enumerate(self._segment.loops) if old == core.loop)
         return EdgeDistance(
             decisions[0], core.distance, frozenset(into), frozenset(entries), first, copies
@@ -161,6 +178,11 @@ class SegmentEdges:
         nodes, edges = self._segment.nodes, self._segment.graph.edges
         into = [e for e, edge in enumerate(edges) if nodes[edge.dst] == loop.header]
         return into, [e for e in into if nodes[edges[e].src] not in loop.nodes]
+
+    def _through(self, node: int) -> list[int]:
+        """The edges into a node of the whole graph."""
+        nodes, edges = self._segment.nodes, self._segment.graph.edges
+        return [e for e, edge in enumerate(edges) if nodes[edge.dst] == node]
 
     def _count(self, number: int, least: int) -> LoopCount | None:
         """The count of a loop of the whole graph.

@@ -5,8 +5,9 @@ the next execution of the header, and v the word when the loop is entered. If
 
     T implies w' = w + s,    not T implies w' = w,    T implies w != v + n * s
 
-in every iteration, w is v plus s for each iteration so far that took the edge. So no entry of the
-loop takes it more than n times: a counter that saturates. If A is a part of T about w alone, and
+in every iteration, where the first two need to hold only if it returns to the header, w is v plus s
+for each iteration so far that took the edge. So no entry of the loop takes it more than n times: a
+counter that saturates. If A is a part of T about w alone, and
 
     T implies not A(w'),    not A(w) implies not A(w')
 
@@ -15,7 +16,8 @@ an entry takes the edge once at most: a bit that is cleared when it is handled, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from loopbounds.terms import rewrite
@@ -34,41 +36,51 @@ def most_per_entry(conditions: PassConditions, loop: int, edge: int) -> int | No
     taken = conditions.taken_in_iteration(loop, edge)
     if taken is None:
         return None
-    never = partial(excluded, conditions, loop)
+    ranges = partial(conditions.ranges, loop)
+    proof = LimitProof(
+        taken, conditions.returning(loop), lambda terms: contradictory(terms, ranges)
+    )
     found = [
         most
         for word in conditions.header_words(loop, [taken])
-        if (most := once(never, taken, word) or counted(never, taken, word)) is not None
+        if (most := proof.once(word) or proof.counted(word)) is not None
     ]
     return min(found, default=None)
 
 
-def excluded(conditions: PassConditions, loop: int, terms: Sequence[Term]) -> bool:
-    """Whether it is proved that ``terms`` do not hold together in an iteration."""
-    return contradictory(terms, partial(conditions.ranges, loop))
+@dataclass(frozen=True, slots=True)
+class LimitProof:
+    """``taken``: T; ``returns``: the iteration returns to the header; ``never``: are exclusive."""
 
+    taken: Term
+    returns: Term
+    never: Callable[[Sequence[Term]], bool]
 
-def once(never: partial[bool], taken: Term, word: HeaderWord) -> int | None:
-    """1 if taking the edge makes a part of its condition false for good."""
-    for part in conjuncts(taken):
-        if rewrite.symbols([part]) != {word.here}:
-            continue
-        later = rewrite.substitute(part, {word.here: word.later})
-        if never([taken, later]) and never([negate(part), later]):
-            return 1
-    return None
-
-
-def counted(never: partial[bool], taken: Term, word: HeaderWord) -> int | None:
-    """The steps of a word that stops the edge."""
-    if word.first is None:
+    def once(self, word: HeaderWord) -> int | None:
+        """1 if taking the edge makes a part of its condition false for good."""
+        for part in conjuncts(self.taken):
+            if rewrite.symbols([part]) != {word.here}:
+                continue
+            later = rewrite.substitute(part, {word.here: word.later})
+            if self._never_later(self.taken, later) and self._never_later(negate(part), later):
+                return 1
         return None
-    width = word.here.width
-    if not never([negate(taken), negate(eq(word.later, word.here))]):
+
+    def counted(self, word: HeaderWord) -> int | None:
+        """The steps of a word that stops the edge."""
+        stays = eq(word.later, word.here)
+        if word.first is None or not self._never_later(negate(self.taken), negate(stays)):
+            return None
+        width = word.here.width
+        for step in STEPS:
+            moves = eq(word.later, add(word.here, const(step, width)))
+            if self._never_later(self.taken, negate(moves)):
+                ends = (const(word.first + n * step, width) for n in range(1, MOST + 1))
+                return next((n for n, end in enumerate(ends, 1) if self._stops(word, end)), None)
         return None
-    for step in STEPS:
-        if never([taken, negate(eq(word.later, add(word.here, const(step, width))))]):
-            for most in range(1, MOST + 1):
-                if never([taken, eq(word.here, const(word.first + most * step, width))]):
-                    return most
-    return None
+
+    def _stops(self, word: HeaderWord, end: Term) -> bool:
+        return self.never([self.taken, eq(word.here, end)])
+
+    def _never_later(self, *terms: Term) -> bool:
+        return self.never([*terms, self.returns])

@@ -29,7 +29,7 @@ from loopbounds.slicing.slice import described
 from loopbounds.slicing.stacks import StackSpans
 from loopbounds.slicing.stated_words import about
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import Term, both, const, eq, operation, ule
+from loopbounds.terms.bit_vectors import TRUE, Term, both, const, either, eq, operation, ule
 from quoll.arm.insn import PC, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
@@ -108,6 +108,11 @@ class PassConditions:
         reached = self.arriving(loop, [source]).values()
         [taken] = self.taken([Pass(loop, (edge,))])
         return reduce(both, reached, taken[edge])
+
+    def returning(self, loop: int) -> Term:
+        """The condition that an iteration returns to the header; TRUE where it is not known."""
+        taken = [self.taken_in_iteration(loop, edge) for edge in self.code.graph.loops[loop].backs]
+        return reduce(either, (TRUE if one is None else one for one in taken))
 
     def header_words(self, loop: int, conditions: Sequence[Term]) -> list[HeaderWord]:
         """The words at the header of a loop in ``conditions`` of an iteration."""

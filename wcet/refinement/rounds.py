@@ -132,7 +132,7 @@ class RefinementRounds:
         )
 
     def _rows(self, start: int) -> tuple[ProvedRow, ...]:
-        rows = (self._edges(start).row(core) for core in self.cores.values())
+        rows = (self._edges(start).row(core, self.acyclic) for core in self.cores.values())
         return tuple(one for one in rows if one is not None)
 
     def carried_over(self, names: Sequence[CoreName], end: float) -> tuple[ProvedExclusion, ...]:

@@ -31,6 +31,7 @@ __all__ = [
     "broken_exclusions",
     "graph_of",
     "has_all",
+    "most_taken",
     "options",
     "paths_of",
     "random_path",

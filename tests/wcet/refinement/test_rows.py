@@ -15,7 +15,7 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import undivided
 from tests.testing.harness.cases import cases
 from tests.testing.ilp.programs import random_case
-from tests.testing.wcet.refined_runs import has_all, random_path
+from tests.testing.wcet.refined_runs import has_all, most_taken, random_path
 from wcet.refinement.exclusions import SegmentEdges
 from wcet.refinement.passes import passes_of
 
@@ -60,6 +60,10 @@ def drawn_cores(graph: Supergraph, path: list[int], random: Random) -> list[Infe
         edge = random.choice(edges)
         if scope is not None and (far := distance(graph, graph.loops[scope], edge, path)) > 1:
             found.append(InfeasibleCore(scope, (edge,), (), far))
+        if scope is not None:
+            limit = InfeasibleCore(scope, (edge,), (), most=1)
+            most = max(1, most_taken(graph, limit, path))
+            found.append(replace(limit, most=most))
     return found
 
 
@@ -80,6 +84,6 @@ def test_the_rest_of_an_execution_satisfies_each_row(seed: int) -> None:
         segment = undivided(replace(graph, entry=start))
         counts = [path[first:].count(e) for e in range(len(graph.edges))]
         for core in cores:
-            rows = SegmentEdges(segment, graph).row(core)
+            rows = SegmentEdges(segment, graph).row(core, AcyclicGraph.of(graph))
             found = () if rows is None else rows.rows(0, bounds)
             assert all(row.holds(counts) for row in found), (first, core)
