@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from quoll.results.versions import versions
+from wcet.analysis.request_key import programs
 
 __all__ = ["CODE", "Json", "OtherVersion", "Task", "execute", "version"]
 
@@ -18,7 +19,7 @@ CODE = ("quoll", "cache", "pipeline", "loopbounds", "ilp", "wcet")
 
 
 class OtherVersion(Exception):
-    """A worker has other code or libraries than the process that made the task."""
+    """A worker has other code, libraries or solvers than the process that made the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,16 @@ class Task:
 
 
 def version() -> str:
-    """The versions of the code and libraries that compute results, as one text."""
-    return hashlib.sha256(repr(versions(*CODE)).encode()).hexdigest()
+    """The versions of the code, libraries and solvers that compute results, as one text."""
+    return hashlib.sha256(repr((versions(*CODE), programs())).encode()).hexdigest()
 
 
 def execute(function: str, argument: Json, wanted: str) -> Json:
     """Call the function, in a worker. Raises OtherVersion if the worker's version is not that."""
     if version() != wanted:
-        raise OtherVersion("the worker has another version of this program or of its libraries")
+        raise OtherVersion(
+            "the worker has another version of this program, of its libraries or of a solver"
+        )
     module, _, name = function.partition(":")
     call: Callable[[Json], Json] = getattr(import_module(module), name)
     return call(argument)

@@ -139,6 +139,13 @@ def test_a_damaged_result_is_computed_again(tmp_path: Path) -> None:
     assert folder.get("other") is None
 
 
+def test_a_version_names_the_solvers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without NuSMV, other bounds are proved."""
+    here = version()
+    monkeypatch.setattr("wcet.sweep.task.programs", lambda: (("NuSMV", "absent"),))
+    assert version() != here
+
+
 def test_a_worker_of_another_version_computes_nothing() -> None:
     assert execute(f"{TASKS}:double", 4, version()) == 8
     with pytest.raises(OtherVersion):
