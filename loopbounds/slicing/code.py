@@ -126,6 +126,7 @@ class GraphCode:
     arrived: bool = False  # gates of a join do not repeat that earlier loops were left
     pointed: bool = False  # words behind pointers are followed (``PointedWords``)
     invariants: tuple[LocatedInvariant, ...] = ()  # of words when the graph's entry is reached
+    by_address: bool = False  # a store at one of several places hits a cell by its address
     _effects: dict[int, BlockEffect] = field(default_factory=dict)  # by block
     _at: dict[int, BlockEffect] = field(default_factory=dict)  # by node
     _stores: tuple[int, ...] | None = None  # nodes with stores at no constant distance from sp

@@ -19,12 +19,12 @@ from loopbounds.slicing.cell import SP, MemoryCell, cell_name
 from loopbounds.slicing.code import GraphCode
 from loopbounds.slicing.effects import FLAG, LoadEffect, StoreEffect
 from loopbounds.slicing.memo import MemoTable
-from loopbounds.slicing.pointed_words import PointedWords
+from loopbounds.slicing.pointed_words import PointedWords, differ_by_remainder
 from loopbounds.slicing.scope import ScopeValues
 from loopbounds.slicing.stack_taint import sources_of
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import TRUE, Term, ite, sub
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
 from quoll.abstract_domain.abstract_memory import S1, S3, S4
 from quoll.assumptions import F1, Assumption
@@ -177,12 +177,15 @@ class LoadedWords:
             offset = self.offset(node, store, cell)
             if offset is None:
                 continue
-            if offset < 0 or offset + size > store.size:
+            hit = self._hit_by_address(node, store, cell) if offset < 0 else TRUE
+            if hit is FALSE:
+                continue
+            if hit is None or offset + size > store.size:
                 found = self._mixed(node, store, cell)
                 break
             whole = self._scope.instance(node, store.value)
-            value = terms.extract(whole, 8 * offset, 8 * size)
-            guard = self._scope.instance(node, store.guard)
+            value = terms.extract(whole, 8 * max(offset, 0), 8 * size)
+            guard = terms.both(hit, self._scope.instance(node, store.guard))
             if guard is TRUE:
                 found = value
                 break
@@ -192,6 +195,31 @@ class LoadedWords:
         for guard, value in reversed(guarded):
             found = ite(guard, value, found)
         return found
+
+    def _hit_by_address(self, node: int, store: StoreEffect, cell: MemoryCell) -> Term | None:
+        """The condition that a store hits a whole cell; None: it may hit a part, or an alias.
+
+        By value analysis, all places of the store are the cell or apart from it.
+        """
+        address, memory = cell.address, self._code.image.memory
+        if not self._code.by_address or address.constant is None:
+            return None
+        places = self.pointed.places(node, store, store.size)
+        if places is None or places.high + store.size > WORDS:
+            return None
+        if differ_by_remainder(ValueSet.of(address.value), cell.size, places, store.size):
+            return FALSE
+        if store.size != cell.size:
+            return None
+        if places.stride % store.size or (places.low - address.value) % store.size:
+            return None
+        own = _span(address.value, cell.size)
+        others = _around((places.low, places.high + store.size - 1), own)
+        if any(memory.meets(part, own) for part in others):
+            return None
+        if any(memory.assumes_apart(part, own) for part in others):
+            self._scope.used.add(S3)
+        return terms.eq(self._scope.instance(node, store.address), address)
 
     def carried(self, edge: int, cell: MemoryCell) -> Term:
         """The value of a cell at the header after control returns along ``edge``.
@@ -517,6 +545,12 @@ def _among(address: Term, places: ValueSet) -> Term:
 
 def _span(first: int, size: int) -> Span:
     return first, first + size - 1
+
+
+def _around(span: Span, hole: Span) -> list[Span]:
+    """The parts of a span before and behind a hole."""
+    parts = (span[0], min(span[1], hole[0] - 1)), (max(span[0], hole[1] + 1), span[1])
+    return [part for part in parts if part[0] <= part[1]]
 
 
 def _hit(address: int, away: tuple[int, int], stored: int) -> Span | None:

@@ -35,7 +35,7 @@ from quoll.assumptions import S7
 from quoll.image.memory_map import GRANULE, Cacheability, same_in_page
 from quoll.intervals.strided_interval import ANY, ValueSet
 
-__all__ = ["PointedWords"]
+__all__ = ["PointedWords", "differ_by_remainder"]
 
 WORDS = 1 << 32
 PAGE = 4096  # bytes: more than one instruction accesses
@@ -52,7 +52,7 @@ class PointedWords:
         """The word that a load reads; None if it may change by itself, or be in a frame."""
         if not self._code.pointed or address.constant is not None:
             return None
-        known = self._places(node, load, load.size)
+        known = self.places(node, load, load.size)
         places = ANY if known is None else known
         if self._changes_by_itself(places, load.size) or self._scope.tainted(address):
             return None
@@ -129,7 +129,7 @@ class PointedWords:
         """The proofs that hold in all iterations of loops, each as whether it assumes S3."""
         if self._in_a_stack(node, store):
             yield False
-        ours, theirs = cell.places, self._places(node, store, store.size)
+        ours, theirs = cell.places, self.places(node, store, store.size)
         assert ours is not None
         if theirs is None or ours.high + cell.size > WORDS:
             return
@@ -149,12 +149,12 @@ class PointedWords:
         frame = values.frame_access(node, store.insn)
         if frame is not None:
             return frame.high - frame.low < FRAMES
-        known = self._places(node, store, store.size)
+        known = self.places(node, store, store.size)
         return known is not None and any(
             low <= known.low and known.high + store.size <= top for low, top in spans
         )
 
-    def _places(self, node: int, access: LoadEffect | StoreEffect, size: int) -> ValueSet | None:
+    def places(self, node: int, access: LoadEffect | StoreEffect, size: int) -> ValueSet | None:
         """The addresses of one access of an instruction, by value analysis; None: unknown."""
         first = self._code.values.access(node, access.insn)
         memory = self._code.graph.nodes[node].block.insns[access.insn].memory

@@ -2,43 +2,74 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quoll import assumptions
-from quoll.facts.fact import NAME, Fact, FactForm, FactStage, FactSubject
+from quoll.errors import FactsError
+from quoll.facts.fact import (
+    NAME,
+    NUMBER,
+    SYMBOL,
+    Fact,
+    FactForm,
+    FactSource,
+    FactStage,
+    FactSubject,
+    number,
+)
 from quoll.facts.predicate import Comparison, MemoryWord, Predicate, read_predicate
 from quoll.intervals.strided_interval import ValueSet, meet, progression
 
-__all__ = ["FORMS", "InvariantFact", "LocatedInvariant"]
+__all__ = ["FORMS", "ArrayElements", "InvariantFact", "LocatedInvariant"]
 
 WORD = 1 << 32
+MOST = 64  # elements of an array: each is a predicate of its own
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayElements:
+    """``count`` elements of ``size`` bytes each, from the symbol ``array`` on."""
+
+    array: str
+    count: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"for each of {self.array} ({self.count} elements of {self.size} bytes): "
 
 
 @dataclass(frozen=True, slots=True)
 class InvariantFact(Fact):
-    """``invariant NAME: PREDICATE``: it holds at each entry of the platform."""
+    """``invariant NAME: PREDICATE``: it holds at each entry of the platform.
+
+    With ``each``, of every element of an array; the words of the predicate are fields of it.
+    """
 
     stage = FactStage.VALUES
     assumption = assumptions.INVARIANT
 
     name: str
     predicate: Predicate
+    each: ArrayElements | None = None
 
     def fields(self) -> Mapping[str, str | int]:
-        return {"name": self.name, "predicate": str(self.predicate)}
+        return {"name": self.name, "predicate": f"{self.each or ''}{self.predicate}"}
 
     def subject(self) -> FactSubject:
-        return ("invariant", self.name), self.predicate
+        return ("invariant", self.name), (self.predicate, self.each)
 
     def names(self) -> tuple[str, ...]:
+        if self.each is not None:
+            return (self.each.array,)
         words = self.predicate.words
         return tuple(dict.fromkeys(text for w in words for text in (w.symbol, w.place)))
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedInvariant:
-    """An invariant with the address of each symbol that it names."""
+    """An invariant with the address of each symbol that it names, or of one element under ""."""
 
     fact: InvariantFact
     addresses: Mapping[str, int]
@@ -88,11 +119,26 @@ def aligned(
     return word, progression(0, last - word.mask, word.mask + 1)
 
 
+def invariant(source: FactSource, match: re.Match[str]) -> InvariantFact:
+    """The fact; raises FactsError for elements that are none, too many, or without a field."""
+    if match["array"] is None:
+        return InvariantFact(source, match["name"], read_predicate(source, match["predicate"]))
+    each = ArrayElements(match["array"], number(match["count"]), number(match["size"]))
+    predicate = read_predicate(source, match["predicate"], fields=True)
+    if not 0 < each.count <= MOST:
+        raise FactsError(f"an invariant is of 1 to {MOST} elements", where=str(source))
+    for word in predicate.words:
+        if word.offset + word.size > each.size:
+            raise FactsError(f"'{word}' is behind the end of an element", where=str(source))
+    return InvariantFact(source, match["name"], predicate, each)
+
+
 FORMS = (
     FactForm(
         r"invariant\b",
-        rf"invariant (?P<name>{NAME}): (?P<predicate>.+)",
-        "invariant NAME: PREDICATE",
-        lambda s, m: InvariantFact(s, m["name"], read_predicate(s, m["predicate"])),
+        rf"invariant (?P<name>{NAME}): (?:for each of (?P<array>{SYMBOL}) \((?P<count>{NUMBER}) "
+        rf"elements of (?P<size>{NUMBER}) bytes\): )?(?P<predicate>.+)",
+        "invariant NAME: [for each of ARRAY (N elements of S bytes):] PREDICATE",
+        invariant,
     ),
 )

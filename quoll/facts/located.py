@@ -53,13 +53,20 @@ class LocatedFacts(Facts):
 
     @property
     def invariants(self) -> tuple[LocatedInvariant, ...]:
-        """The predicates that hold at entries, with the addresses of their words."""
-        return tuple(
-            LocatedInvariant(
-                fact, {name: self.at(fact, name).addresses[0] for name in fact.names()}
-            )
-            for fact in self.of(InvariantFact)
-        )
+        """The predicates that hold at entries, with the addresses of their words.
+
+        One for each element of an array.
+        """
+        return tuple(one for fact in self.of(InvariantFact) for one in self._instances(fact))
+
+    def _instances(self, fact: InvariantFact) -> Iterator[LocatedInvariant]:
+        addresses = {name: self.at(fact, name).addresses[0] for name in fact.names()}
+        if fact.each is None:
+            yield LocatedInvariant(fact, addresses)
+            return
+        for number in range(fact.each.count):
+            place = addresses[fact.each.array] + number * fact.each.size
+            yield LocatedInvariant(fact, {"": place})
 
     def stating(self, facts: Iterable[Fact]) -> LocatedFacts:
         """Other facts about places that these name."""
@@ -84,16 +91,16 @@ def locate(facts: Facts, image: Image) -> LocatedFacts:
             key = text, fact.source.statement
             if key not in places:
                 places[key] = _place(image, text, fact.source, rom)
-    for stated in facts.of(InvariantFact):
-        for word in stated.predicate.words:
-            found = places[word.symbol, stated.source.statement].addresses[0] + word.offset
-            if image.read(found, word.size) is None:
-                raise FactsError(f"'{word}' is not in the image", where=str(stated.source))
     facts = replace(facts, facts=tuple(_with_addresses(fact, image) for fact in facts.facts))
     regions = MemoryRegions.of(
         facts, image, lambda fact: places[fact.names()[0], fact.source.statement].addresses
     )
-    return LocatedFacts(facts.facts, facts.remarks, places, regions)
+    found = LocatedFacts(facts.facts, facts.remarks, places, regions)
+    for one in found.invariants:
+        for word in one.fact.predicate.words:
+            if image.read(one.address(word), word.size) is None:
+                raise FactsError(f"'{word}' is not in the image", where=str(one.fact.source))
+    return found
 
 
 def _with_addresses(fact: Fact, image: Image) -> Fact:

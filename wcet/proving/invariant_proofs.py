@@ -61,9 +61,10 @@ def assumed_by_invariants(
 ) -> Iterator[Assumption]:
     """The assumptions of the induction about code that is on no path of an entry."""
     yield BETWEEN_ENTRIES.of()
-    for one in invariants:
-        holds = "holds" if holds_when_loaded(one, bases[0].image) else "does not hold"
-        yield FIRST_ENTRY.of(name=one.fact.name, holds=holds)
+    image = bases[0].image
+    failing = {one.fact.name for one in invariants if not holds_when_loaded(one, image)}
+    for name in dict.fromkeys(one.fact.name for one in invariants):
+        yield FIRST_ENTRY.of(name=name, holds="does not hold" if name in failing else "holds")
     for basis in bases:
         for node in sorted(basis.graph.exits):
             last = basis.graph.nodes[node].block.last

@@ -193,8 +193,9 @@ class _Proofs:
         while left:
             run = self.run.stating([*self._known(), *axioms, *left])
             bases = [EntryBasis.of(run, *entry, self.run.facts) for entry in run.entries.items()]
-            tried = [one for one in run.facts.invariants if one.fact in left]
-            found = {one.fact: together([preserved(b, one) for b in bases]) for one in tried}
+            tried = [one for one in run.facts.invariants if one.fact in left]  # elements, too
+            found = {f: together([preserved(b, one) for b in bases for one in tried
+                                  if one.fact is f]) for f in left}  # fmt: skip
             broken = [f for f in left if found[f].kind is not FindingKind.HOLDS]
             if not broken:
                 self.induction += assumed_by_invariants(bases, tried)

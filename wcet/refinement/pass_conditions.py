@@ -83,7 +83,8 @@ class PassConditions:
                 s1=code.run.options.bounds.s1,
                 arrived=True,
                 pointed=True,
-                invariants=invariants_at(code),
+                invariants=(invariants := invariants_at(code)),
+                by_address=bool(invariants),
             )
         )
 

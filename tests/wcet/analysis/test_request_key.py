@@ -22,6 +22,7 @@ import pytest
 from ilp.solvers import cbc
 from loopbounds.nusmv import nusmv_run as nusmv
 from quoll.errors import InputError, SolverError
+from quoll.facts.entry_invariants import ArrayElements
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.predicate import Comparison, MemoryWord, Predicate, WordSum
 from quoll.facts.read import Facts
@@ -238,7 +239,7 @@ def every_kind() -> list[Fact]:
     values: dict[str, object] = {
         "int": 3, "str": "main", "bool": True, "str | None": "main", "int | None": 3,
         "tuple[str, ...]": ("main",), "tuple[tuple[int, str], ...]": ((1, "main"),),
-        "Predicate": Predicate(((compared,),)),
+        "Predicate": Predicate(((compared,),)), "ArrayElements | None": ArrayElements("main", 3, 8),
     }  # fmt: skip
     source = FactSource("my.facts", 1, "text")
     made: list[Fact] = []

@@ -23,7 +23,7 @@ from wcet.analysis.stage_times import SilentStageLog
 from wcet.proving.prove import FactProofs, prove_facts
 from wcet.proving.verdict import FactVerdict
 
-DATA = "w: .word 3\nlimit: .word 7\nother: .word 0\n"
+DATA = "w: .word 3\nlimit: .word 7\nother: .word 0\nfourth: .word 0\n.space 64\n"
 ROUND = "ldr r1, =w\nldr r0, [r1]\nadd r0, r0, #1\nand r0, r0, #7\nstr r0, [r1]\n" + RETURNS
 COUNTS = ROUND.replace("and r0, r0, #7\n", "")
 TO_LIMIT = COUNTS.replace("str", "ldr r2, =limit\nldr r2, [r2]\ncmp r0, r2\nmovhi r0, #0\nstr")
@@ -34,6 +34,7 @@ ELSEWHERE = (
     "region elsewhere from 0xf0020100 to 0xf00201ff is cached\n"
     "accesses of unknown address point into elsewhere"
 )
+INDEXED = "ldr r1, =w\nand r0, r0, #12\n{}\nstr r2, [r1, r0]\n" + RETURNS
 # The word is 9 in the middle.
 FOR_A_WHILE = "ldr r4, =w\nmov r0, #9\nstr r0, [r4]\n{}\nmov r0, #0\nstr r0, [r4]\n" + RETURNS
 IN_A_LOOP = (
@@ -53,6 +54,7 @@ TABLE = (
     f".type elsewhere, %function\nelsewhere: {ANY}"
 )
 SMALL = "invariant small: w <= 7"
+EACH = "invariant each: for each of w (4 elements of 4 bytes): +0 <= 7"
 
 
 class Case(NamedTuple):
@@ -81,6 +83,30 @@ CASES = {
         f"{SMALL}\ninvariant limit: limit <= 7",
         "ar",
         "<limit>",
+    ),
+    "one of several places": Case({"svc": INDEXED.format("and r2, r2, #7")}, SMALL, "p", "holds"),
+    "a larger word there": Case({"svc": INDEXED.format("nop")}, SMALL, "r", "loaded image"),
+    "a part of one place": Case(
+        {"svc": INDEXED.format("and r2, r2, #7").replace("str", "strb")}, SMALL, "a", "be hit by"
+    ),
+    "places that overlap": Case(
+        {"svc": INDEXED.format("and r2, r2, #7").replace("#12", "#14")}, SMALL, "a", "be hit by"
+    ),
+    "each element": Case({"svc": INDEXED.format("and r2, r2, #7")}, EACH, "p", "holds"),
+    "not each element": Case(
+        {"svc": INDEXED.format("and r2, r2, #7"), "irq": ANY.replace("[r1]", "[r1, #12]")},
+        EACH,
+        "r",
+        "interrupt",
+    ),
+    "an element more": Case(
+        {"svc": INDEXED.format("and r2, r2, #7").replace("#12", "#28")}, EACH, "p", "holds"
+    ),
+    "fields of elements": Case(
+        {"svc": INDEXED.format("and r2, r2, #7").replace("#12", "#24")},
+        "invariant each: for each of w (2 elements of 8 bytes): +0 <= 7 and half +6 = 0",
+        "p",
+        "",
     ),
     "any address": Case(
         {"svc": ANY.replace("ldr r1, =w\n", "")}, SMALL, "a", "may be hit by str r0, [r1]"
@@ -266,6 +292,7 @@ def random_invariants(random: Random) -> str:
         k = random.choice((0, 1, 3, 7, 8, 9))
         text = random.choice(
             [f"{a} <= {k}", f"{a} <= {b} + {k}", f"{a} & 0xff <= {k}", f"byte {a}+1 = 0",
+             f"for each of w (3 elements of 4 bytes): +0 <= {k}",
              f"signed {a} >= -{k}", f"{a} != {k + 3}", f"{a} = 0 or {b} <= {k} and {a} < 16"]
         )  # fmt: skip
         lines.append(f"invariant i{number}: {text}")
