@@ -19,7 +19,7 @@ from wcet.refinement.refine import RefinedBound, refine
 pytestmark = pytest.mark.slow("refines programs several times")
 SOURCE = """
 static volatile unsigned log;
-unsigned kind;
+volatile unsigned kind, other;
 __attribute__((noinline)) void unrelated(void) {{ {unrelated} }}
 __attribute__((noinline)) void work(void) {{ log = 1; log = 2; log = 3; log = 4; }}
 __attribute__((noinline)) void more(void) {{ log = 5; log = 6; log = 7; log = 8; }}
@@ -27,7 +27,7 @@ unsigned main(unsigned a, unsigned b) {{
     unsigned n = 0;
     if (kind == 1) {{ work(); n++; }}
     if (a > b) n += 2;
-    {between}
+    {stored} = b;
     if (kind != 1) {{ more(); n += 3; }}
     if (b == 3) work();
     n += log;
@@ -45,9 +45,9 @@ class Rebuilt:
         self.elf = folder / "prog.elf"
         self.asked = options(store=ResultsStore(folder / "store"))
 
-    def make(self, unrelated: str = "log = 1;", between: str = "") -> None:
+    def make(self, unrelated: str = "log = 1;", stored: str = "other") -> None:
         """Build another version at the same place; functions before it move the others."""
-        source = SOURCE.format(unrelated=unrelated, between=between)
+        source = SOURCE.format(unrelated=unrelated, stored=stored)
         link = ("-Wl,-Ttext=0xf0010000", "-Wl,-Tdata=0xf0040000")
         shutil.copy(build(source, optimise="-O1", link=link), self.elf)
 
@@ -76,10 +76,11 @@ def test_they_are_proved_again_in_each_build(tmp_path: Path) -> None:
     assert {core.key for core in again.cores} == {core.key for core in fresh.cores}
     assert len(again.cores) == len(first.cores)
     assert {*again.assumptions} == {*fresh.assumptions}
-    program.make(between="kind = b;")
+    program.make(stored="kind")
     changed, fresh = program.refined(), program.refined(stored=False)
     assert changed.cycles == fresh.cycles
     assert {core.key for core in changed.cores} == {core.key for core in fresh.cores}
     assert len(changed.cores) < len(first.cores)
+    assert changed.image.symbol("main") == first.image.symbol("main")
     program.make(unrelated="log = 1; log = 2;")
     assert program.analysed() == program.refined(stored=False).cycles
