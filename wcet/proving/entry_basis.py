@@ -170,10 +170,10 @@ class EntryBasis:
     def _formulas(self, loop: int | None, reached: Mapping[int, Term]) -> tuple[str, ...]:
         ranges = partial(self.conditions.ranges, loop)
         groups = (list(group.values()) for group in connected(reached))
-        texts = ((self._described(loop, group), as_smt_lib(group, ranges)) for group in groups)
+        texts = ((self.described(loop, group), as_smt_lib(group, ranges)) for group in groups)
         return tuple(words + check for words, check in texts if check)
 
-    def _described(self, loop: int | None, conditions: Sequence[Term]) -> str:
+    def described(self, loop: int | None, conditions: Sequence[Term]) -> str:
         """The words of a check, a comment each."""
         words = self.conditions.words(loop, conditions)
         return "".join(f"; {s.name}.{s.serial}: {text}\n" for s, text in words.items())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from loopbounds.execution.concrete import at_the_end
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.cell import MemoryCell
+from loopbounds.slicing.stated_words import words_of
 from loopbounds.terms.bit_vectors import Term
 from quoll.arm.insn import PC, Insn
 from quoll.facts.entry_invariants import LocatedInvariant
@@ -72,7 +73,10 @@ def counterexample(
         return Counterexample(f"an execution from the loaded image{said} breaks it", refutes=True)
     said = f" if {' and '.join(named)}" if named else ""
     if ended is True:
-        return Counterexample(f"it is not inductive: an execution breaks it{said}")
+        own = set(words_of(invariant, image).values())
+        missing = " and ".join(names[s] for s in others if cells[s] not in own)
+        without = f"without an invariant about {missing}, " if missing else ""
+        return Counterexample(f"it is not inductive: {without}an execution breaks it{said}")
     hits = (f"{one.text} at {image.place(one.addr)}" for one in stores_behind(basis, lost))
     may = "; ".join(dict.fromkeys(hits))
     why = f"its words may be hit by {may}" if may else f"it may fail{said}"

@@ -138,8 +138,10 @@ class _Preservation:
         ranges = partial(basis.conditions.ranges, None)
         if contradictory(conditions, ranges):
             return None
-        found = counterexample(basis, self.invariant, [*conditions, *ranges(conditions)])
-        formulas = tuple(filter(None, [as_smt_lib(conditions, ranges)]))
+        held = [*conditions, *ranges(conditions)]
+        found = counterexample(basis, self.invariant, held)
+        check = as_smt_lib(conditions, ranges)
+        formulas = (basis.described(None, held) + check,) if check else ()
         why = f"{basis.name}: {found} ({basis.place(node)})"
         return EntryFinding(
             FindingKind.BROKEN if found.refutes else FindingKind.OPEN, why, formulas

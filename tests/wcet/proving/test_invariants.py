@@ -71,7 +71,9 @@ CASES = {
     "not inductive": Case({"svc": COUNTS}, SMALL, "a", "not inductive"),
     "refuted": Case({"svc": ANY}, SMALL, "r", "from the loaded image"),
     "refuted by another entry": Case({"svc": ROUND, "irq": ANY}, SMALL, "r", "interrupt"),
-    "a missing conjunct": Case({"svc": TO_LIMIT}, SMALL, "a", "<limit>"),
+    "a missing conjunct": Case(
+        {"svc": TO_LIMIT}, SMALL, "a", "without an invariant about the word at 0xf0020004 <limit>"
+    ),
     "with that conjunct": Case(
         {"svc": TO_LIMIT}, f"{SMALL}\ninvariant limit: limit <= 7", "pp", "holds"
     ),
