@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wcet.library import BoundedLoop, EntryBounds, KernelBounds, WcetError, analyse
+    from wcet.library_commands import CommandResult, run
 
-__all__ = ["BoundedLoop", "EntryBounds", "KernelBounds", "WcetError", "analyse"]
+__all__ = [
+    "BoundedLoop",
+    "CommandResult",
+    "EntryBounds",
+    "KernelBounds",
+    "WcetError",
+    "analyse",
+    "run",
+]
+OF_COMMANDS = ("CommandResult", "run")
 
 
 def __getattr__(name: str) -> object:
     """A name of the library, imported on first use, as commands do not need it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from wcet import library
+    from wcet import library, library_commands
 
-    return getattr(library, name)
+    return getattr(library_commands if name in OF_COMMANDS else library, name)
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 
 import wcet
 from tests.testing.quoll.building import build
-from wcet import library
+from wcet import library, library_commands
 from wcet.cli import main, parser
 from wcet.request import requested
 
@@ -42,8 +42,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_names_are_those_that_are_promised() -> None:
-    assert wcet.__all__ == library.__all__ == sorted(wcet.__all__)
-    assert all(getattr(wcet, name) is getattr(library, name) for name in wcet.__all__)
+    assert wcet.__all__ == sorted((*library.__all__, *library_commands.__all__))
+    for module in (library, library_commands):
+        assert all(getattr(wcet, name) is getattr(module, name) for name in module.__all__)
     assert set(wcet.__all__) <= set(dir(wcet))
     with pytest.raises(AttributeError, match="nothing"):
         _ = wcet.nothing
@@ -78,8 +79,38 @@ def test_a_name_alone_is_not_several() -> None:
         wcet.analyse("kernel.elf", entries="syscall")
 
 
+def test_a_command_is_a_function(folder: Path) -> None:
+    """With its files and options, its document, or its report, and its status."""
+    found = wcet.run("cfg", Path("kernel.elf"), entry=["vector_svc", "main"])
+    names = {function["name"] for function in found.document["functions"]}
+    assert (found.status, found.text, names) == (0, "", {"vector_svc", "sum", "main", "vector_irq"})
+    listing = wcet.run("disasm", "kernel.elf", "sum", no_cache=False)
+    assert (listing.status, listing.document) == (0, None)
+    assert "<sum> prog.c:2" in listing.text
+    wcet.run("cfg", "kernel.elf", json="cfg.json")
+    assert (
+        json.loads(Path("cfg.json").read_text())["schema_version"]
+        == found.document["schema_version"]
+    )
+
+
+def test_a_wrong_use_of_a_command_is_an_error(folder: Path) -> None:
+    for text, command, options in (
+        ("there is no command latencies", "latencies", {}),
+        ("unrecognized arguments: --at-mots=3", "latency", {"at_mots": 3}),
+        ("invalid choice: 'mny'", "latency", {"l2": "mny"}),
+        (
+            "there is no symbol no_such_entry",
+            "latency",
+            {"entry": "no_such_entry", "platform": "kzm"},
+        ),
+    ):
+        with pytest.raises(wcet.WcetError, match=text):
+            wcet.run(command, "kernel.elf", **options)
+
+
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 6
     assert all("import wcet" in example for example in EXAMPLES)
 
 
@@ -91,7 +122,7 @@ def test_the_examples_run(folder: Path, example: str) -> None:
     code = example.replace('"kernel.elf", ', '"kernel.elf", platform="kzm", ')
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={"MPLBACKEND": "agg", "HOME": str(folder)},
+        env={"MPLBACKEND": "agg", "HOME": str(folder), "PYTHONPATH": str(PAGE.parents[1])},
         capture_output=True,
         text=True,
         check=False,
