@@ -48,7 +48,7 @@ def run(
     """
     if command not in COMMANDS:
         raise UsageError(f"there is no command {command}", hint=did_you_mean(command, COMMANDS))
-    parsed = _parsed([command, *map(os.fspath, arguments), *_texts(options)])
+    parsed = _parsed([command, *(os.fspath(text) for text in arguments), *_texts(options)])
     parsed.quiet = True
     documented = hasattr(parsed, "json") and parsed.json is None
     if documented:

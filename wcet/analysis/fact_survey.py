@@ -143,6 +143,7 @@ class _Search:
         for missing in _described(error.missing, self.reached[name], self.image):
             if missing.key not in self.found:
                 new.setdefault(missing.key, (name, missing))
+        new = _without_consequences(new, self.reached[name])
         if not new:
             self.others[name] = _without_file(error, self.file)
             return False
@@ -248,6 +249,24 @@ def _described(
         line = image.line(one.addr)
         why = f"{image.place(one.addr)}: the loop {poll}; N is how often it reads it at most"
         yield replace(one, why=why, several=True, group=f"{poll} {line}")
+
+
+def _without_consequences(
+    new: Mapping[tuple[int, str], tuple[str, MissingStatement]], program: Program
+) -> dict[tuple[int, str], tuple[str, MissingStatement]]:
+    """``new`` without ends of paths in functions that are asked to switch contexts.
+
+    A statement that a function switches contexts covers its exception returns. If other functions
+    have the same code, it is asked about again.
+    """
+    switching = {one.addr for _, one in new.values() if one.kind is MissingKind.SWITCHES}
+    functions = [program.functions[f] for f in switching & program.functions.keys()]
+    inside = {insn.addr for cfg in functions for block in cfg.blocks for insn in block.insns}
+    return {
+        key: (name, one)
+        for key, (name, one) in new.items()
+        if one.kind is not MissingKind.ENDS or one.addr not in inside
+    }
 
 
 def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[int, ...]]:

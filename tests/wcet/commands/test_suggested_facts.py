@@ -223,6 +223,31 @@ def test_a_switch_is_proposed_as_one(capsys: pytest.CaptureFixture[str], tmp_pat
     )
 
 
+TWO_KINDS = """\
+void switch_to(void *from, void *to);
+__asm__(".arm\\n.type switch_to, %function\\nswitch_to: push {r4-r11, lr}\\n str sp, [r0]\\n"
+        " ldr sp, [r1]\\n pop {r2, r3}\\n msr spsr_cxsf, r3\\n cmp r2, #0\\n"
+        " ldmne sp!, {r0-r12, lr, pc}^\\n pop {r4-r11, lr}\\n bx lr\\n"
+        ".size switch_to, . - switch_to\\n");
+unsigned threads[2];
+int main(void) { switch_to(&threads[0], &threads[1]); return 0; }
+void other(void) {}
+"""
+
+
+def test_an_end_that_another_answer_makes_needless_is_not_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A switch continues an interrupted context, or one that switched itself."""
+    file = tmp_path / "kernel.facts"
+    elf = build(TWO_KINDS, link=("-Wl,-Ttext=0xf0010000",))
+    _, text = suggested(capsys, elf, file)
+    assert text.startswith("missing: 1 fact: 1 of context switches\n  switch_to switches"), text
+    file.write_text("switch_to switches context\n")
+    status, text = suggested(capsys, elf, tmp_path / "again.facts", "--facts", file)
+    assert (status, text) == (0, "nothing is missing\n"), text
+
+
 CALLED_BACK = """\
 #define UART (*(volatile unsigned *)0x44E09014)
 #define N __attribute__((noinline))
