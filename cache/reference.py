@@ -235,7 +235,7 @@ class CacheClassification:
         }
 
         def of(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
-            if all((r.stream, r.range, r.drops) == (None, None, None) for r in references):
+            if all(r.stream is None and r.range is None and r.drops is None for r in references):
                 return references
             return tuple(
                 r._replace(l1=HitClass.FM, scope=gaining[r.range], stream=None, range=None)

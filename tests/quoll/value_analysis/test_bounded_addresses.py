@@ -14,8 +14,8 @@ from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.value_analysis.bounded_addresses import BoundedAddresses
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.harness.cases import cases
-from tests.testing.values.analysed import analysed
 from tests.testing.values.executed import RETURN, STACK, Recorded
+from tests.testing.values.sketched import analysed
 
 CASES = cases(24)
 POINTERS = ("r4", "r5", "r6")

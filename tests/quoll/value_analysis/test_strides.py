@@ -13,8 +13,8 @@ from quoll.value_analysis.strides import address_stride, multiples
 from tests.testing.arm.interpreter import ByteMemory, ConcreteMachine
 from tests.testing.cache.graphs import pool
 from tests.testing.harness.cases import cases
-from tests.testing.values.analysed import analysed
 from tests.testing.values.executed import RETURN, STACK
+from tests.testing.values.sketched import analysed
 
 ADDRESS = 3  # the register with the address
 INVALIDATE = f"mcr p15, 0, r{ADDRESS}, c7, c5, 1"

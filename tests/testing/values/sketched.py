@@ -1,4 +1,4 @@
-"""Values of the function ``main`` of a program in assembly, in System mode with a known stack."""
+"""The values of small programs in assembly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["analysed"]
 
 
 def analysed(text: str) -> tuple[Image, Supergraph, ValueResults]:
-    """Its image, its graph, and the results."""
+    """The program whose entry is ``main``, with a known stack."""
     image = assemble(text)
     (symbol,) = [image.symbol("main")]
     assert symbol is not None
