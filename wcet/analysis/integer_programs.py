@@ -149,7 +149,8 @@ def paths_result(
 
 
 def _constraints(run: AnalysisRun, paths: PreparedPaths) -> Constraints:
-    return counted(run, paths.graph, resolve_constraints(paths.graph, run.facts))
+    found = resolve_constraints(paths.graph, run.facts)
+    return counted(paths.graph, run.image, run.facts, found, run.exits)
 
 
 def _inputs_of(

@@ -13,20 +13,27 @@ from collections.abc import Iterable
 from ilp.constraints.constraint import Constraint
 from quoll.errors import WcetError
 from quoll.facts.located import LocatedFacts
+from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
-from wcet.analysis.run import AnalysisRun
 
 __all__ = ["PassedCode", "counted"]
 
 
 def counted(
-    run: AnalysisRun, graph: Supergraph, found: Iterable[Constraint]
+    graph: Supergraph,
+    image: Image,
+    facts: LocatedFacts,
+    found: Iterable[Constraint],
+    exits: frozenset[int] | None = None,
 ) -> tuple[Constraint, ...]:
-    """The constraints that the counts of ``graph`` satisfy whenever the facts hold."""
+    """The constraints that the counts of ``graph`` satisfy whenever the facts hold.
+
+    ``exits``: as ``quoll.extraction.extract.extract``.
+    """
     if not graph.guidance.replaced:
         return tuple(found)
-    passed = PassedCode(run, graph)
-    return tuple(one for one in found if not _may_be_uncounted(run.facts, passed, one))
+    passed = PassedCode(graph, image, facts, exits)
+    return tuple(one for one in found if not _may_be_uncounted(facts, passed, one))
 
 
 def _may_be_uncounted(facts: LocatedFacts, passed: PassedCode, constraint: Constraint) -> bool:
@@ -41,8 +48,10 @@ def _may_be_uncounted(facts: LocatedFacts, passed: PassedCode, constraint: Const
 class PassedCode:
     """The code of the functions that a graph passes over."""
 
-    def __init__(self, run: AnalysisRun, graph: Supergraph) -> None:
-        self._run, self._graph = run, graph
+    def __init__(
+        self, graph: Supergraph, image: Image, facts: LocatedFacts, exits: frozenset[int] | None
+    ) -> None:
+        self._graph, self._image, self._facts, self._exits = graph, image, facts, exits
         self._code: dict[frozenset[int], frozenset[int] | None] = {}
 
     def inside(self, function: int | None, caller: int | None) -> frozenset[int] | None:
@@ -58,11 +67,12 @@ class PassedCode:
         """The instructions of functions and of all that they call; None: not all is known."""
         from quoll.extraction.extract import extract  # half of a start's imports, seldom needed
 
-        run, code, seen, new = self._run, set[int](), set[int](), set(functions)
+        code, seen, new = set[int](), set[int](), set(functions)
         while new:
             seen |= new
             try:
-                program = extract(run.image, sorted(map(self._start, new)), run.facts, run.exits)
+                starts = sorted(map(self._start, new))
+                program = extract(self._image, starts, self._facts, self._exits)
             except WcetError:
                 return None
             if program.unresolved:

@@ -37,6 +37,7 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import WIDEST, MissingEdge, NodeVisit, RefutedFact, follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution, Trace
+from wcet.analysis.uncounted import counted
 
 __all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
 
@@ -147,7 +148,7 @@ def entry_of(image: Image, facts: LocatedFacts, graph: Supergraph, walks: Walks)
         for loop, found in enumerate(loops_meant(graph, image, facts, (fact,))):
             if found:
                 loops[loop].append(fact)
-    constraints = resolve_constraints(graph, facts)
+    constraints = counted(graph, image, facts, resolve_constraints(graph, facts))
     headers = {x.index: graph.nodes[x.header].block.addr for x in graph.loops}
     allowed = {loop: walks[address] for loop, address in headers.items() if address in walks}
     known = {id(constraint.fact) for constraint in constraints}

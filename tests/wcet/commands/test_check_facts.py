@@ -113,6 +113,12 @@ def test_totals(image: Image, trace: Trace) -> None:
     assert f"it goes on at {image.place(symbol.addr)}" in record.first
 
 
+def test_what_is_passed_over_refutes_nothing(image: Image, trace: Trace) -> None:
+    """``work`` executes as often as ``both``, but a fact replaces it: no node counts it."""
+    stated = "both is consistent with work in both\nfunction work takes at most 9999 cycles"
+    assert [record.broken for record in checked(image, trace, stated)] == [0, 0]
+
+
 @pytest.mark.parametrize("allowed", [0, 3, 8])
 def test_lists(image: Image, trace: Trace, allowed: int) -> None:
     """More rounds than the stated length allows refute it."""
