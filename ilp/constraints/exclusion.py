@@ -23,6 +23,11 @@ The second row follows from the first one for integers of one entry; a solver ne
 subproblems with it.
 
 If each entry of a loop takes an edge at most n times, x_e <= n * E.
+
+Let a pass enter each of two loops at most once, and return to their headers at most s times
+together if it enters both. With the greater bound b of the two, the headers' executions x and the
+entries E, the sum of x - E is at most max(s, b - 1) * N, and the sum of x is at most max(s + 2, b)
+* N: a pass that enters one of the loops executes its header at most b times.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from math import prod
 
 from ilp.solvers.integer_program import LinearRow
 
-__all__ = ["EdgeDistance", "EdgeExclusion", "EdgeLimit", "LoopCount", "ProvedRow"]
+__all__ = ["EdgeDistance", "EdgeExclusion", "EdgeLimit", "LengthSum", "LoopCount", "ProvedRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +135,35 @@ class EdgeLimit:
         return (proved(f"limit{number}", taken, self.most * self.first),)
 
 
-ProvedRow = EdgeExclusion | EdgeDistance | EdgeLimit
+@dataclass(frozen=True, slots=True)
+class LengthSum:
+    """A pass that enters all ``lengths`` returns to their headers at most ``most`` times together.
+
+    ``passes``: edges with which a pass begins; ``first``: passes that begin without such an edge.
+    """
+
+    lengths: tuple[LoopCount, LoopCount]
+    most: int
+    passes: frozenset[int]
+    first: int
+
+    def rows(self, number: int, bounds: Sequence[int]) -> tuple[LinearRow, ...]:
+        """The rows; ``number`` names them, ``bounds`` are of the graph's loops."""
+        bound = max(bounds[one.loop] for one in self.lengths)
+        returns = [term for one in self.lengths for term in one.terms(1)]
+        headers = [(e, 1) for one in self.lengths for e in one.passes]
+        both = self.most + len(self.lengths)
+        return (
+            self._row(f"returns{number}", returns, max(self.most, bound - 1)),
+            self._row(f"headers{number}", headers, max(both, bound)),
+        )
+
+    def _row(self, name: str, terms: Sequence[tuple[int, int]], most: int) -> LinearRow:
+        begins = [(e, -most) for e in self.passes]
+        return proved(name, (*terms, *begins), most * self.first)
+
+
+ProvedRow = EdgeExclusion | EdgeDistance | EdgeLimit | LengthSum
 
 
 def proved(name: str, terms: Iterable[tuple[int, int]], most: int) -> LinearRow:

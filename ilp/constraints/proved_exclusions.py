@@ -41,7 +41,8 @@ class InfeasibleCore:
     A single edge with a ``distance`` above 1: at most one of so many consecutive iterations takes
     it. ``about``: descriptions of the words that several of the decisions test. ``counts``: loops
     with the least number of executions of their headers that no such pass has. ``most`` above 0:
-    each entry of the loop takes the single edge at most so often.
+    each entry of the loop takes the single edge at most so often. With two ``counts``
+    and no edges, a pass that enters both loops returns to their headers at most so often.
     """
 
     loop: int | None
@@ -74,7 +75,8 @@ class ProvedExclusion:
     ``distance`` above 1: no two of so many consecutive iterations take the decision. ``about``: the
     words that the decisions have in common. ``counts``: loops, each with the executions of its
     header that are excluded together with the decisions. ``most`` above 0: each entry of the loop
-    takes the decision at most so often.
+    takes the decision at most so often; without decisions, the loops of ``counts`` repeat together
+    at most so often.
     """
 
     decisions: tuple[PathDecision, ...]

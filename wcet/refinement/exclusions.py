@@ -7,7 +7,14 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ilp.constraints.exclusion import EdgeDistance, EdgeExclusion, EdgeLimit, LoopCount, ProvedRow
+from ilp.constraints.exclusion import (
+    EdgeDistance,
+    EdgeExclusion,
+    EdgeLimit,
+    LengthSum,
+    LoopCount,
+    ProvedRow,
+)
 from ilp.constraints.proved_exclusions import CoreKey, InfeasibleCore
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.terms.bit_vectors import TRUE, Term
@@ -16,6 +23,7 @@ from quoll.preemption.segments import PendingSegment
 from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
 from wcet.refinement.passes import Pass, passes_of
+from wcet.refinement.shared_lengths import shared_lengths
 from wcet.refinement.unsatisfiable_core import contradictory, cores
 
 __all__ = ["SegmentEdges", "cores_of_path", "proved_distance", "rare_edges"]
@@ -32,6 +40,7 @@ def cores_of_path(conditions: PassConditions, path: Sequence[int]) -> Iterator[I
     for one, taken in zip(passes, conditions.taken(passes), strict=True):
         repeats = conditions.repeated(one.loop, one.counts)
         counted = {-1 - loop: condition for loop, condition in repeats.items()}
+        yield from shared_lengths(conditions, one)
         for keys in cores({**counted, **taken}, partial(conditions.ranges, one.loop)):
             yield core_of_pass(conditions, one, keys, {**counted, **taken})
 
@@ -150,6 +159,8 @@ class SegmentEdges:
         together that no execution does; if it starts in the loop, it begins in one more iteration.
         Only passes count that execute a node on all ways to the edges.
         """
+        if core.most and core.counts:
+            return self._sum(core)
         decisions = tuple(frozenset(self._copies.get(e, ())) for e in core.edges)
         if not all(decisions):
             return None
@@ -172,6 +183,18 @@ class SegmentEdges:
         return EdgeDistance(
             decisions[0], core.distance, frozenset(into), frozenset(entries), first, copies
         )
+
+    def _sum(self, core: InfeasibleCore) -> LengthSum | None:
+        """The row of loops that repeat together; None if the paths start in one of them."""
+        one, other = (self._count(loop, 2) for loop, _ in core.counts)
+        if one is None or other is None:
+            return None
+        known = one, other
+        if core.loop is None:
+            return LengthSum(known, core.most, frozenset(), 1)
+        loop = self._whole.loops[core.loop]
+        first = int(self._segment.nodes[self._segment.graph.entry] in loop.nodes)
+        return LengthSum(known, core.most, frozenset(self._into(loop)[0]), first)
 
     def _into(self, loop: SuperLoop) -> tuple[list[int], list[int]]:
         """The edges with which an iteration of a loop of the whole graph begins, and the loop."""

@@ -176,6 +176,12 @@ class PassConditions:
         found = ((s, leaves.get(s)) for s in rewrite.symbols(terms))
         return {s: cell for s, cell in found if isinstance(cell, int) and cell < PC}
 
+    def repeats(self, loop: int | None, inner: int) -> Term | None:
+        """The word that counts how often a loop inside a pass returns; None without a bound."""
+        bound = self.code.bounds.get(inner)
+        header = self.code.graph.loops[inner].header
+        return None if bound is None else self._scope(loop).trips.symbol(header, bound)
+
     def repeated(self, loop: int | None, counts: Iterable[tuple[int, int]]) -> dict[int, Term]:
         """For each loop inside a pass the condition that it executes its header so often.
 

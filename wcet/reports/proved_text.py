@@ -36,13 +36,15 @@ def exclusion_line(exclusion: ProvedExclusion) -> str:
 
 def together(exclusion: ProvedExclusion) -> str:
     """How many of the decisions are taken, and in which passes."""
+    within = "on a path" if exclusion.loop is None else f"in an iteration of {exclusion.loop}"
+    if exclusion.most and exclusion.counts:
+        return f"at most {exclusion.most} returns to both headers {within}"
     if exclusion.most:
         return f"at most {exclusion.most} times after each entry of the loop {exclusion.loop}"
     if exclusion.distance > 1:
         return f"in at most one of {exclusion.distance} consecutive iterations of {exclusion.loop}"
     many = len(exclusion.decisions) + len(exclusion.counts)
     taken = {1: "never", 2: "not both"}.get(many, f"not all {many}")
-    within = "on a path" if exclusion.loop is None else f"in an iteration of {exclusion.loop}"
     return f"{taken} {within}"
 
 
@@ -51,7 +53,8 @@ def parts(exclusion: ProvedExclusion) -> Iterator[str]:
     for one in exclusion.decisions:
         yield f"{one.place}: '{one.insn}' goes to {one.target}"
     for loop, least in exclusion.counts:
-        yield f"the loop {loop} executes its header at least {least} times"
+        often = "" if exclusion.most else f" executes its header at least {least} times"
+        yield f"the loop {loop}{often}"
 
 
 def exclusion_json(exclusion: ProvedExclusion) -> dict[str, Any]:

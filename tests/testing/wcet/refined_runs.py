@@ -31,6 +31,7 @@ __all__ = [
     "broken_exclusions",
     "graph_of",
     "has_all",
+    "most_returns",
     "most_taken",
     "options",
     "paths_of",
@@ -108,6 +109,8 @@ def broken_exclusions(found: RefinedBound, path: list[int]) -> list[tuple[int, .
 
 def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: list[int]) -> bool:
     """Whether a pass takes all edges, or iterations that are near each other take the same edge."""
+    if core.most and core.counts:
+        return most_returns(core, passes) > core.most
     if core.most:
         return most_taken(graph, core, path) > core.most
     if core.distance == 1:
@@ -123,6 +126,14 @@ def violated(graph: Supergraph, core: InfeasibleCore, passes: list[Pass], path: 
         if edge in loop.entries:
             last = number - core.distance
     return False
+
+
+def most_returns(core: InfeasibleCore, passes: list[Pass]) -> int:
+    """The most returns to the headers of a core's loops in a pass that enters all of them."""
+    entered = [dict(one.counts) for one in passes if one.loop == core.loop]
+    loops = [loop for loop, _ in core.counts]
+    all_of_them = [counts for counts in entered if counts.keys() >= {*loops}]
+    return max((sum(counts[loop] - 1 for loop in loops) for counts in all_of_them), default=0)
 
 
 def most_taken(graph: Supergraph, core: InfeasibleCore, path: list[int]) -> int:

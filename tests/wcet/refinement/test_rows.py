@@ -15,7 +15,7 @@ from quoll.inlining.supergraph import Supergraph, SuperLoop
 from quoll.preemption.segments import undivided
 from tests.testing.harness.cases import cases
 from tests.testing.ilp.programs import random_case
-from tests.testing.wcet.refined_runs import has_all, most_taken, random_path
+from tests.testing.wcet.refined_runs import has_all, most_returns, most_taken, random_path
 from wcet.refinement.exclusions import SegmentEdges
 from wcet.refinement.passes import passes_of
 
@@ -60,6 +60,10 @@ def drawn_cores(graph: Supergraph, path: list[int], random: Random) -> list[Infe
         edge = random.choice(edges)
         if scope is not None and (far := distance(graph, graph.loops[scope], edge, path)) > 1:
             found.append(InfeasibleCore(scope, (edge,), (), far))
+        if len(inner) > 1:
+            both = tuple((loop, 2) for loop in random.sample(inner, 2))
+            lengths = InfeasibleCore(scope, (), (), counts=both, most=1)
+            found.append(replace(lengths, most=max(1, most_returns(lengths, passes))))
         if scope is not None:
             limit = InfeasibleCore(scope, (edge,), (), most=1)
             most = max(1, most_taken(graph, limit, path))
