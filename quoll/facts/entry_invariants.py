@@ -63,8 +63,7 @@ class InvariantFact(Fact):
     def names(self) -> tuple[str, ...]:
         if self.each is not None:
             return (self.each.array,)
-        words = self.predicate.words
-        return tuple(dict.fromkeys(text for w in words for text in (w.symbol, w.place)))
+        return tuple(dict.fromkeys(word.symbol for word in self.predicate.words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from quoll.facts.fact import Fact, FactSource
 from quoll.facts.fact_places import ADDRESS, FactPlace, find_place
 from quoll.facts.guidance import ReplacedFact
 from quoll.facts.memory_facts import ObjectRegionFact
+from quoll.facts.predicate import MemoryWord
 from quoll.facts.read import Facts
 from quoll.facts.regions import NO_REGIONS, MemoryRegions
 from quoll.image.image import Image
@@ -98,9 +99,21 @@ def locate(facts: Facts, image: Image) -> LocatedFacts:
     found = LocatedFacts(facts.facts, facts.remarks, places, regions)
     for one in found.invariants:
         for word in one.fact.predicate.words:
-            if image.read(one.address(word), word.size) is None:
-                raise FactsError(f"'{word}' is not in the image", where=str(one.fact.source))
+            _refuse_outside(image, one, word)
     return found
+
+
+def _refuse_outside(image: Image, one: LocatedInvariant, word: MemoryWord) -> None:
+    """Raise FactsError for a word that is not inside its symbol, and in a section or segment."""
+    each, first = one.fact.each, one.address(word)
+    symbol = image.symbol(word.symbol if each is None else each.array)
+    assert symbol is not None, "its place is found"
+    beyond = symbol.size and first + word.size > symbol.addr + symbol.size
+    last = first + word.size - 1
+    nowhere = image.section_at(last) is None and image.segment_at(last) is None
+    if beyond or nowhere:
+        where = f"outside {symbol.name}" if beyond else "not in the image"
+        raise FactsError(f"'{word}' is {where}", where=str(one.fact.source))
 
 
 def _with_addresses(fact: Fact, image: Image) -> Fact:

@@ -20,7 +20,6 @@ from loopbounds.slicing.stated_words import words_of
 from loopbounds.terms.bit_vectors import Term
 from quoll.arm.insn import PC, Insn
 from quoll.facts.entry_invariants import LocatedInvariant
-from quoll.facts.predicate import MemoryWord
 from quoll.image.image import Image
 from wcet.proving.entry_basis import EntryBasis
 from wcet.proving.models import nearest_model
@@ -41,15 +40,13 @@ class Counterexample:
         return self.why
 
 
-def holds_when_loaded(invariant: LocatedInvariant, image: Image) -> bool:
-    """Whether the predicate holds in the memory that the ELF file describes."""
-
-    def read(word: MemoryWord) -> int:
-        content = image.read(invariant.address(word), word.size)
-        assert content is not None, "the place of a fact is loaded"
-        return int.from_bytes(content, "little")
-
-    return invariant.fact.predicate.holds(read)
+def holds_when_loaded(invariant: LocatedInvariant, image: Image) -> bool | None:
+    """Whether the predicate holds in the memory that the ELF file describes; None: not known."""
+    words = {w: image.read(invariant.address(w), w.size) for w in invariant.fact.predicate.words}
+    known = {w: int.from_bytes(word, "little") for w, word in words.items() if word is not None}
+    if len(known) < len(words):
+        return None
+    return invariant.fact.predicate.holds(known.__getitem__)
 
 
 def counterexample(
@@ -61,7 +58,8 @@ def counterexample(
     found = nearest_model(conditions, loaded)
     if found is None:
         return Counterexample("it is not proved, and the solver finds no counterexample")
-    model, others = found
+    model, differing = found
+    others = [*differing, *(s for s in cells if s not in loaded)]
     registers = basis.conditions.registers_at_start(conditions)
     words = {cell: model[s] for s, cell in cells.items()}
     ended = breaks(basis, invariant, {r: model[s] for s, r in registers.items()}, words)

@@ -61,10 +61,12 @@ def assumed_by_invariants(
 ) -> Iterator[Assumption]:
     """The assumptions of the induction about code that is on no path of an entry."""
     yield BETWEEN_ENTRIES.of()
-    image = bases[0].image
-    failing = {one.fact.name for one in invariants if not holds_when_loaded(one, image)}
     for name in dict.fromkeys(one.fact.name for one in invariants):
-        yield FIRST_ENTRY.of(name=name, holds="does not hold" if name in failing else "holds")
+        found = {
+            holds_when_loaded(one, bases[0].image) for one in invariants if one.fact.name == name
+        }
+        known = "does not hold" if False in found else "is not known" if None in found else "holds"
+        yield FIRST_ENTRY.of(name=name, holds=known)
     for basis in bases:
         for node in sorted(basis.graph.exits):
             last = basis.graph.nodes[node].block.last

@@ -23,7 +23,11 @@ RETURNS = "movs pc, lr\n"
 
 
 def kernel(
-    code: Mapping[str, str], data: str, at: str = "0xf0020000", without: tuple[str, ...] = ()
+    code: Mapping[str, str],
+    data: str,
+    at: str = "0xf0020000",
+    without: tuple[str, ...] = (),
+    link: tuple[str, ...] = (),
 ) -> Path:
     """The ELF of a kernel: the assembly of each entry in ``code``; others return at once."""
     lines = [".syntax unified", ".arm", ".text"]
@@ -32,8 +36,8 @@ def kernel(
         lines += [f".global vector_{name}", f".type vector_{name}, %function", f"vector_{name}:"]
         lines += [f"{body}", ".ltorg"]
     lines += [code.get("others", ""), ".ltorg", ".data", ".balign 64", data]
-    link = ("-Wl,-Ttext=0xf0010000", f"-Wl,-Tdata={at}", "-Wl,-e,vector_svc")
-    return build("\n".join(lines) + "\n", language="S", link=link)
+    places = ("-Wl,-Ttext=0xf0010000", f"-Wl,-Tdata={at}", "-Wl,-e,vector_svc")
+    return build("\n".join(lines) + "\n", language="S", link=(*places, *link))
 
 
 @dataclass(slots=True)

@@ -24,7 +24,9 @@ SMALL = "invariant small: w <= 7"
 def result(folder: Path, code: str, facts: str, entry: str = "syscall") -> EntryResult:
     file = folder / "my.facts"
     file.write_text(facts + "\n")
-    others = ".global inner\n.type inner, %function\ninner:\n" + code.replace(RETURNS, "bx lr\n")
+    others = ".global inner\n.type inner, %function\ninner:\n" + code.replace(
+        RETURNS, "bx lr\n.size inner, .-inner\n"
+    )
     elf = kernel({"svc": code, "others": others}, DATA)
     options = replace(options_for(file), entries=(entry,))
     return analyse(elf, options, SilentStageLog()).entries[entry]
@@ -69,6 +71,8 @@ def test_impossible_invariants_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FactsError, match="there is no symbol"):
         result(tmp_path, RETURNS, "invariant small: nowhere <= 7")
     with pytest.raises(FactsError, match="is not in the image"):
-        result(tmp_path, RETURNS, "invariant small: bytes+1 <= 7")
+        result(tmp_path, RETURNS, "invariant small: bytes+0x10000 <= 7")
+    with pytest.raises(FactsError, match="outside inner"):
+        result(tmp_path, RETURNS, "invariant small: inner+4 <= 7")
     with pytest.raises(FactsError, match="contradicts"):
         result(tmp_path, RETURNS, f"{SMALL}\ninvariant small: w <= 8")

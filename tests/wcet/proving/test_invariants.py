@@ -330,3 +330,26 @@ def test_no_execution_breaks_a_proved_invariant(seed: int, tmp_path: Path) -> No
             machine.enter(name, random)
             for one in known:
                 assert holds(machine, one), (seed, name, str(one.fact), code[name])
+
+
+SCRIPT = """
+PHDRS { text PT_LOAD; data PT_LOAD; }
+SECTIONS {
+    .text : { *(.text) } :text
+    .data : { *(.data) } :data
+    .later 0xf0030000 (NOLOAD) : { *(.later) } :NONE
+}
+"""
+
+
+def test_memory_that_is_not_loaded(tmp_path: Path) -> None:
+    """Its words are in a section without a segment: start-up code fills them."""
+    script = tmp_path / "link.ld"
+    script.write_text(SCRIPT)
+    section = '.section .later,"aw",%nobits\nlater: .space 4\nsecond: .space 4\n'
+    code = {"svc": ROUND.replace("=w", "=later"), "irq": COUNTS.replace("=w", "=second")}
+    elf = kernel(code, DATA + section, link=(f"-Wl,-T,{script}",))
+    found = proofs(tmp_path, elf, "invariant small: later <= 7\ninvariant other: later+4 <= 7")
+    assert [one.verdict.value for one in found.facts] == ["proved", "assumed"]
+    assert "not inductive" in found.facts[1].why
+    assert any("loaded image it is not known" in str(one) for one in found.assumptions)
