@@ -573,6 +573,21 @@ static bool critical_threads_come_first(void)
     return true;
 }
 
+/* Neither criticality is above the system's, so the priority counts, and of equal ones the criticality. */
+static bool who_is_more_urgent_by_one(void)
+{
+    struct child equal = make_child(tells, 3, 40, 0), critical = make_child(tells, 2, 40, 0);
+    struct child urgent = make_child(tells, 1, 41, 0);
+
+    SAME(tcb_set_criticality(critical.tcb, 1), 0);
+    start(&equal);
+    start(&critical);
+    start(&urgent);
+    for (word_t i = 1; i <= 3; i++)
+        SAME(wait_report(), i);
+    return true;
+}
+
 /* A server is told, once, that it works for a thread that does not count now. */
 static bool low_donations_are_told(void)
 {
@@ -708,6 +723,7 @@ const struct test time_tests[] = {
     { timeout_stops, "a timeout handler stops a thread" },
     { timeout_rolls_back, "a timeout handler answers for a server, and rolls it back" },
     { critical_threads_come_first, "above the system's criticality threads come first" },
+    { who_is_more_urgent_by_one, "below it the more urgent comes first, if only by one, and of equals the critical one" },
     { low_donations_are_told, "a server is told that it works for a thread that does not count" },
     { limits_hold, "threads give priorities and criticalities up to their limits" },
     { alarm_wakes_in_time, "a period ends in time while nobody runs" },

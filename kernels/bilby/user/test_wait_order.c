@@ -71,6 +71,21 @@ static bool waiters_for_a_signal(void)
     return true;
 }
 
+/* The index of a queue has words of 32 priorities: the first and the last of one, behind another one. */
+static bool ends_of_a_word(void)
+{
+    static const word_t at[] = { 250, 223, 192 };
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+
+    for (word_t i = 0; i < 3; i++) {
+        run_child(sends, i, at[i], endpoint, 0);
+        let_others_run();
+    }
+    for (word_t i = 0; i < 3; i++)
+        SAME(receive(endpoint).w[0], i);
+    return true;
+}
+
 /* A server that is busy finds the most urgent of its clients next. */
 static bool callers(void)
 {
@@ -140,6 +155,7 @@ const struct test order_tests[] = {
     { senders, "the most urgent sender is received first, and equal ones in order of arrival" },
     { receivers, "the most urgent receiver gets the message" },
     { waiters_for_a_signal, "the most urgent of those who wait gets the signal" },
+    { ends_of_a_word, "of 32 priorities the first is received before the last" },
     { callers, "a server answers the most urgent of its waiting clients next" },
     { priorities_that_change, "who gets another priority moves in the queue in which it waits" },
     { who_comes_again, "who leaves a queue and comes again is behind its equals" },
