@@ -28,4 +28,4 @@ void clear_inside(word_t base, word_t bytes)
 }
 
 /* The rest for the last chunk is less than one, but at -O1 a proof of that does not end. */
-/* fact: loop create.c:71 at most 33 */
+/* fact: loop create.c:72 at most 33 */
