@@ -42,6 +42,7 @@ OPERATIONS = {  # of bench.ipc
     "interrupt": "interrupt to an urgent thread",
     "signal": "signal to an urgent thread",
 }
+PINNED = {"l1": "lines locked in L1", "l2": "locked in L2, lines in L1"}  # builds of `latency`
 AGAIN, PATH = 1, 2  # columns of documented_operations()
 
 
@@ -161,6 +162,13 @@ def operations(figures: Published, tables: dict[str, dict[str, list[int]]]) -> s
     return markdown(head, rows)
 
 
+def locked(pin: str) -> Bounds:
+    """Of the preset `latency` with locked lines, under the same figures."""
+    name = f"latency-{pin}"
+    board = build.ROOT / "build" / "bilby" / f"kzm-{name}" / f"platform{PLATFORM[3:]}.toml"
+    return bounds(str(board), name, {}, l2="on" if pin == "l2" else "off")
+
+
 def text() -> str:
     """All tables."""
     figures = published()
@@ -172,6 +180,7 @@ def text() -> str:
         ("bilby, `after`", after),
         ("bilby, `after`, L2 on", cached),
         ("bilby, `latency`", latency),
+        *((f"bilby, `latency`, {where}", locked(pin)) for pin, where in PINNED.items()),
         ("bilby, `mcs`", mcs),
     )
     return "\n".join(
@@ -203,6 +212,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     for preset in PRESETS:
         build.make("kernels/bilby", f"PRESET={preset}")
+    for pin in PINNED:
+        build.make("kernels/bilby", "PRESET=latency", f"PIN={pin}")
     tables = text()
     if options.write:
         replace("results/papers.md", "papers", tables)
