@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from kernels.bilby.verification.mutation.judge import BY_HAND
 from kernels.bilby.verification.mutation.reasons import Reason, read_reasons, why
 from kernels.bilby.verification.mutation.schema import Numbered, choices
 from kernels.bilby.verification.mutation.statements import BLANKED, PARSER, families, sites, walk
+from kernels.bilby.verification.mutation.workshop import globalize
+from tests.testing.bilby.build import BILBY
 from tests.testing.harness.cases import cases
 
 SAMPLE = cases(1)
@@ -267,3 +270,17 @@ def test_a_choice_is_the_faults_own_build(effort: Effort, tmp_path: Path) -> Non
                 assert answers == expected, fault
                 if "ended" in answers:
                     break
+
+
+def test_the_invariants_reach_variables_of_every_preset(tmp_path: Path) -> None:
+    """The list of their names goes on in further lines."""
+    source, made = tmp_path / "a.c", tmp_path / "a.o"
+    source.write_text(
+        "static int ready, release_count, other;\n"
+        "int *all(int i) { return i == 0 ? &ready : i == 1 ? &release_count : &other; }\n"
+    )
+    subprocess.run(["gcc", "-c", source, "-o", made], check=True)
+    globalize(BILBY, made)
+    listed = subprocess.run(["nm", made], capture_output=True, text=True, check=True).stdout
+    kinds = {words[-1]: words[-2] for words in map(str.split, listed.splitlines())}
+    assert kinds == {"all": "T", "ready": "B", "release_count": "B", "other": "b"}

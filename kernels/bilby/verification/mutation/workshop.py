@@ -132,7 +132,8 @@ class Workshop:
 
 def globalize(bilby: Path, made: Path) -> None:
     """Variables that the kernel's files keep to themselves, and the invariants read."""
-    text = (bilby / "verification" / "check" / "sources.mk").read_text(encoding="utf-8")
+    sources = bilby / "verification" / "check" / "sources.mk"
+    text = sources.read_text(encoding="utf-8").replace("\\\n", " ")
     line = next(line for line in text.splitlines() if line.startswith("CHECK_PRIVATE"))
     names = [f"--globalize-symbol={name}" for name in line.partition(":=")[2].split()]
     subprocess.run(["objcopy", *names, str(made)], check=True)
