@@ -36,6 +36,7 @@ class StageLog:
         self._verbose = verbose
         self._terminal = rewrites()
         self._said = ""
+        self._warned: set[str] = set()
 
     @contextmanager
     def stage(self, name: str, detail: str = "") -> Iterator[None]:
@@ -71,7 +72,10 @@ class StageLog:
         sys.stderr.flush()
 
     def warn(self, text: str) -> None:
-        """Print a warning on standard error, progress or not."""
+        """Print a warning on standard error once, progress or not."""
+        if text in self._warned:
+            return
+        self._warned.add(text)
         print(f"{clearing()}wcet: warning: {printable(text)}", file=sys.stderr)
 
     def done(self) -> dict[str, StageUse]:

@@ -304,7 +304,12 @@ def test_a_loop_is_named_by_its_line(
     loops = re.findall(r"^  loop (\S+) at most N$", text, re.MULTILINE)
     shapes = [re.sub("~.*|0x.*", "", place) for place in loops]
     assert sorted(shapes) == ["main+", "other+", "prog.c:6"]
-    filled = re.sub(r"^# (?=loop )", "", file.read_text(), flags=re.MULTILINE)
-    file.write_text(filled.replace("at most N", "at most 3"))
-    status, text = suggested(capsys, elf, tmp_path / "again.facts", "--facts", file)
-    assert (status, text) == (0, "nothing is missing\n")
+    filled = re.sub(r"^# (?=loop prog)", "", file.read_text(), flags=re.MULTILINE)
+    file.write_text(filled.replace("at most N", "at most 3").replace("prog.c:6~", "prog.c:5~"))
+    arguments = ["analyse", elf, "--entry", "main", "--platform", "kzm", "--no-cache", "--quiet"]
+    arguments += ["--suggest-facts", tmp_path / "again.facts", "--facts", file]
+    main([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    left = [place for place in loops if place.startswith("main")]
+    assert re.findall(r"^  loop (\S+) at most N$", said.out, re.MULTILINE) == left
+    assert said.err.count("is followed to line 6") == 1
