@@ -63,7 +63,7 @@ def counted(program: Program, classes: CacheClassification) -> CacheClassificati
 def test_charges_cover_the_misses_of_dropped_lines() -> None:
     """Any start, any mapping of pages, lines fetched past the loop, caches of all policies."""
     gaining = 0
-    number = cases(40)
+    number = cases(25)
     for seed in range(number):
         random = Random(seed)
         program, ahead = looping(random), random.choice([0, 8, 48])
@@ -82,10 +82,11 @@ def test_charges_cover_the_misses_of_dropped_lines() -> None:
     assert gaining > number // 3
 
 
+@pytest.mark.slow("simulates many invalidations")
 def test_drops_of_lines_that_are_there() -> None:
     """Each invalidation drops a line at its place in a page, of any page; the loop fetches some."""
     tight = 0
-    number = cases(200)
+    number = cases(120)
     for seed in range(number):
         random = Random(seed)
         stride = random.choice([4, 32, 36, 64, 512, 1024, 2048, -32, -512]) & 0xFFFFFFFF

@@ -63,7 +63,7 @@ def innermost(graph: Supergraph, node: int) -> SuperLoop | None:
 @pytest.mark.slow("executes random programs")
 def test_addresses_move_by_their_strides() -> None:
     known = several = 0
-    number = cases(24)
+    number = cases(16)
     for seed in range(number):
         random = Random(seed)
         text = "\n".join(["main:", *loop(random, 0), *loop(random, 0), "bx lr"])
