@@ -77,7 +77,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ROOM: (
         "loopbounds/reduction/lists.py: _Walk._behind, _Walk._rank",
         "loopbounds/slicing/gated_ssa.py: SsaScope._find, SsaScope._instance, "
-        "SsaScope.after, SsaScope.along, SsaScope.at, SsaScope.instance, SsaScope.joined",
+        "SsaScope._read, SsaScope.after, SsaScope.along, SsaScope.at, SsaScope.instance, "
+        "SsaScope.joined",
         "loopbounds/slicing/slice.py: _Slicer._entry, _Slicer._global_address",
         "loopbounds/slicing/stack_taint.py: StackTaint._of_mixed, StackTaint._of_symbol, "
         "StackTaint.of_term",

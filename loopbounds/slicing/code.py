@@ -271,6 +271,11 @@ class GraphCode:
             return True
         return self.stacks.hold(stack_pointer.value, address.value)
 
+    def number(self, node: int, register: int) -> int | None:
+        """A register when ``node`` begins, if value analysis gives one number outside of stacks."""
+        number = self.values.register(node, register).exact
+        return None if number is None or self.near_stack(number) else number
+
     def near_stack(self, value: int) -> bool:
         """Whether a constant may be an address in a stack."""
         known = self._near_stack.get(value)

@@ -156,12 +156,33 @@ class SsaScope:
             if symbol in effect.loads:
                 values[symbol] = self.memory.loaded(node, effect.loads[symbol])
             elif symbol in effect.unknown:
-                values[symbol] = self.symbols.input(node, symbol.name, symbol.width, frame=True)
+                values[symbol] = self._unknown(node, symbol)
             elif (end := self.code.stacks.end_of(symbol)) is not None:
                 values[symbol] = self._end_of_stack(symbol, end)
             else:
-                values[symbol] = self.at(node, int(symbol.name.removeprefix("entry")))
+                values[symbol] = self._read(node, int(symbol.name.removeprefix("entry")))
         return self._limited(node, rewrite.substitute(term, values))
+
+    def _unknown(self, node: int, symbol: Term) -> Term:
+        """Any word; as the new sp, outside of loops, it is the end of a stack of unknown place."""
+        word = self.symbols.input(node, symbol.name, symbol.width, frame=True)
+        pointer = self.code.effect(node).registers.get(SP)
+        once = self.loop is None and self.code.acyclic.innermost[node] < 0
+        if once and pointer is not None and sub(pointer, symbol).constant is not None:
+            self.symbols.leaves[word] = STACK
+        return word
+
+    def _read(self, node: int, register: int) -> Term:
+        """A register that the block of ``node`` reads.
+
+        If its term contains a lost word of a frame, which might be a stack address, it may still be
+        one number by value analysis: a branch has compared it.
+        """
+        term = self.at(node, register)
+        if register >= FLAG or not any(map(self.symbols.is_lost, rewrite.symbols_of(term))):
+            return term
+        number = self.code.number(node, register)
+        return term if number is None else const(number, 32)
 
     def _end_of_stack(self, symbol: Term, end: int) -> Term:
         """The end of a stack: a symbol in the graph's scope, the constant in a loop's scope."""

@@ -88,6 +88,11 @@ class ScopeSymbols:
             return self.leaves[symbol] != STACK
         return self.origin[symbol].given
 
+    def is_lost(self, symbol: Term) -> bool:
+        """Whether a word was lost from a stack frame."""
+        origin = self.origin.get(symbol)
+        return origin is not None and origin.frame
+
     def knows(self, symbol: Term) -> bool:
         """Whether a symbol belongs to this scope."""
         return symbol in self.leaves or symbol in self.origin

@@ -314,3 +314,78 @@ def test_a_store_at_an_index_that_may_be_beyond_the_stack(store: str, bound: int
     """It may also be within it: the mask alone says that the index is less than 256."""
     code = load(build(SECTION.replace("STORE", store), language="asm"))
     assert [b.bound for b in code.bounds()] == [bound]
+
+
+CLEARED = """.global main
+main: push {r4, r5, r6, r7, lr}
+  sub sp, sp, #20
+  mov r7, r0
+  mov r4, #0
+again: add r2, sp, #4
+  str r2, [sp, #4]
+  strb r1, [sp, #5]
+  READ
+  cmp r6, #0
+  LEAVE done
+  mov r0, r7
+  bl store
+  mov r7, r6
+  add r4, r4, #1
+  cmp r4, #3
+  bne again
+done: add sp, sp, #20
+  pop {r4, r5, r6, r7, pc}
+store: push {r4, r5, lr}
+  str r1, [r0]
+  mov r4, r1
+  pop {r4, r5, pc}
+"""
+
+
+@pytest.mark.parametrize(("leave", "bound"), [("bne", 3), ("beq", None)])
+@pytest.mark.parametrize("read", ["ldr r6, [sp, #4]", "mrc p15, 0, r6, c13, c0, 4"])
+def test_a_pointer_that_is_null_where_it_is_copied(
+    read: str, leave: str, bound: int | None
+) -> None:
+    """The word that is read may be a stack address, but not where it is 0."""
+    code = load(build(CLEARED.replace("READ", read).replace("LEAVE", leave), language="asm"))
+    assert [b.bound for b in code.bounds()] == [bound]
+
+
+OF_A_REGISTER = """.global main
+main: mov r7, sp
+  mov r8, lr
+  mrc p15, 0, sp, c13, c0, 4
+  MOVE
+start: and r4, r1, #3
+  str r4, [sp, #8]
+  STORE
+  ldr r4, [sp, #8]
+  mov r5, #0
+again: cmp r5, r4
+  beq done
+  add r5, r5, #1
+  b again
+done: mov sp, r7
+  bx r8
+"""
+
+
+@pytest.mark.parametrize("move", ["sub sp, sp, #32\n  b start", "b start", "push {r0-r9}"])
+@pytest.mark.parametrize(
+    ("store", "bound"),
+    [
+        ("str r1, [r0]", 4),
+        ("str r1, [sp, #4]", 4),
+        ("ldr r3, =0xf0020000\n  str r1, [r3]", 4),
+        ("str r1, [sp, #8]", None),
+        ("add r3, sp, #8\n  and r6, r0, #255\n  strb r1, [r3, r6]", None),
+        ("str r1, [r7, #-4]", None),
+    ],
+)
+def test_a_stack_whose_pointer_is_in_a_system_register(
+    move: str, store: str, bound: int | None
+) -> None:
+    """Its frames are those of a stack of unknown place, which may be the stack used before."""
+    code = load(build(OF_A_REGISTER.replace("MOVE", move).replace("STORE", store), language="asm"))
+    assert [b.bound for b in code.bounds()] == [bound]
