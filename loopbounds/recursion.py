@@ -90,8 +90,7 @@ def find_depths(
     except ControlFlowError:  # reported when contexts are built
         return RecursionDepths({}, {})
     stated = facts.stating(_as_loops(facts, found))
-    entries = set(found.entries().values())
-    only = frozenset(x.index for x in found.graph.loops if x.nodes & entries)
+    only = _with_loops_inside(found)
     image = image.changing(values.changed)
     bounds = bound_loops(
         found.graph,
@@ -105,6 +104,19 @@ def find_depths(
         replay=NoReplay() if called else _replay(program, entry, image, found),
     )
     return _Counting(program, found, bounds).depths()
+
+
+def _with_loops_inside(found: RecursiveActivations) -> frozenset[int]:
+    """The loops around entries of recursive functions, and all loops inside them.
+
+    A loop inside leaves values behind with which a recursive call is made.
+    """
+    entries, loops = set(found.entries().values()), found.graph.loops
+    around = {x.index for x in loops if x.nodes & entries}
+    inside = {x.index for x in loops if x.parent is not None}
+    while more := {i for i in inside - around if loops[i].parent in around}:
+        around |= more
+    return frozenset(around)
 
 
 def _counted(

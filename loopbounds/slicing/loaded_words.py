@@ -28,6 +28,7 @@ from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, ite, sub
 from loopbounds.terms.interval import interval
 from quoll.abstract_domain.abstract_memory import S1, S3, S4
 from quoll.assumptions import F1, Assumption
+from quoll.facts.contract import ReadArguments
 from quoll.image.memory_map import Span, same_in_page
 from quoll.intervals.strided_interval import ValueSet
 
@@ -291,29 +292,33 @@ class LoadedWords:
             return True  # a known place above sp
         if not self._code.s1 or not self._in_frame(node, cell.address, None):
             return True
-        if not self.hands_on(node):
+        read = ReadArguments.of_any(callee.reads for callee in passed)
+        if not self.hands_on(node, read):
             self._scope.used.add(S1)
             return False
         if cell.saved:
             self._scope.used.add(F1.of())
         return not cell.saved
 
-    def hands_on(self, node: int) -> bool:
-        """Whether the callee at ``node`` may receive a stack address."""
+    def hands_on(self, node: int, read: ReadArguments) -> bool:
+        """Whether the callee at ``node`` may receive a stack address in a ``read`` word."""
         known = self._hands_on.get(node)
         if known is None:
             since = self._scope.unbounded.met
             self._hands_on.presume(node, value=True)
-            found = any(map(self._scope.tainted, self._arguments(node)))
+            found = any(map(self._scope.tainted, self._arguments(node, read)))
             known = self._hands_on.keep(node, found, since)
         return known
 
-    def _arguments(self, node: int) -> Iterator[Term]:
-        """The values of argument registers and of words above sp after ``node``."""
+    def _arguments(self, node: int, read: ReadArguments) -> Iterator[Term]:
+        """The ``read`` argument registers and words above sp after ``node``."""
         for register in ARGUMENTS:
-            yield self._scope.after(node, register)
+            if register in read.registers:
+                yield self._scope.after(node, register)
         sp = self._scope.after(node, SP)
         for offset in STACK_ARGUMENTS:
+            if offset >= read.stack:
+                break
             address = terms.add(sp, terms.const(offset, 32))
             if rewrite.symbols([address]) <= self._scope.symbols.leaves.keys():
                 yield self.before(node, AFTER, MemoryCell(address, 4))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from quoll.arm.insn import Insn
 from quoll.assumptions import LOOP_FACT, Assumption
-from quoll.facts.contract import CALLEE_SAVED, ByteSpan
+from quoll.facts.contract import ANY_ARGUMENTS, CALLEE_SAVED, ByteSpan, ReadArguments
 from quoll.facts.control_flow_facts import SwitchesContextFact
 from quoll.facts.fact import Fact, FactSource
 from quoll.facts.guidance import (
@@ -105,7 +105,8 @@ class FunctionReplacement:
     ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
     if it is the handler of an exception, which is taken there. ``written``: first and last bytes of
     all stores in it with one address; None if it may store to any. ``limited``: the cycles by
-    counts of places in it, the largest ``cycles`` among them; empty if no counts matter.
+    counts of places in it, the largest ``cycles`` among them; empty if no counts matter. ``reads``:
+    the words of its callers that it may read.
     """
 
     cycles: int | None
@@ -119,6 +120,7 @@ class FunctionReplacement:
     handler: int | None = None
     written: frozenset[tuple[int, int]] | None = None
     limited: tuple[LimitedCycles, ...] = ()
+    reads: ReadArguments = ANY_ARGUMENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,13 @@ from typing import NamedTuple
 from quoll.arm.insn import SP
 
 __all__ = [
+    "ANY_ARGUMENTS",
     "CALLEE_SAVED",
     "STANDARD",
     "UNKNOWN",
     "ByteSpan",
     "CallContract",
+    "ReadArguments",
     "contract_of_any",
     "spans",
 ]
@@ -77,6 +79,22 @@ class CallContract:
         return replace(self, preserved=preserved)
 
 
+class ReadArguments(NamedTuple):
+    """The words of its callers that a function may read: ``registers`` at its entry, and ``stack``
+    bytes above sp at its entry.
+    """
+
+    registers: frozenset[int]
+    stack: int
+
+    @staticmethod
+    def of_any(read: Iterable[ReadArguments]) -> ReadArguments:
+        """The words that any of several functions may read."""
+        both = list(read)
+        registers = frozenset[int]().union(*(r.registers for r in both))
+        return ReadArguments(registers, max((r.stack for r in both), default=0))
+
+
 class CallFrame(NamedTuple):
     """A frame at a call. ``depth``: from sp at the call to sp at entry, in bytes; ``saved``:
     distances from sp at the call of the words that hold saved registers.
@@ -87,6 +105,7 @@ class CallFrame(NamedTuple):
 
 
 STANDARD = CallContract()  # a function that follows the procedure call standard
+ANY_ARGUMENTS = ReadArguments(frozenset(range(16)), END)  # of a function that is not examined
 UNKNOWN = CallContract(elsewhere=True)  # a function that is not examined
 
 

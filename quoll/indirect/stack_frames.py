@@ -38,9 +38,9 @@ from quoll.arm.status import (
 from quoll.arm.system_registers import changes_translation, discards_any_line, discards_line
 from quoll.assumptions import F1, S1, S6, Assumption
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind
-from quoll.facts.contract import ByteSpan, CallContract, CallFrame, spans
+from quoll.facts.contract import ANY_ARGUMENTS, ByteSpan, CallContract, CallFrame, spans
 
-__all__ = ["FrameContract", "FrameProofFailure", "call_frames", "prove_frame"]
+__all__ = ["FrameContract", "FrameProofFailure", "bytes_read_above", "call_frames", "prove_frame"]
 
 WORD = 1 << 32
 STACK = -1  # an unknown address of the stack
@@ -183,6 +183,19 @@ def call_frames(cfg: Cfg, contracts: Callees) -> Mapping[int, CallFrame]:
     return proof.at_calls()
 
 
+def bytes_read_above(cfg: Cfg, contracts: Callees) -> int:
+    """The bytes above sp at entry that the function itself may load; all where no proof succeeds.
+
+    ``contracts`` gives the contracts of callees.
+    """
+    proof = _FrameProof(cfg, frozenset(), contracts)
+    try:
+        proof.follow()
+    except FrameProofFailure:
+        return ANY_ARGUMENTS.stack
+    return proof.read_above()
+
+
 def prove_frame(cfg: Cfg, returns: Set[int], contracts: Callees) -> FrameContract:
     """Prove that the transfers at ``returns`` return, and that tail calls preserve sp and lr.
 
@@ -199,6 +212,9 @@ class _FrameProof:
         self._assumes: set[Assumption] = set()
         self._stores: set[ByteSpan] = set()
         self._elsewhere = False
+        self._above = 0  # bytes above sp at entry that are loaded
+        self._lends = False  # whether a stack address may be in memory, or is an argument
+        self._loads_anywhere = False  # whether the address of a load is not known
         self._restored: set[int] = set()  # distances of words that registers are restored from
 
     def run(self) -> FrameContract:
@@ -230,6 +246,10 @@ class _FrameProof:
             )
             found[block.last.addr] = CallFrame(-sp, saved)
         return found
+
+    def read_above(self) -> int:
+        """The bytes above sp at entry that loads may reach."""
+        return ANY_ARGUMENTS.stack if self._lends and self._loads_anywhere else self._above
 
     def follow(self) -> None:
         """Compute the states at the starts of all blocks."""
@@ -326,6 +346,7 @@ class _FrameProof:
     def _called(self, block: Block, leaves: _State) -> CallContract:
         """The contract of the callees of ``block``; their stores are stores of this function."""
         contract = called(block, self._contracts)
+        self._lends |= any(_on_stack(leaves.registers[r]) for r in HANDED)
         for span in contract.stores:
             value = leaves.registers[span.base]
             if value == STACK:
@@ -348,7 +369,7 @@ class _FrameProof:
         if kind is _InsnRole.ELSEWHERE:
             if changes_translation(insn):
                 self._assumes.add(S6.of())
-            state.escaped |= any(_on_stack(registers[r]) for r in insn.reads)
+            self._escape(state, given=any(_on_stack(registers[r]) for r in insn.reads))
         if kind is _InsnRole.PLAIN:
             value: Value = None
             for register in insn.reads:
@@ -385,13 +406,15 @@ class _FrameProof:
         stores = memory.access in (AccessKind.STORE, AccessKind.SWAP)
         if memory.user or (stores and (memory.base is None or base == STACK)):
             raise FrameProofFailure(insn)
+        if memory.access is not AccessKind.STORE:
+            self._note_load(memory, base)
         if at is None or memory.index is not None:
             if stores and at is not None:
                 raise FrameProofFailure(insn)
             if stores:
                 self._assumes.add(S1.of())
                 self._note_store(memory, base)
-            state.escaped |= stores and _holds_stack(insn, state)
+            self._escape(state, given=stores and _holds_stack(insn, state))
             for register in insn.writes:
                 state.registers[register] = None
             if memory.writeback and memory.base is not None and _on_stack(base):
@@ -404,7 +427,7 @@ class _FrameProof:
             for i, register in enumerate(insn.transfers)
         ]
         if stores:
-            state.escaped |= _holds_stack(insn, state)
+            self._escape(state, given=_holds_stack(insn, state))
             self._note_store(memory, base)
             _store(insn, memory, first, state)
         for register in insn.writes:
@@ -416,6 +439,22 @@ class _FrameProof:
                 state.registers[register] = value
                 if value == entry(LR if register == PC else register):
                     self._restored.add(first + 4 * i)
+
+    def _escape(self, state: _State, *, given: bool) -> None:
+        """Note whether a stack address was ``given`` away."""
+        state.escaped |= given
+        self._lends |= given
+
+    def _note_load(self, memory: MemoryAccess, base: Value) -> None:
+        """Record how far above sp at entry a load reaches; ``base``: the value of its base."""
+        at = _distance(base)
+        if at is not None and memory.index is None:
+            first = at + (memory.displacement if memory.pre_indexed else 0)
+            self._above = max(self._above, first + memory.size * memory.count)
+        elif _on_stack(base):
+            self._above = ANY_ARGUMENTS.stack
+        else:
+            self._loads_anywhere = True
 
     def _note_store(self, memory: MemoryAccess, base: Value) -> None:
         """Record a store for the contract; ``base`` is the value of the base register."""

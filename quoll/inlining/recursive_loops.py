@@ -20,10 +20,11 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Block, Cfg, EdgeKind, Program
 from quoll.errors import ControlFlowError
 from quoll.facts.applied import AppliedGuidance, FunctionReplacement
-from quoll.facts.contract import CallContract
+from quoll.facts.contract import CallContract, CallFrame
 from quoll.image.image import Image
 from quoll.inlining.expand import Expansion, OpenContext, reached_from, refuse_unresolved
 from quoll.inlining.function_shape import FunctionShape, shape_of
+from quoll.inlining.read_arguments import read_arguments
 from quoll.inlining.supergraph import Context, NestedBlock, SuperEdge, Supergraph
 from quoll.inlining.trim import trimmed
 
@@ -82,12 +83,12 @@ def activations(program: Program, entry: int, image: Image) -> RecursiveActivati
     cfgs = {f: _passing(program.functions[f], program, components) for f in sorted(reached)}
     shapes = {f: shape_of(cfg, image) for f, cfg in cfgs.items()}
     shapes |= {f: _repeated(shapes[f]) for f in components}
-    draft = _Chains(shapes, guidance, components, image).run(entry)
+    draft = _Chains(shapes, guidance, program.frames, components, image).run(entry)
     return RecursiveActivations(trimmed(draft, 0, image), components)
 
 
 def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
-    """The effect of each function on its caller: preserved registers, and the mode.
+    """The effect of each function on its caller: registers, arguments that it reads, and the mode.
 
     The mode is preserved if no function that it may call has an instruction that changes the mode.
     """
@@ -107,9 +108,16 @@ def summaries(program: Program) -> Mapping[int, FunctionReplacement]:
         changes |= more
     nothing = CallContract(frozenset())
     left = {entry: program.left.get(entry, nothing) for entry in program.functions}
+    read = read_arguments(program)
     return {
         entry: FunctionReplacement(
-            0, False, None, known.preserved, entry not in changes, stores=known.stores
+            0,
+            False,
+            None,
+            known.preserved,
+            entry not in changes,
+            stores=known.stores,
+            reads=read[entry],
         )
         for entry, known in left.items()
     }
@@ -141,10 +149,11 @@ class _Chains(Expansion):
         self,
         shapes: dict[int, FunctionShape],
         guidance: AppliedGuidance,
+        frames: Mapping[int, Mapping[int, CallFrame]],
         components: Components,
         image: Image,
     ) -> None:
-        super().__init__(shapes, guidance, {})  # an activation has several callers
+        super().__init__(shapes, guidance, frames)
         self.components, self.image = components, image
         self.open: dict[int, OpenContext] = {}  # contexts of recursive functions
 
@@ -174,6 +183,7 @@ class _Chains(Expansion):
                 where=self.image.place(context.function),
             )
         recursive = context.function in self.components
+        context = replace(context, recursive=recursive)
         opened = super()._enter(context, None if recursive else returns, active)
         if recursive:
             self.open[opened.index] = opened

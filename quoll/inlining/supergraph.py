@@ -41,7 +41,8 @@ class Context:
 
     Two contexts have the same string only where node splitting has copied the calling block
     (``quoll.graph.node_splitting``), once per copy. ``nest`` is the nest of its function, before
-    anything was left out of the graph.
+    anything was left out of the graph. ``recursive``: it stands for all activations in a chain, so
+    the parent is one of several callers (``quoll.inlining.recursive_loops``).
     """
 
     parent: int | None
@@ -50,6 +51,7 @@ class Context:
     nest: tuple[NestedBlock, ...] = field(default=(), compare=False, repr=False)
     # of its function, by address of the call
     frames: Mapping[int, CallFrame] = field(default_factory=dict, compare=False, repr=False)
+    recursive: bool = False
 
 
 class PeeledIteration(NamedTuple):
@@ -200,7 +202,8 @@ class Supergraph:
     def saved_words(self, node: int) -> frozenset[int]:
         """Distances from sp of saved registers, when ``node`` calls.
 
-        Each function of the call string has saved them; the walk up ends at an unknown frame.
+        Each function of the call string has saved them; the walk up ends at an unknown frame, and
+        where the caller is not known.
         """
         found: set[int] = set()
         height, at, call = 0, self.nodes[node].context, self.nodes[node].block.last.addr
@@ -211,7 +214,7 @@ class Supergraph:
                 break
             found.update(height + distance for distance in frame.saved)
             height += frame.depth
-            if context.parent is None or context.call_site is None:
+            if context.recursive or context.parent is None or context.call_site is None:
                 break
             at, call = context.parent, context.call_site
         return frozenset(found)

@@ -73,18 +73,33 @@ PROVED: dict[str, tuple[str, str, dict[str, int]]] = {
         {"f": 9},
     ),
 }
-OPTIMISED = {  # words that live across a call are in callee-saved registers
+RETURNED = {  # words live across a call, in callee-saved registers or in the frame
     "fibonacci": (FIBONACCI, "return f(a & 7);", {"f": 7}),
     "tree": (
         "unsigned f(unsigned n) { return n ? f(n >> 1) + f(n >> 2) : 1; }",
         "return f(a & 255);",
         {"f": 9},
     ),
+    "halves of a range": (
+        "unsigned t[32]; unsigned f(unsigned low, unsigned high) {"
+        " if (high - low < 2) return t[low]; unsigned m = (low + high) / 2;"
+        " return f(low, m) ^ f(m, high); }",
+        "return f(0, 32);",
+        {"f": 6},
+    ),
+}
+LOOPS_INSIDE = {  # as compilers make of a second call that returns at once
     "calls in a loop": (
         "unsigned f(unsigned n)"
         " { unsigned s = 1; for (unsigned i = 0; i < 3; i++) if (n > 1) s += f(n / 2); return s; }",
         "return f(a & 63);",
         {"f": 6},
+    ),
+    "calls on the way down": (
+        "unsigned f(unsigned n)"
+        " { unsigned s = 0; while (n >= 2) { s += f(n - 1); n -= 2; } return s + n; }",
+        "return f(a & 7);",
+        {"f": 7},
     ),
 }
 NOT_BOUNDED = {  # memory decides, or the recursion is endless
@@ -131,7 +146,8 @@ HANDED = {  # callees store into frames of their callers
 }
 
 EXECUTED = {
-    name: (functions, body) for name, (functions, body, _) in {**PROVED, **OPTIMISED}.items()
+    name: (functions, body)
+    for name, (functions, body, _) in {**PROVED, **RETURNED, **LOOPS_INSIDE}.items()
 }
 EXECUTED |= {name: NOT_BOUNDED[name] for name in ("list", "through a pointer")}
 EXECUTED |= {name: HANDED[name] for name in ("fifth argument", "own frame")}
@@ -237,12 +253,22 @@ def test_depths_are_proved_and_reached(name: str, level: str) -> None:
 
 
 @pytest.mark.slow("NuSMV proves each bound")
-@pytest.mark.parametrize(("name", "level"), in_turn(OPTIMISED, LEVELS))
+@pytest.mark.parametrize(("name", "level"), in_turn(RETURNED, LEVELS))
 def test_depths_behind_calls_that_have_returned(name: str, level: str) -> None:
-    """After a call all registers are unknown, except for preserved ones."""
-    functions, body, expected = OPTIMISED[name]
+    """After a call all is unknown, except for preserved registers and words of the frame."""
+    functions, body, expected = RETURNED[name]
     code = Code.of(functions, body, level)
-    assert code.depths() == ({} if level == "-O0" else expected)
+    assert code.depths() == expected
+    code.check()
+
+
+@pytest.mark.slow("NuSMV proves each bound")
+@pytest.mark.parametrize(("name", "level"), in_turn(LOOPS_INSIDE, ("-O1", "-Os")))
+def test_depths_of_calls_in_loops(name: str, level: str) -> None:
+    """The loop inside is bounded, too."""
+    functions, body, expected = LOOPS_INSIDE[name]
+    code = Code.of(functions, body, level)
+    assert code.depths() == expected
     code.check()
 
 
