@@ -21,6 +21,7 @@ TABLE_WORDS = 256  # addresses of a constant table: beyond, a load from it is an
 TABLE_RUNS = 32  # runs of equal words in a table: each is a choice in the term of the load
 TRIP_CONDITION = 100  # terms of a condition on iterations of a loop around: beyond, it is left out
 FIRST_VISITS = 4  # visits of a loop: each has conditions of its own, and the last one too
+LISTED_VISITS = 16  # visits of a loop: the words of a cell are listed, a choice each
 SHARING_CONTEXTS = 3  # contexts of a loop: from so many on, one proof for any caller pays
 SHARED_MOST = 64  # iterations in such a proof: loops over arguments run longer, for each caller
 CALL_NODES = 4000  # nodes of a call analysed for any caller: more gain little

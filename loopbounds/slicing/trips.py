@@ -3,7 +3,10 @@
 With a proved bound n, a loop has iterated at most n - 1 times when its header runs for the last
 time. A cell that moves by a constant per iteration has then moved ``trip`` times, with the same
 ``trip`` for all such cells of a loop. A cell that copies another cell holds the value that the
-other one had an iteration before. In each of these iterations the condition to repeat held.
+other one had an iteration before. A cell whose next value depends on itself alone, from a known
+start, holds one listed word for each ``trip``. In each of these iterations the condition to repeat
+held. A loop that is not bounded yet may be known to have left where its only exit equates a cell
+with a word that the loop does not change.
 
 With t completed iterations, a cell that moves by s was x0 + s*k at the header's visit number k = 0
 .. t, and it satisfied the condition for every k < t. This is stated for the last k, for the first
@@ -73,7 +76,7 @@ class TripCounts:
             return None
         if bound is None or query in self._pending:
             self._scope.unbounded.met += 1
-            return None
+            return None if query in self._pending else self._at_only_exit(loop, header, cell)
         trip = self.symbol(header, bound)
         self._pending.add(query)
         value = self._after(loop, header, cell, trip)
@@ -81,6 +84,8 @@ class TripCounts:
             value = self._shifted(loop, header, cell, trip, bound)
         if value is None:
             value = self._copied(loop, header, cell, trip)
+        if value is None:
+            value = self._listed(loop, header, cell, trip, bound)
         self._pending.remove(query)
         if value is not None and isinstance(cell, int):
             self.counted.setdefault(trip, {})[header, cell] = None
@@ -137,6 +142,73 @@ class TripCounts:
                 first = rewrite.substitute(value, {trip: const(0, 32)})
                 return value if first is start else ite(eq(trip, const(0, 32)), start, value)
         return None
+
+    def _listed(self, loop: int, header: int, cell: Cell, trip: Term, bound: int) -> Term | None:
+        """A cell whose next value depends on itself alone, from a known start: one word a visit."""
+        local = self._scope.inside(loop, header, cell)
+        start = self._scope.before_loop(header, cell)
+        if local is None or start.constant is None or bound > table.LISTED_VISITS:
+            return None
+        inner = self._scope.inner(loop)
+        after, leaf = inner.after_iteration(local), inner.at(header, local)
+        self._scope.used |= inner.used
+        if rewrite.symbols([after]) != {leaf}:
+            return None
+        visits = [start]
+        for _ in range(bound - 1):
+            visits.append(rewrite.substitute(after, {leaf: visits[-1]}))
+        value = visits[-1]
+        for k in reversed(range(bound - 1)):
+            value = ite(eq(trip, const(k, 32)), visits[k], value)
+        return value
+
+    def _at_only_exit(self, loop: int, header: int, cell: Cell) -> Term | None:
+        """A cell that the only exit of a loop equates with a word that the loop does not change.
+
+        This needs no bound: in an iteration of a loop around it, the exit was taken last. Where the
+        whole graph is the scope, the loop may be one that is not left yet.
+        """
+        if self._scope.loop is None:
+            return None
+        graph, query = self._scope.code.graph, (loop, cell)
+        nodes = graph.loops[loop].nodes
+        exits = [e for n in nodes for e in graph.successors[n] if graph.edges[e].dst not in nodes]
+        if len(exits) != 1:
+            return None
+        source = graph.edges[exits[0]].src
+        local = self._scope.inside(loop, header, cell)
+        if local is None or next(self._scope.code.acyclic.around(source), loop) != loop:
+            return None
+        self._pending.add(query)
+        value = self._equated(loop, header, local, exits[0])
+        self._pending.remove(query)
+        return value
+
+    def _equated(self, loop: int, header: int, local: Cell, edge: int) -> Term | None:
+        """The word, seen from outside, that an exit equates with a cell at the header."""
+        inner = self._scope.inner(loop)
+        condition, leaf = inner.gates.taken(edge), inner.at(header, local)
+        self._scope.used |= inner.used
+        if condition.op != "eq" or condition.args[0].width != 32:
+            return None
+        distance = sub(*condition.args)
+        for other in (sub(leaf, distance), add(leaf, distance)):
+            symbols = rewrite.symbols([other])
+            if leaf in symbols or not symbols <= inner.symbols.leaves.keys():
+                continue
+            outside = {s: self._unchanged(loop, header, inner.symbols.leaves[s]) for s in symbols}
+            known = {s: word for s, word in outside.items() if word is not None}
+            if len(known) == len(outside):
+                return rewrite.substitute(other, known)
+        return None
+
+    def _unchanged(self, loop: int, header: int, local: Cell) -> Term | None:
+        """A cell of the header before the loop, if the loop does not change it."""
+        inner = self._scope.inner(loop)
+        cell = self._scope.outside(loop, header, local)
+        if cell is None or inner.after_iteration(local) is not inner.at(header, local):
+            return None
+        return self._scope.before_loop(header, cell)
 
     def _step(self, loop: int, header: int, cell: Cell) -> int | None:
         """The constant that each iteration of a loop adds to a cell; None if there is none."""

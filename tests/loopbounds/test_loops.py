@@ -82,7 +82,9 @@ COMPILED = {
 }
 
 
-PARTLY = (*UNCOUNTED, "copy with prologue", "set with prologue", "triangular")  # not all exact
+PARTLY = (  # not all exact
+    *UNCOUNTED, "copy with prologue", "set with prologue", "triangular", "moving limit"
+)  # fmt: skip
 
 
 def program(name: str, optimise: str) -> Program:

@@ -26,6 +26,10 @@ class _Writer:
         """Of a few low bits."""
         return self._chance.choice([3, 7, 15, 31])
 
+    def number(self, low: int, high: int) -> int:
+        """Any number in between, both included."""
+        return self._chance.randint(low, high)
+
     def amount(self) -> str:
         """A small unsigned number, known or not."""
         known = f"{self._chance.randint(1, 20)}u"
@@ -48,6 +52,22 @@ def _triangular(w: _Writer) -> str:
     return (
         f"for (unsigned i = 0; i < {w.amount()}; i++)"
         f" for (unsigned j = 0; j < i; j++) {{ {w.body} }}"
+    )
+
+
+def _moving_limit(w: _Writer) -> str:
+    """An inner loop whose limit doubles, halves, or follows from its last iteration."""
+    last, step = w.number(2, 40), w.number(1, 3)
+    outer = w.one_of(
+        f"for (int g = {step}; g < {last}; g *= 2)", f"for (int g = {last}; g > 0; g /= 2)"
+    )
+    inner = w.one_of(
+        f"int j = g; j < {last}; j++", "int j = 0; j < g; j++", f"int j = {last}; j >= g; j -= g"
+    )
+    return w.one_of(
+        f"{outer} for ({inner}) {{ {w.body} }}",
+        f"unsigned end = {last}; for (unsigned i = 0; i < {w.amount()}; i++) {{"
+        f" unsigned x = i * {step}; while (x != end) {{ {w.body} x++; }} end = x + {step + 1}; }}",
     )
 
 
@@ -215,6 +235,7 @@ _KINDS: dict[str, Callable[[_Writer], str]] = {
     "soft float": _soft_float,
     "vectorised": _vectorised,
     "list": _list,
+    "moving limit": _moving_limit,
 }
 KINDS = tuple(_KINDS)
 NEON = ("-O3", "-mcpu=cortex-a8", "-mfpu=neon", "-mfloat-abi=softfp")
