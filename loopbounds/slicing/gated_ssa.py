@@ -294,6 +294,10 @@ class SsaScope:
             return None
         return self.code.image.at_start(address.value, size)
 
+    def taken(self, edge: int) -> Term:
+        """The condition of ``edge`` out of its node."""
+        return self.gates.taken(edge)
+
     def after_iteration(self, cell: Cell) -> Term:
         """The value of ``cell`` when an iteration returns to the header of this loop."""
         assert self.loop is not None

@@ -187,7 +187,7 @@ class TripCounts:
     def _equated(self, loop: int, header: int, local: Cell, edge: int) -> Term | None:
         """The word, seen from outside, that an exit equates with a cell at the header."""
         inner = self._scope.inner(loop)
-        condition, leaf = inner.gates.taken(edge), inner.at(header, local)
+        condition, leaf = inner.taken(edge), inner.at(header, local)
         self._scope.used |= inner.used
         if condition.op != "eq" or condition.args[0].width != 32:
             return None
