@@ -145,9 +145,17 @@ class Recorder(ByteMemory):
     ``changing``: the first and last byte of devices, which give any word at each read.
     """
 
-    def __init__(self, image: Image, random: Random, changing: tuple[int, int] = (1, 0)) -> None:
+    def __init__(
+        self,
+        image: Image,
+        random: Random,
+        changing: tuple[int, int] = (1, 0),
+        varied: str | None = None,
+    ) -> None:
+        """``varied``: the only variable with any content; others are as loaded."""
         noise = random.randbytes(4096)
-        super().__init__(background=lambda addr: _byte(image, addr, noise))
+        loaded = None if varied is None else _span(image, varied)
+        super().__init__(background=lambda addr: _byte(image, addr, noise, loaded))
         self.at, self.random, self.changing = 0, random, changing
         self.first: dict[int, int] = {}
 
@@ -164,9 +172,17 @@ class Recorder(ByteMemory):
         super().store(addr, size, value)
 
 
-def _byte(image: Image, addr: int, noise: bytes) -> int:
+def _span(image: Image, name: str) -> range:
+    symbol = image.symbol(name)
+    return range(symbol.addr, symbol.addr + symbol.size) if symbol else range(0)
+
+
+def _byte(image: Image, addr: int, noise: bytes, varied: range | None = None) -> int:
     """A byte of memory: constants as in the ELF, variables with any content."""
     known = image.constant(addr, 1)
+    if known is None and varied is not None and addr not in varied:
+        loaded = image.read(addr, 1)
+        known = loaded[0] if loaded else None
     return noise[addr % len(noise)] if known is None else known
 
 
@@ -177,12 +193,13 @@ def run(
     changing: tuple[int, int] = (1, 0),
     *,
     thumb: bool = False,
+    varied: str | None = None,
 ) -> tuple[list[int], dict[int, int]]:
     """Addresses executed from ``entry`` until it returns, and of the first byte accessed.
 
-    ``thumb``: it starts in Thumb state.
+    ``thumb``: it starts in Thumb state. ``varied``: as in ``Recorder``.
     """
-    memory = Recorder(image, random, changing)
+    memory = Recorder(image, random, changing, varied)
     machine = ConcreteMachine(memory, oracle=lambda op: random.getrandbits(32))
     machine.registers[:13] = [random.choice([random.getrandbits(32), random.randrange(9)])
                               for _ in range(13)]  # fmt: skip
@@ -228,13 +245,23 @@ class Case:
     most: int
 
 
-def check(result: AnalysisResult, seed: int, inputs: int, states: int) -> list[Case]:
-    """Run and replay. Raises AssertionError where an execution exceeds bound or charge."""
-    entry, symbol = result.entries["main"], result.image.symbol("main")
+def check(
+    result: AnalysisResult,
+    seed: int,
+    inputs: int,
+    states: int,
+    name: str = "main",
+    varied: str | None = None,
+) -> list[Case]:
+    """Run and replay. Raises AssertionError where an execution exceeds bound or charge.
+
+    ``name``: of the entry. ``varied``: as in ``Recorder``.
+    """
+    entry, symbol = result.entries[name], result.image.symbol(name)
     thumb, cases = symbol is not None and symbol.thumb, []
     for number in range(inputs):
         random = Random(f"{seed} {number}")
-        pcs, accesses = run(result.image, entry.address, random, thumb=thumb)
+        pcs, accesses = run(result.image, entry.address, random, thumb=thumb, varied=varied)
         visits = follow(entry.graph, result.image, pcs)
         path = Walk.of(entry.graph, visits)
         charged = path_cycles(entry.costs, (PathStep(v.node, v.edge) for v in visits))
