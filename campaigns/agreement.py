@@ -26,12 +26,12 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.results.results_store import ResultsStore
 from tests.testing.harness import build
 from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.entry_loops import loops_of, with_parameters
 from wcet.analysis.entry_stages import AnalysisTarget
 from wcet.analysis.preparation import prepare
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.masked.masked_entries import masked
+from wcet.reports.entry_loops import loops_of, with_parameters
 
 __all__ = ["Bounds", "Question", "bounds_of", "of_analyse", "of_loops", "of_masked"]
 

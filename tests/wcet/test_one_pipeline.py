@@ -16,10 +16,10 @@ from quoll.inlining.sharing import NEVER, SummarySettings
 from tests.testing.quoll.building import build
 from tests.testing.quoll.switches import ARM, CALLER, CPU, HEAD
 from tests.testing.wcet.stated import AT
-from wcet.analysis.entry_loops import loops_of
 from wcet.analysis.stage_times import SilentStageLog
 from wcet.commands.loops import as_text
 from wcet.masked.masked_entries import masked
+from wcet.reports.entry_loops import loops_of
 
 SHARED = """
 volatile unsigned sink;

@@ -21,6 +21,7 @@ from ilp.constraints.proved_exclusions import (
     exclusions_key,
     stored_exclusions,
 )
+from ilp.constraints.uncounted import counted
 from ilp.entry import EntryBound, bound_entry
 from ilp.least_counts import refuse_contradicted
 from ilp.parametric import largest
@@ -32,7 +33,6 @@ from wcet.analysis.proved_invariants import with_proofs
 from wcet.analysis.result import EntryResult, StartBound
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.solution_store import ProgramInputs, SolutionStore
-from wcet.analysis.uncounted import counted
 
 __all__ = [
     "Constraints",

@@ -18,13 +18,13 @@ from quoll.extraction.extract import extract
 from quoll.image.image import Image
 from quoll.listing.program_text import loops_text
 from wcet.analysis.entries import find_entries
-from wcet.analysis.entry_loops import EntryLoops, LoopInContext, loops_of
 from wcet.analysis.entry_stages import AnalysisTarget, Arrival, PathOrigin
 from wcet.analysis.raw_memory import refuse_several
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish, publish_document
 from wcet.commands.listing import listed_program
+from wcet.reports.entry_loops import EntryLoops, LoopInContext, loops_of
 from wcet.request import add_analysis, add_command, add_json, requested
 
 __all__ = ["add_to"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
+from ilp.constraints.uncounted import counted
 from ilp.paths.path_check import violations
 from ilp.paths.solution import PathStep
 from loopbounds.places import loops_meant
@@ -37,7 +38,6 @@ from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import WIDEST, MissingEdge, NodeVisit, RefutedFact, follow
 from quoll.recordings.observations import observations
 from quoll.recordings.trace import End, Execution, Trace
-from wcet.analysis.uncounted import counted
 
 __all__ = ["FactRecord", "Walks", "check_facts", "gone_elsewhere"]
 

@@ -52,7 +52,7 @@ def test_the_question_has_the_source(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main([*command, "--no-cache", "--doubt", "--source-dir", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "can a path take both of these?" in said
-    decision = "if ((mode) < 100) work(b);"
+    decision = "if (!(p->kind & 512)) work(b);"
     line = program.source[: program.source.index(decision)].count("\n") + 1
     assert f"{decision}` at prog.c:{line}" in said
     assert " conflicts with " in said
