@@ -19,7 +19,8 @@ from typing import Protocol
 from ilp.paths.solution import PathStep
 from loopbounds.reduction.constraints import within
 from loopbounds.terms import bit_vectors as terms
-from loopbounds.terms.bit_vectors import const
+from loopbounds.terms import rewrite
+from loopbounds.terms.bit_vectors import Term, const
 from quoll.arm.insn import LR, PC, SP
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import ControlFlowError
@@ -75,6 +76,7 @@ class DirectedExecution:
     _seen: int = 0  # version of the values
     _free: int = 0  # the end of the free memory
     _temps: dict[int, Word] = field(default_factory=dict)
+    _pointed: set[Term] = field(default_factory=set)  # symbols of addresses
     _chosen: int = 0  # words that the execution has chosen
 
     def run(self, wanted: Sequence[int]) -> None:
@@ -328,11 +330,19 @@ class DirectedExecution:
             raise NotDirected("an access is not one that the analysis covers")
 
     def _pointing(self, word: Word, held: ValueSet) -> Word:
-        """An unknown pointer, to memory that nothing else uses."""
-        if held != ANY or word.term is None or self.image.memory.region(word.value) is not None:
+        """A pointer with a symbol that is in no address yet: to memory that nothing else uses.
+
+        Only if it can point there.
+        So objects are apart, unless decisions make them one.
+        """
+        assert word.term is not None
+        symbols = rewrite.symbols([word.term])
+        used = symbols <= self._pointed
+        self._pointed |= symbols
+        place = 0 if used else self._allocated(OBJECT)
+        if used or place not in held:
             return word
-        place = const(self._allocated(OBJECT) + OBJECT // 2, 32)
-        if not self.words.demand([terms.eq(word.term, place)], holds=False):
+        if not self.words.demand([terms.eq(word.term, const(place, 32))], holds=False):
             return word
         [word] = self._current([word])
         return word

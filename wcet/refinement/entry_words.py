@@ -17,7 +17,7 @@ from loopbounds.slicing.op_terms import OP_TERMS
 from loopbounds.smt.solver import SearchFailed, SmtResult, SmtSolver
 from loopbounds.smt.translation import SmtTranslation
 from loopbounds.terms import rewrite
-from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, ite, sym
+from loopbounds.terms.bit_vectors import FALSE, TRUE, Term, const, eq, ite, negate, sym
 from loopbounds.terms.evaluate import compile_terms
 from loopbounds.terms.well_typed import IllTyped
 from quoll.semantics.operations import evaluate
@@ -60,10 +60,11 @@ def computed(code: OpCode, inputs: Sequence[Word], sizes: Sequence[int], out: in
 
 
 def chosen(condition: Word, then: Word, other: Word, size: int) -> Word:
-    """``then`` if the condition, a bit, holds, else ``other``; ``size`` in bytes."""
+    """``then`` unless the condition is 0, else ``other``; ``size`` in bytes."""
     if condition.term is None:
         return then if condition.value else other
-    term = ite(condition.term, then.as_term(8 * size), other.as_term(8 * size))
+    holds = negate(eq(condition.term, const(0, condition.term.width)))
+    term = ite(holds, then.as_term(8 * size), other.as_term(8 * size))
     return Word(then.value if condition.value else other.value, term)
 
 
