@@ -1,9 +1,9 @@
-"""Calls that spare a word of a stack: a walk back passes each in one step.
+"""Calls and loops that spare a word of a stack: a walk back passes each call in one step.
 
 A return restores the registers that its function saved, and so do the returns of its callees. To
 find each of these words, a walk back would go through all instructions of all nested calls. But
-their stores spare most words of the callers for the same few reasons. So the stores of a call are
-divided once for all words at a constant distance from one base (a symbol, or address 0):
+their stores spare most words of the callers for the same few reasons. So the stores of a call, or
+of a loop, are divided once for all words at a constant distance from one base (a symbol, or 0):
 
 - stores at such a distance, too: each distance is compared once;
 - stores that spare live frames by S1, S4 or F1: they spare each word that is in a live frame;
@@ -59,7 +59,7 @@ class StoreKind:
 
 
 @dataclass(frozen=True, slots=True)
-class StoresOfCall:
+class DividedStores:
     """``placed``: by distance from the base, and size. ``pointers``: least and greatest sp."""
 
     placed: dict[tuple[int, int], list[PlacedStore]]
@@ -69,12 +69,12 @@ class StoresOfCall:
 
 
 class CalledStores:
-    """The stores of the calls in one scope."""
+    """The stores of the calls and loops in one scope."""
 
     def __init__(self, scope: ScopeValues, checks: StoreChecks) -> None:
         self._scope, self._checks = scope, checks
         self._kinds = MemoTable[tuple[int, int, Term | None, bool], StoreKind](scope.unbounded)
-        self._stores = MemoTable[tuple[int, Term | None, bool], StoresOfCall](scope.unbounded)
+        self._stores = MemoTable[tuple[int, Term | None, bool], DividedStores](scope.unbounded)
         self._apart: dict[tuple[Term | None, int, int, tuple[int, int]], bool] = {}
 
     def renewed(self, scope: ScopeValues, checks: StoreChecks) -> CalledStores:
@@ -87,23 +87,31 @@ class CalledStores:
     def spared(self, node: int, cell: MemoryCell) -> int | None:
         """The edge that enters the call in front of ``node``, if its stores spare ``cell``."""
         call = self._scope.code.call_before(node)
-        if call is None or not self._is_passed(call):
+        if call is None or not self._is_passed(call) or self._is_hit(call.edge, call.storing, cell):
             return None
-        base = _base_of(cell.address)
-        place = _distance(cell.address, base)
-        if place is None:
-            return None
-        stores = self._stores_of(call, base, cell)
-        if not self._in_all_frames(stores, base, place):
-            return None
-        for hit, store in self._uncertain(stores, base, place, cell):
-            if self._checks.offset(hit, store, cell) is not None:
-                return None
         for edge in call.replaced:
             if self._checks.passed(edge, cell):
                 return None
-        self._scope.used |= stores.assumed
         return call.edge
+
+    def spared_by_loop(self, loop: int, cell: MemoryCell) -> bool:
+        """Whether the stores of all iterations of a loop spare ``cell``."""
+        return not self._is_hit(-1 - loop, self._scope.code.storing_in(loop), cell)
+
+    def _is_hit(self, part: int, storing: tuple[int, ...], cell: MemoryCell) -> bool:
+        """Whether stores of the nodes ``storing`` may hit ``cell``; ``part`` is their key."""
+        base = _base_of(cell.address)
+        place = _distance(cell.address, base)
+        if place is None:
+            return True
+        stores = self._stores_of(part, storing, base, cell)
+        if not self._in_all_frames(stores, base, place):
+            return True
+        for node, store in self._uncertain(stores, base, place, cell):
+            if self._checks.offset(node, store, cell) is not None:
+                return True
+        self._scope.used |= stores.assumed
+        return False
 
     def _is_passed(self, call: PassedCall) -> bool:
         """Whether the pass of the scope goes through all of a call."""
@@ -112,7 +120,7 @@ class CalledStores:
             return False
         return scope.start not in call.nodes
 
-    def _in_all_frames(self, stores: StoresOfCall, base: Term | None, place: int) -> bool:
+    def _in_all_frames(self, stores: DividedStores, base: Term | None, place: int) -> bool:
         if stores.pointers is None:
             return True
         if base is None:
@@ -120,9 +128,9 @@ class CalledStores:
         return all((place - sp) % WORDS < FRAMES for sp in stores.pointers)
 
     def _uncertain(
-        self, stores: StoresOfCall, base: Term | None, place: int, cell: MemoryCell
+        self, stores: DividedStores, base: Term | None, place: int, cell: MemoryCell
     ) -> list[PlacedStore]:
-        """The stores that neither a distance nor ``StoresOfCall.assumed`` separates from a word."""
+        """The stores that neither a distance nor ``DividedStores.assumed`` separates from it."""
         near = [
             one
             for stored, some in stores.placed.items()
@@ -143,20 +151,24 @@ class CalledStores:
             known = self._apart[key] = self._checks.far_apart(cell, above, size)
         return known
 
-    def _stores_of(self, call: PassedCall, base: Term | None, cell: MemoryCell) -> StoresOfCall:
-        key = call.edge, base, cell.saved
+    def _stores_of(
+        self, part: int, storing: tuple[int, ...], base: Term | None, cell: MemoryCell
+    ) -> DividedStores:
+        key = part, base, cell.saved
         known = self._stores.get(key)
         if known is None:
             since = self._scope.unbounded.met
-            known = self._stores.keep(key, self._divided(call, base, cell), since)
+            known = self._stores.keep(key, self._divided(storing, base, cell), since)
         return known
 
-    def _divided(self, call: PassedCall, base: Term | None, cell: MemoryCell) -> StoresOfCall:
+    def _divided(
+        self, storing: tuple[int, ...], base: Term | None, cell: MemoryCell
+    ) -> DividedStores:
         placed: dict[tuple[int, int], list[PlacedStore]] = {}
         pointers: list[int] = []
         others: list[PlacedStore] = []
         assumed: set[Assumption] = set()
-        for node in call.storing:
+        for node in storing:
             for store in self._scope.code.effect(node).stores:
                 kind = self._kind(node, store, base, cell)
                 if kind.distance is not None:
@@ -167,7 +179,7 @@ class CalledStores:
                 else:
                     others.append((node, store))
         ends = (min(pointers), max(pointers)) if pointers else None
-        return StoresOfCall(placed, ends, tuple(others), frozenset(assumed))
+        return DividedStores(placed, ends, tuple(others), frozenset(assumed))
 
     def _kind(
         self, node: int, store: StoreEffect, base: Term | None, cell: MemoryCell

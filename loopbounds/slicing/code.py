@@ -134,6 +134,7 @@ class GraphCode:
     _one_way_out: dict[int, bool] = field(default_factory=dict)
     _stored_before: dict[int, bool] = field(default_factory=dict)  # by node
     _near_stack: dict[int, bool] = field(default_factory=dict)  # by constant
+    _storing_in: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by loop
     _begins: dict[int, int] | None = None  # by context
     _calls: dict[int, PassedCall | None] = field(default_factory=dict)  # by the node behind
 
@@ -213,6 +214,13 @@ class GraphCode:
         passed = [e for n in found for e in graph.successors[n] if graph.passed(e)]
         storing = tuple(n for n in sorted(found) if self.effect(n).stores)
         return PassedCall(enters.pop(), frozenset(found), storing, tuple(passed))
+
+    def storing_in(self, loop: int) -> tuple[int, ...]:
+        """The nodes of a loop with stores."""
+        if loop not in self._storing_in:
+            nodes = sorted(self.graph.loops[loop].nodes)
+            self._storing_in[loop] = tuple(n for n in nodes if self.effect(n).stores)
+        return self._storing_in[loop]
 
     def passed_in(self, loop: int) -> list[int]:
         """The edges of a loop that stand for a function outside the graph."""

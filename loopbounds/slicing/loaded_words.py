@@ -259,6 +259,8 @@ class LoadedWords:
             return True
         if cell.places is not None:
             return self.pointed.changed(loop, cell)
+        if self.calls.spared_by_loop(loop, cell):
+            return False
         return any(
             self.offset(node, store, cell) is not None
             for node in self._code.graph.loops[loop].nodes
