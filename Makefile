@@ -13,7 +13,7 @@ PYTEST := .venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-tests kernel recorder analyse demo check quick test collected coverage bench soundness \
-    benchmark mutants docs man wheel clean
+    paper benchmark mutants docs man wheel clean
 
 help:
 	@echo 'make analyse   worst-case bounds of all entries of the kernel for KZM'
@@ -28,6 +28,7 @@ help:
 	@echo 'make campaign-NAME   a long run of campaigns/NAME.py, with options in ARGS'
 	@echo 'make bench     how long users wait; time and memory against the number of contexts'
 	@echo 'make benchmark   the kernel for other analysers: build/benchmark/*.tar.xz, options in ARGS'
+	@echo 'make paper     the tables that stand beside published ones, as Markdown, CSV and charts'
 	@echo 'make soundness   random C programs on both cores against their bounds, options in ARGS'
 	@echo 'make mutants   faults put into the kernel one at a time: each must be found'
 	@echo 'make docs      one static site of documents and docstrings: build/site/index.html'
@@ -96,6 +97,12 @@ campaign-%: kernel recorder
 # Random C programs on all processors: docs/results/validation.md. Goes on where it was stopped.
 soundness: setup-tests
 	.venv/bin/python -m campaigns.soundness $(ARGS)
+
+# Tables beside published ones, from recordings, replays and analyses: docs/results.
+paper: setup kernel recorder
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	    --editable '.[bench]'
+	.venv/bin/python -m campaigns.paper $(ARGS)
 
 # Waiting times of users, then time and memory against the number of contexts: docs/results/performance.md,
 # and a plot in build/bench.

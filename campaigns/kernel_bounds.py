@@ -19,6 +19,7 @@ from campaigns.documented import replace
 from ilp.parametric import ParametricBound
 from tests.testing.harness import build
 from wcet.analysis.analysis import analyse
+from wcet.analysis.result import AnalysisResult
 from wcet.analysis.stage_times import StageLog
 from wcet.request import add_analysis, requested
 
@@ -46,15 +47,22 @@ def sizes() -> dict[str, int]:
     return {name: int(value) for name, value in rows}
 
 
-def bounds(platform: str, preset: str, values: dict[str, int], l2: str = "off") -> Bounds:
-    """One analysis of all entries; ``l2``: the level-2 cache, ``off`` or ``on``."""
+def analysis(
+    board: str, platform: str, preset: str, values: dict[str, int], l2: str = "off"
+) -> AnalysisResult:
+    """All entries; ``l2``: the level-2 cache, ``off`` or ``on``."""
     parser = argparse.ArgumentParser()
     add_analysis(parser)
     arguments = [f"--platform={platform}", f"--l2={l2}"]
     arguments += [f"--set={name}={value}" for name, value in values.items()]
     options = requested(parser.parse_args(arguments), [])
-    kernel = KERNELS / f"kzm-{preset}" / "kernel.elf"
-    found = analyse(kernel, options, StageLog(verbose=False))
+    kernel = KERNELS / f"{board}-{preset}" / "kernel.elf"
+    return analyse(kernel, options, StageLog(verbose=False))
+
+
+def bounds(platform: str, preset: str, values: dict[str, int], l2: str = "off") -> Bounds:
+    """One analysis of all entries on KZM."""
+    found = analysis("kzm", platform, preset, values, l2)
     entries = {name: found.entries[name].cycles for name in ENTRIES}
     functions = {
         name: entry.parametric

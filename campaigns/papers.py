@@ -48,11 +48,12 @@ AGAIN, PATH = 1, 2  # columns of documented_operations()
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Computed worst cases of an entry in µs, and our entries that it corresponds to."""
+    """Computed and observed worst cases in µs, and our entries that it corresponds to."""
 
     name: str
     ours: tuple[str, ...]
     microseconds: tuple[float, ...]
+    observed: tuple[float, float]  # L2 off, and on
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,12 @@ def published(path: Path = PUBLISHED) -> Published:
     """Read the figures. Raises TypeError for a key that is unknown or absent."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     rows = [
-        Entry(row["name"], tuple(row["ours"]), tuple(row["microseconds"]))
+        Entry(
+            row["name"],
+            tuple(row["ours"]),
+            tuple(row["microseconds"]),
+            (row["observed"][0], row["observed"][1]),
+        )
         for row in table["entries"]["rows"]
     ]
     return Published(

@@ -183,15 +183,15 @@ class DualIssueMachine(PipelineMachine):
         outcome = self.chip.dcache.load(line)
         if outcome.hit:
             return 0
-        dirty = outcome.victim is not None and self.memory.latencies.dirty_l1_victims
+        victim = self._written_back(outcome)
         before = self.chip.random.random() < 0.5
-        if dirty and before:
-            self.memory.write(now)
+        if victim is not None and before:
+            self.memory.write(now, 1, victim)
         self.load_misses += 1
         addr = line * self.chip.dcache.geometry.line_bytes
         complete = self.memory.line(now, addr)[1]
-        if dirty and not before:
-            self.memory.write(now)
+        if victim is not None and not before:
+            self.memory.write(now, 1, victim)
         self.last_fill = line
         return max(self.memory.latencies.replay, complete - now)
 

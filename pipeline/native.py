@@ -88,6 +88,13 @@ class _Cache(ctypes.Structure):
     ]  # fmt: skip
 
 
+class _Level2(ctypes.Structure):
+    _fields_ = [
+        *_fields("hit", "dirty_victims", "ways", "sets", "line_bytes", "round_robin", "counter"),
+        ("line", ctypes.POINTER(Num)), ("dirty", ctypes.POINTER(Num)),
+    ]  # fmt: skip
+
+
 class _Machine(ctypes.Structure):
     _fields_ = [
         *_fields("dual", "aligned", "ahead", "access", "line_rest", "dirty_victims", "l2_dirty",
@@ -99,6 +106,7 @@ class _Machine(ctypes.Structure):
         *_fields("fetched", "log_first", "log_lines", "last_fill"),
         ("random", ctypes.c_uint64),
         ("icache", _Cache), ("dcache", _Cache),
+        ("l2", ctypes.POINTER(_Level2)),
     ]  # fmt: skip
 
 
@@ -293,8 +301,9 @@ def _drawing(machine: PipelineMachine) -> SplitMix:
     if not isinstance(random, SplitMix):
         random = SplitMix(random.getrandbits(64))
         machine.chip.random = machine.memory.random = random
-        for cached in (machine.chip.fetch.cache, machine.chip.dcache):
-            cached.reseed(random)
+        for cached in (machine.chip.fetch.cache, machine.chip.dcache, machine.memory.l2):
+            if cached is not None:
+                cached.reseed(random)
     return random
 
 
@@ -315,7 +324,9 @@ def _compiled(machine: PipelineMachine) -> bool:
 
     It models neither LRU nor FIFO caches, nor a TLB, nor lines locked in L2.
     """
-    caches = (machine.chip.fetch.cache, machine.chip.dcache)
+    caches = [machine.chip.fetch.cache, machine.chip.dcache]
+    if machine.memory.l2 is not None:
+        caches.append(machine.memory.l2)
     return (
         machine.tlb is None
         and not machine.memory.locked
@@ -368,7 +379,22 @@ def exported(machine: PipelineMachine, random: SplitMix) -> _Machine:
         state.buffer[index] = at
     _export_cache(chip.fetch.cache, state.icache)
     _export_cache(chip.dcache, state.dcache)
+    if machine.memory.l2 is not None and memory.l2_hit is not None:
+        state.l2 = ctypes.pointer(
+            _level2(machine.memory.l2, memory.l2_hit, dirty_victims=memory.dirty_l2_victims)
+        )
     return state
+
+
+def _level2(cached: SimulatedCache, hit: int, *, dirty_victims: bool) -> _Level2:
+    geometry, (lines, dirty) = cached.geometry, cached.contents()
+    rows = Num * len(lines)
+    return _Level2(
+        hit=hit, dirty_victims=dirty_victims,
+        ways=geometry.ways, sets=geometry.sets, line_bytes=geometry.line_bytes,
+        round_robin=cached.policy is not ReplacementPolicy.RANDOM, counter=cached.counter,
+        line=rows(*lines), dirty=rows(*dirty),
+    )  # fmt: skip
 
 
 def _export_cache(cached: SimulatedCache, state: _Cache) -> None:

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from random import Random
 
-from cache.cache_simulator import FetchUnit, SimulatedCache
+from cache.cache_simulator import CacheOutcome, FetchUnit, SimulatedCache
 from cache.locked import NOT_LOCKED, LockedLines
 from pipeline.classes import InsnClass, classify_insn
 from pipeline.core import CoreTable
@@ -49,8 +49,9 @@ class ExecutedInsn:
 class MemoryBus:
     """One bus that serves one transaction at a time, first come first served. Times are cycles.
 
-    An enabled L2 hits on its locked lines and misses on all others. Of ten lines that it evicts,
-    ``dirty`` are dirty, and are written back before (rule 9).
+    Without ``l2``, an enabled L2 hits on its locked lines and misses on all others. Of ten lines
+    that it evicts, ``dirty`` are dirty, and are written back before (rule 9). With ``l2``, it hits
+    on the lines that are in it; writes that miss allocate nothing.
     """
 
     def __init__(
@@ -59,15 +60,35 @@ class MemoryBus:
         free: int = 0,
         locked: LockedLines = NOT_LOCKED,
         dirty: int = POLLUTED,
+        l2: SimulatedCache | None = None,
     ) -> None:
         self.latencies = latencies
         self.dirty = dirty if latencies.l2_hit is not None and latencies.dirty_l2_victims else 0
         self.free = free
         self.locked = locked
+        self.l2 = l2
         self.random: Random | None = None  # of the machine; None: it is not part of one yet
 
-    def _access(self, addr: int | None) -> int:
-        """Cycles of an access past L1 to cached memory."""
+    def _filled(self, addr: int | None) -> int:
+        """Cycles to the first word of the line at ``addr``."""
+        hit, cached = self.latencies.l2_hit, self.l2
+        if hit is None or cached is None or addr is None or self.locked.holds(addr, addr):
+            return self._missed(addr)
+        outcome = cached.load(cached.geometry.line(addr))
+        if outcome.hit:
+            return hit
+        dirty = outcome.victim is not None and self.latencies.dirty_l2_victims
+        return self.latencies.access * (2 if dirty else 1)
+
+    def _written(self, addr: int | None) -> int:
+        """Cycles to write a word, or a line that L1 evicts."""
+        hit, cached = self.latencies.l2_hit, self.l2
+        if hit is None or cached is None or addr is None or self.locked.holds(addr, addr):
+            return self._missed(addr)
+        return hit if cached.store(cached.geometry.line(addr)).hit else self.latencies.access
+
+    def _missed(self, addr: int | None) -> int:
+        """Cycles of an access past L1 that misses in L2 too, except on locked lines."""
         hit = self.latencies.l2_hit
         if hit is not None and addr is not None and self.locked.holds(addr, addr):
             return hit
@@ -80,13 +101,13 @@ class MemoryBus:
 
     def line(self, now: int, addr: int | None = None) -> tuple[int, int]:
         """Fill the line at ``addr``; returns the cycles of its first and of its last word."""
-        first = max(now, self.free) + self._access(addr)
+        first = max(now, self.free) + self._filled(addr)
         self.free = first + self.latencies.line_rest
         return first, self.free
 
     def write(self, now: int, words: int = 1, addr: int | None = None) -> int:
         """Write words or lines of cached memory one by one; returns the cycle of completion."""
-        self.free = max(now, self.free) + sum(self._access(addr) for _ in range(words))
+        self.free = max(now, self.free) + sum(self._written(addr) for _ in range(words))
         return self.free
 
     def past(self, now: int, words: int) -> int:
@@ -390,19 +411,25 @@ class PipelineMachine:
         outcome = self.chip.dcache.load(line)
         if outcome.hit:
             return self.data_ready.get(line, 0)
-        dirty = outcome.victim is not None and self.memory.latencies.dirty_l1_victims
+        victim = self._written_back(outcome)
         before = self.chip.random.random() < 0.5
-        if dirty and before:
-            self.memory.write(cycle)
+        if victim is not None and before:
+            self.memory.write(cycle, 1, victim)
         self.load_misses += 1
         addr = line * self.chip.dcache.geometry.line_bytes
         first, complete = self.memory.line(cycle, addr)
-        if dirty and not before:
-            self.memory.write(cycle)
+        if victim is not None and not before:
+            self.memory.write(cycle, 1, victim)
         self.fills.append(complete)
         self.data_ready[line] = complete
         self.last_fill = line
         return first
+
+    def _written_back(self, outcome: CacheOutcome) -> int | None:
+        """Address of the dirty line that a load evicts, if the board has such."""
+        if outcome.victim is None or not self.memory.latencies.dirty_l1_victims:
+            return None
+        return outcome.victim * self.chip.dcache.geometry.line_bytes
 
     def _write(self, line: int, words: int, cached: bool, cycle: int) -> None:
         """A store that misses goes to the write buffer; when that is full, the unit waits."""

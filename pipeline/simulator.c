@@ -38,6 +38,12 @@ struct cache {
     num line[WAYS], dirty[WAYS]; /* by set, then way; line -1: invalid */
 };
 
+/* The level-2 cache; nothing is allocated on writes. */
+struct level2 {
+    num hit, dirty_victims, ways, sets, line_bytes, round_robin, counter;
+    num *line, *dirty; /* as in struct cache */
+};
+
 struct machine {
     num dual, aligned, ahead, access, line_rest, dirty_victims, l2_dirty;
     num replay, fetch_restart, buffer_words;
@@ -48,6 +54,7 @@ struct machine {
     num fetched, log_first, log_lines, last_fill;
     uint64_t random;
     struct cache icache, dcache;
+    struct level2 *l2; /* 0: absent, or every access misses in it */
 };
 
 /* --- random numbers: SplitMix64, as native.SplitMix ------------------------ */
@@ -100,30 +107,40 @@ static num *arrival(struct arrivals *t, num line)
 static num max(num a, num b) { return a > b ? a : b; }
 static num min(num a, num b) { return a < b ? a : b; }
 
-static num find(struct cache *c, num line)
+/* The way of a set that holds the line, or -1. */
+static num way_of(const num *set, num ways, num line)
 {
-    num first = line % c->sets * c->ways;
-    for (num w = first; w < first + c->ways; w++)
-        if (c->line[w] == line)
+    for (num w = 0; w < ways; w++)
+        if (set[w] == line)
             return w;
     return -1;
 }
 
-/* Returns whether the access hit; sets dirty if a dirty line was replaced. */
-static int cache_load(struct machine *m, struct cache *c, num line, int *dirty)
+/* The way of a set that is filled next: an invalid one, else the policy's choice. */
+static num way_to_fill(struct machine *m, const num *set, num ways, num round_robin, num *counter)
 {
-    num first = line % c->sets * c->ways, way = -1;
-    *dirty = 0;
+    num invalid = way_of(set, ways, -1);
+    if (invalid >= 0)
+        return invalid;
+    return round_robin ? (*counter = (*counter + 1) % ways) : below(m, ways);
+}
+
+static num find(struct cache *c, num line)
+{
+    num first = line % c->sets * c->ways, way = way_of(c->line + first, c->ways, line);
+    return way < 0 ? -1 : first + way;
+}
+
+/* Returns whether the access hit; sets victim to the dirty line that was replaced, or -1. */
+static int cache_load(struct machine *m, struct cache *c, num line, num *victim)
+{
+    num first = line % c->sets * c->ways, way;
+    *victim = -1;
     if (c->always_hits || find(c, line) >= 0)
         return 1;
-    for (num w = first; w < first + c->ways && way < 0; w++)
-        if (c->line[w] < 0)
-            way = w;
-    if (way < 0 && c->round_robin)
-        way = first + (c->counter = (c->counter + 1) % c->ways);
-    else if (way < 0)
-        way = first + below(m, c->ways);
-    *dirty = c->dirty[way] != 0;
+    way = first + way_to_fill(m, c->line + first, c->ways, c->round_robin, &c->counter);
+    if (c->dirty[way])
+        *victim = c->line[way];
     c->line[way] = line;
     c->dirty[way] = 0;
     return 0;
@@ -186,18 +203,49 @@ static num beyond_l1(struct machine *m)
     return m->access + (m->l2_dirty && below(m, 10) < m->l2_dirty ? m->access : 0);
 }
 
-static num memory_line(struct machine *m, num now, num *complete)
+/* Cycles to the first word of a line at an address. */
+static num filled(struct machine *m, num addr)
 {
-    num first = max(now, m->free) + beyond_l1(m);
+    struct level2 *c = m->l2;
+    if (!c || addr < 0)
+        return beyond_l1(m);
+    num line = addr / c->line_bytes, first = line % c->sets * c->ways, dirty, way;
+    if (way_of(c->line + first, c->ways, line) >= 0)
+        return c->hit;
+    way = first + way_to_fill(m, c->line + first, c->ways, c->round_robin, &c->counter);
+    dirty = c->dirty[way] && c->dirty_victims;
+    c->line[way] = line;
+    c->dirty[way] = 0;
+    return m->access + (dirty ? m->access : 0);
+}
+
+/* Cycles to write a word, or a line that L1 evicts. */
+static num written(struct machine *m, num addr)
+{
+    struct level2 *c = m->l2;
+    if (!c || addr < 0)
+        return beyond_l1(m);
+    num line = addr / c->line_bytes, first = line % c->sets * c->ways;
+    num way = way_of(c->line + first, c->ways, line);
+    if (way < 0)
+        return m->access;
+    c->dirty[first + way] = 1;
+    return c->hit;
+}
+
+/* Addresses are -1 if they are unknown: the access then misses. */
+static num memory_line(struct machine *m, num now, num *complete, num addr)
+{
+    num first = max(now, m->free) + filled(m, addr);
     *complete = m->free = first + m->line_rest;
     return first;
 }
 
-static num memory_write(struct machine *m, num now, num words)
+static num memory_write(struct machine *m, num now, num words, num addr)
 {
     m->free = max(now, m->free);
     while (words--)
-        m->free += beyond_l1(m);
+        m->free += written(m, addr);
     return m->free;
 }
 
@@ -221,7 +269,7 @@ static void fetch(struct machine *m, num until, num now)
     while (m->fetched < until) {
         num line = m->fetched / m->icache.line_bytes;
         if (!m->log_lines || line >= m->log_first + m->log_lines) {
-            int dirty;
+            num dirty;
             if (!m->log_lines)
                 m->log_first = line;
             m->log_lines = line - m->log_first + 1;
@@ -231,7 +279,8 @@ static void fetch(struct machine *m, num until, num now)
         m->fetched = min(until, (line + 1) * m->icache.line_bytes);
     }
     for (num i = 0; i < misses; i++)
-        *arrival(&code_lines, missed[i]) = memory_line(m, now, &complete) + m->fetch_restart;
+        *arrival(&code_lines, missed[i]) =
+            memory_line(m, now, &complete, missed[i] * m->icache.line_bytes) + m->fetch_restart;
 }
 
 /* --- coprocessor operations: (CRn, CRm, opc2) in one number -------------------- */
@@ -241,7 +290,7 @@ static void fetch(struct machine *m, num until, num now)
 static void write_back(struct machine *m, num lines)
 {
     if (lines)
-        m->unit = max(m->unit, memory_write(m, m->clock, lines));
+        m->unit = max(m->unit, memory_write(m, m->clock, lines, -1));
 }
 
 static int maintain(struct machine *m, const struct instruction *i)
@@ -291,21 +340,21 @@ static int maintain(struct machine *m, const struct instruction *i)
 
 static num single_read(struct machine *m, num line, num words, int cached, num cycle)
 {
-    num complete, first;
+    num complete, first, victim, bytes = m->dcache.line_bytes;
     int dirty, before;
     if (!cached) {
         m->fill[m->fills++] = memory_past(m, cycle, words);
         return m->fill[m->fills - 1];
     }
-    if (cache_load(m, &m->dcache, line, &dirty))
+    if (cache_load(m, &m->dcache, line, &victim))
         return *arrival(&data_lines, line);
-    dirty = dirty && m->dirty_victims;
+    dirty = victim >= 0 && m->dirty_victims;
     before = half(m);
     if (dirty && before)
-        memory_write(m, cycle, 1);
-    first = memory_line(m, cycle, &complete);
+        memory_write(m, cycle, 1, victim * bytes);
+    first = memory_line(m, cycle, &complete, line * bytes);
     if (dirty && !before)
-        memory_write(m, cycle, 1);
+        memory_write(m, cycle, 1, victim * bytes);
     m->fill[m->fills++] = complete;
     *arrival(&data_lines, line) = complete;
     m->last_fill = line;
@@ -331,7 +380,8 @@ static void single_write(struct machine *m, num line, num words, int cached, num
             m->unit = max(m->unit, cycle + 1);
         }
         m->buffer[m->buffered++] =
-            cached ? memory_write(m, cycle, 1) : memory_past(m, cycle, 1);
+            cached ? memory_write(m, cycle, 1, line * m->dcache.line_bytes)
+                   : memory_past(m, cycle, 1);
     }
 }
 
@@ -454,19 +504,19 @@ static int single_step(struct machine *m, const struct instruction *i, const str
 
 static num dual_load(struct machine *m, num line, num words, int cached, num now)
 {
-    num complete;
+    num complete, victim, bytes = m->dcache.line_bytes;
     int dirty, before;
     if (!cached)
         return max(m->replay, memory_past(m, now, words) - now);
-    if (cache_load(m, &m->dcache, line, &dirty))
+    if (cache_load(m, &m->dcache, line, &victim))
         return 0;
-    dirty = dirty && m->dirty_victims;
+    dirty = victim >= 0 && m->dirty_victims;
     before = half(m);
     if (dirty && before)
-        memory_write(m, now, 1);
-    memory_line(m, now, &complete);
+        memory_write(m, now, 1, victim * bytes);
+    memory_line(m, now, &complete, line * bytes);
     if (dirty && !before)
-        memory_write(m, now, 1);
+        memory_write(m, now, 1, victim * bytes);
     m->last_fill = line;
     return max(m->replay, complete - now);
 }
@@ -484,7 +534,8 @@ static num dual_store(struct machine *m, num line, num words, int cached, num no
             drop_oldest(m);
         }
         m->buffer[m->buffered++] =
-            cached ? memory_write(m, now + stall, 1) : memory_past(m, now + stall, 1);
+            cached ? memory_write(m, now + stall, 1, line * m->dcache.line_bytes)
+                   : memory_past(m, now + stall, 1);
     }
     return stall;
 }
@@ -633,8 +684,11 @@ num simulate(struct machine *m, const struct instruction *instructions, const st
 
 /* --- runs from drawn states -------------------------------------------------------------- */
 
-/* Limits of an initial state: outstanding accesses, and cycles to results (rule 15). */
-struct bounds { num loads, words, fetches, longest, states, seed; };
+/*
+ * Limits of an initial state: outstanding accesses, and cycles to results (rule 15).  one_way: in
+ * a quarter of the states the L1 caches have one way.
+ */
+struct bounds { num loads, words, fetches, longest, states, seed, one_way; };
 
 enum { COLD, POLLUTED, MIXED, CONTENTS, FOREIGN = 1 << 23 };
 
@@ -656,6 +710,36 @@ static void draw_cache(struct machine *m, struct cache *c, const num *own, num c
     }
 }
 
+/* Own lines are given by their addresses in L1 lines of so many bytes. */
+static void own_in_level2(struct machine *m, const num *own, num count, num bytes)
+{
+    struct level2 *c = m->l2;
+    for (num i = 0; i < count; i++) {
+        num line = own[i] * bytes / c->line_bytes, first = line % c->sets * c->ways;
+        num way = first + below(m, c->ways);
+        if (bits(m, 1) && way_of(c->line + first, c->ways, line) < 0) {
+            c->line[way] = line;
+            c->dirty[way] = (num)bits(m, 1);
+        }
+    }
+}
+
+static void draw_level2(struct machine *m, const num *code, num codes, const num *data, num datas)
+{
+    struct level2 *c = m->l2;
+    num contents = below(m, CONTENTS);
+    c->round_robin = (num)bits(m, 1);
+    c->counter = below(m, c->ways);
+    for (num w = 0; w < c->sets * c->ways; w++) {
+        c->line[w] = contents == COLD ? -1 : (FOREIGN + w % c->ways) * c->sets + w / c->ways;
+        c->dirty[w] = contents != COLD && below(m, 10) < 7;
+    }
+    if (contents == MIXED) {
+        own_in_level2(m, code, codes, m->icache.line_bytes);
+        own_in_level2(m, data, datas, m->dcache.line_bytes);
+    }
+}
+
 static void draw_outstanding(struct machine *m, const struct bounds *b)
 {
     num full = (num)bits(m, 1), complete;
@@ -664,14 +748,14 @@ static void draw_outstanding(struct machine *m, const struct bounds *b)
     num fetches = full ? b->fetches : below(m, b->fetches + 1);
     while (loads--) {
         if (m->dirty_victims)
-            memory_write(m, 0, 1);
-        memory_line(m, 0, &m->fill[m->fills]);
+            memory_write(m, 0, 1, -1);
+        memory_line(m, 0, &m->fill[m->fills], -1);
         m->fills++;
     }
     while (words--)
-        m->buffer[m->buffered++] = memory_write(m, 0, 1);
+        m->buffer[m->buffered++] = memory_write(m, 0, 1, -1);
     while (fetches--)
-        memory_line(m, 0, &complete);
+        memory_line(m, 0, &complete, -1);
     if (below(m, 4) == 0)
         return;
     for (int r = 0; r < REGISTERS - 1; r++) {
@@ -691,10 +775,12 @@ static void draw(struct machine *m, const struct machine *base, const struct bou
     *m = *base;
     m->random = (uint64_t)b->seed * 0xd1342543de82ef95u + (uint64_t)state;
     bits(m, 64);
-    if (bits(m, 2) == 0)
+    if (bits(m, 2) == 0 && b->one_way)
         m->icache.ways = m->dcache.ways = 1;
     draw_cache(m, &m->icache, code, codes, below(m, CONTENTS));
     draw_cache(m, &m->dcache, data, datas, below(m, CONTENTS));
+    if (m->l2)
+        draw_level2(m, code, codes, data, datas);
     draw_outstanding(m, b);
 }
 

@@ -20,6 +20,7 @@ from campaigns.papers import (
     operations,
     published,
 )
+from campaigns.tables import CHARTS, FOLDER, Chart, Table, all_tables, number
 from tests.testing.harness import build
 
 RESULTS = build.ROOT / "docs/results"
@@ -91,3 +92,33 @@ def test_an_unknown_key_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "papers.toml").write_text(text, encoding="utf-8")
     with pytest.raises(TypeError, match="cal"):
         published(tmp_path / "papers.toml")
+
+
+@pytest.mark.parametrize("table", all_tables().values(), ids=lambda table: table.name)
+def test_tables_are_stored_as_csv(table: Table) -> None:
+    """Else: ``python -m campaigns.tables``."""
+    assert {len(row) for row in table.rows} == {len(table.head)}
+    assert (FOLDER / f"{table.name}.csv").read_text(encoding="utf-8") == table.csv
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.table)
+def test_charts_are_of_columns_with_numbers(chart: Chart) -> None:
+    table = all_tables()[chart.table]
+    for column, _ in chart.columns:
+        assert [row for row in table.rows if number(row[column]) is not None]
+    assert (FOLDER.parent / "charts" / f"{chart.table}.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("1,234.5", 1234.5),
+        ("33%", 33),
+        ("~ 22,000", 22000),
+        ("> 4,441", 4441),
+        ("", None),
+        ("a 1", None),
+    ],
+)
+def test_the_number_of_a_cell(cell: str, value: float | None) -> None:
+    assert number(cell) == value

@@ -107,6 +107,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="as for 'wcet analyse'; the machine then misses in it on every access",
     )  # fmt: skip
     p.add_argument(
+        "--real-l2", action="store_true",
+        help="the machine hits on lines that an enabled L2 holds: executions closer to those of "
+        "the board, a weaker test of the bounds",
+    )  # fmt: skip
+    p.add_argument(
         "--timing", metavar="ENTRY",
         help="print the replay of ENTRY that took most, instruction by instruction",
     )  # fmt: skip
@@ -248,7 +253,9 @@ def replay_entry(
 ) -> EntryReplay:
     """Replay all paths of one entry."""
     entry = result.entries[name]
-    subject = ReplaySubject(name, entry.paths, result.image, result.platform)
+    subject = ReplaySubject(
+        name, entry.paths, result.image, result.platform, real_l2=options.real_l2
+    )
 
     def progress(done: int) -> None:
         if done % 50 == 0:

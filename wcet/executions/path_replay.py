@@ -52,6 +52,7 @@ __all__ = [
     "TimelineStep",
     "by_path",
     "executed",
+    "first_addresses",
     "initial",
     "moments",
     "nominal_core",
@@ -179,11 +180,17 @@ def nominal_core(timing: TimingModel) -> CoreTable:
 
 
 def random_machine(
-    platform: Platform, steps: Sequence[ExecutedInsn], contents: StartContents, random: Random
+    platform: Platform,
+    steps: Sequence[ExecutedInsn],
+    contents: StartContents,
+    random: Random,
+    *,
+    real_l2: bool = False,
 ) -> PipelineMachine:
     """A machine in a random state that an entry may have: caches, pending accesses, busy units.
 
-    An enabled L2 misses on every access, except for locked lines.
+    An enabled L2 misses on every access, except for locked lines; with ``real_l2`` it is a cache
+    with contents of its own.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
     if hierarchy.locked_i or hierarchy.locked_d:
@@ -210,18 +217,19 @@ def random_machine(
         SimulatedCache(hierarchy.l1i, policy, random),
         SimulatedCache(hierarchy.l1d, policy, random),
     )
+    level2 = None
+    if real_l2 and hierarchy.l2 is not None:
+        level2 = SimulatedCache(hierarchy.l2, policy, random)
     if contents != StartContents.COLD:
         own = contents == StartContents.MIXED
-        code = {hierarchy.l1i.line(s.insn.addr) for s in steps} if own else set()
-        data = {
-            hierarchy.l1d.line(s.address)
-            for s in steps
-            if own and s.address is not None and s.cached
-        }
+        code = {s.insn.addr for s in steps} if own else set()
+        data = {s.address for s in steps if own and s.address is not None and s.cached}
         fraction = random.choice([0.5, 1.0]) if own else 1.0
-        for cached, lines in ((icache, code), (dcache, data)):
-            cached.pollute(sorted(lines) + _foreign(cached.geometry), fraction)
-    memory = MemoryBus(timing.memory, locked=hierarchy.locked)
+        for cached, used in ((icache, code), (dcache, data), (level2, code | data)):
+            if cached is not None:
+                lines = sorted({cached.geometry.line(addr) for addr in used})
+                cached.pollute(lines + _foreign(cached.geometry), fraction)
+    memory = MemoryBus(timing.memory, locked=hierarchy.locked, l2=level2)
     chip = FetchAndCaches(icache, dcache, hierarchy.fetch_ahead, random)
     machine = concrete_machine(nominal_core(timing), memory, chip, aligned=hierarchy.aligned)
     _outstanding(machine, timing, random)
@@ -289,6 +297,7 @@ class ReplaySubject:
     paths: tuple[PreparedPaths, ...]  # for every start, the entry's first
     image: Image
     platform: Platform
+    real_l2: bool = False  # see random_machine()
 
     @property
     def width(self) -> int:
@@ -405,14 +414,15 @@ def initial(
     random = SplitMix(Random(f"{seed} {subject.name} {number} {state}").getrandbits(64))
     execution, begin = recorded.sources[state % len(recorded.sources)]
     steps = executed(
-        path, _first_addresses(execution, begin, len(path.insns)), subject.platform, random
+        path, first_addresses(execution, begin, len(path.insns)), subject.platform, random
     )
     every = list(StartContents)
     contents = every[state] if state < len(every) else random.choice(every)
-    return random_machine(subject.platform, steps, contents, random), steps, contents
+    machine = random_machine(subject.platform, steps, contents, random, real_l2=subject.real_l2)
+    return machine, steps, contents
 
 
-def _first_addresses(execution: Execution, begin: int, length: int) -> dict[int, int]:
+def first_addresses(execution: Execution, begin: int, length: int) -> dict[int, int]:
     """Lowest address that each of ``length`` instructions from ``begin`` on accessed."""
     rows = execution.access_words
     low, high = np.searchsorted(rows[:, 0], (begin, begin + length))

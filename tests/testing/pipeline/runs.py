@@ -206,7 +206,8 @@ def random_machine(
         cache.pollute(lines, random.choice([0.0, 0.6, 1.0]))
     core = load_core(board.core, CoreProfile.NOMINAL)
     chip = FetchAndCaches(caches[0], caches[1], ahead, random)
-    memory = MemoryBus(board.memory, dirty=random.choice([7, 10]))
+    level2 = random.choice([None, _level2(board, random)])
+    memory = MemoryBus(board.memory, dirty=random.choice([7, 10]), l2=level2)
     machine = concrete_machine(core, memory, chip)
     for _ in range(random.randint(0, entry.load_misses)):
         machine.fills.append(machine.memory.line(0)[1])
@@ -218,6 +219,18 @@ def random_machine(
     if random.random() < 0.7:
         _busy(machine, random)
     return machine
+
+
+def _level2(board: Board, random: Random) -> SimulatedCache:
+    """A small second-level cache with some of the program's lines."""
+    line = board.line_bytes
+    policy = random.choice([ReplacementPolicy.RANDOM, ReplacementPolicy.ROUND_ROBIN])
+    cached = SimulatedCache(CacheGeometry(1024 * line, 8, line), policy, random)
+    lines = [
+        base // line + 128 * k + i for base in (CODE, DATA) for k in range(9) for i in range(9)
+    ]
+    cached.pollute(lines, random.choice([0.0, 0.6, 1.0]))
+    return cached
 
 
 def _busy(machine: PipelineMachine, random: Random) -> None:

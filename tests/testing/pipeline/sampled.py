@@ -17,7 +17,10 @@ Num = ctypes.c_int64
 
 
 class _Bounds(ctypes.Structure):
-    _fields_ = [(name, Num) for name in ("loads", "words", "fetches", "longest", "states", "seed")]
+    _fields_ = [
+        (name, Num)
+        for name in ("loads", "words", "fetches", "longest", "states", "seed", "one_way")
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +33,20 @@ class SampledCycles:
 
 
 def sample(
-    machine: PipelineMachine, trace: CompiledTrace, entry: EntryState, states: int, seed: int
+    machine: PipelineMachine,
+    trace: CompiledTrace,
+    entry: EntryState,
+    states: int,
+    seed: int,
+    *,
+    one_way: bool = True,
 ) -> SampledCycles:
     """Cycles of ``trace`` over random initial states drawn in C.
 
     A state has the contents of both caches (cold, another program's dirty lines, or those mixed
     with the trace's own), replacement, accesses under way and busy registers. ``machine`` gives the
-    rest: core, memory, geometry of the caches, clock. In a quarter of the states the caches have
-    one way, the least that the analysis assumes.
+    rest: core, memory, geometry of the caches, clock. With ``one_way``, in a quarter of the states
+    the caches have one way, the least that the analysis assumes.
     """
     compiled = library()
     assert compiled is not None, "sampling initial states needs a C compiler"
@@ -48,7 +57,9 @@ def sample(
     ]  # fmt: skip
     base = exported(machine, SplitMix(0))
     words, code, data = machine.core.longest, *_lines(machine, trace)
-    bounds = _Bounds(entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed)
+    bounds = _Bounds(
+        entry.load_misses, entry.store_words, entry.fetch_misses, words, states, seed, one_way
+    )
     least, worst = Num(), Num()
     most: int = compiled.sample(
         ctypes.byref(base), ctypes.byref(bounds), trace.instructions, trace.steps.ctypes.data,

@@ -1,0 +1,249 @@
+"""Worst cases computed and observed: ``make campaign-observed ARGS=--write``.
+
+The shipped kernel runs the programs that steer into its longest paths, in QEMU with the recorder.
+Each recorded path of an entry is replayed on the concrete machine of the board from a few initial
+states. The paths that take most are replayed again from ``--states`` states: polluted, cold and
+mixed caches, each policy of replacement, accesses under way, and the level-2 cache as a cache with
+contents. Table 2 and figures 8 and 9 of EuroSys 2012 stand beside these results.
+
+With ``--write`` the tables in ``docs/results/observed.md`` are replaced. Exits with status 1 if an
+execution takes longer than its bound, or than the charge of its path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from campaigns.documented import markdown, replace
+from campaigns.kernel_bounds import analysis, sizes
+from campaigns.papers import Entry, published
+from ilp.paths.path_check import path_cycles
+from ilp.paths.solution import PathStep
+from pipeline.native import CompiledTrace, Instructions, SplitMix
+from quoll.recordings.trace import Execution, Trace
+from tests.testing.harness import qemu
+from tests.testing.pipeline.sampled import sample
+from wcet.analysis.result import AnalysisResult
+from wcet.executions.path_replay import (
+    ReplayPath,
+    ReplaySubject,
+    StartContents,
+    by_path,
+    executed,
+    first_addresses,
+    nominal_core,
+    random_machine,
+    takes_exception,
+    taking_the_exception,
+)
+from wcet.executions.recorded_paths import RecordedPath, cut
+
+__all__ = ["Observed", "main", "observed"]
+
+PROGRAMS = ("steer", "latency")
+FEW, CLIMBED = 20, 3  # states of every path; paths that are replayed from all states
+SOURCES = 2  # executions of a path with different addresses
+SEED = 2026
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An entry in cycles: its bound, the most observed, and the same of one path alone.
+
+    ``path``: the charge and the most observed cycles of the path that takes most among those that
+    no test for interrupts cuts; None if all are cut.
+    """
+
+    bound: int
+    most: int
+    path: tuple[int, int] | None
+    exceeded: bool
+
+    @property
+    def ratio(self) -> float:
+        """The bound over the most observed cycles."""
+        return self.bound / self.most
+
+    @property
+    def model(self) -> float | None:
+        """The charge of the path over its most observed cycles."""
+        return None if self.path is None else self.path[0] / self.path[1]
+
+
+def recorded(build_name: str) -> dict[int, list[list[Execution]]]:
+    """The executions of all programs, by entry and then by path."""
+    found: dict[int, list[list[Execution]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for program in PROGRAMS:
+            qemu.record(path := Path(folder) / program, build_name, program)
+            for entry, paths in by_path(Trace.read(path)).items():
+                found.setdefault(entry, []).extend(paths)
+    return found
+
+
+def observed(
+    result: AnalysisResult, recordings: dict[int, list[list[Execution]]], states: int
+) -> dict[str, Observed]:
+    """All recorded entries of one analysis."""
+    found = {}
+    for name, entry in result.entries.items():
+        if entry.address in recordings:
+            subject = ReplaySubject(name, entry.paths, result.image, result.platform, real_l2=True)
+            found[name] = longest(subject, entry.cycles, recordings[entry.address], states)
+            print(f"    {name}: {found[name]}", flush=True)
+    return found
+
+
+def longest(
+    subject: ReplaySubject, bound: int, recordings: Sequence[Sequence[Execution]], states: int
+) -> Observed:
+    """All paths from a few states, and those that take most from ``states``."""
+    paths = cut(subject.paths, subject.image, recordings, subject.width)
+    core = nominal_core(subject.platform.timing)
+    known = Instructions(core, aligned=subject.platform.hierarchy.aligned)
+    first = [most_cycles(subject, path, FEW, known) for path in paths]
+    order = sorted(range(len(paths)), key=first.__getitem__, reverse=True)
+    whole = next((n for n in order if paths[n].complete), None)
+    chosen = dict.fromkeys([*order[:CLIMBED], *([] if whole is None else [whole])])
+    most = {n: max(first[n], most_cycles(subject, paths[n], states, known)) for n in chosen}
+    charges = {n: charge(paths[n]) for n in chosen}
+    exceeded = max(most.values()) > bound or any(
+        paths[n].complete and most[n] > charges[n] for n in chosen
+    )
+    alone = None if whole is None else (charges[whole], most[whole])
+    return Observed(bound, max(most.values()), alone, exceeded)
+
+
+def charge(path: RecordedPath) -> int:
+    """The cycles that the analysis charges for a path."""
+    return path_cycles(path.paths.costs, (PathStep(v.node, v.edge) for v in path.visits))
+
+
+def most_cycles(
+    subject: ReplaySubject, recording: RecordedPath, states: int, known: Instructions
+) -> int:
+    """The most cycles of a path from random states, with some of its recordings."""
+    path, platform = ReplayPath.of(recording.paths.graph, recording.visits), subject.platform
+    random, most = SplitMix(Random(f"{SEED} {subject.name}").getrandbits(64)), 0
+    exception = takes_exception(subject, recording)
+    for execution, begin in recording.sources[:SOURCES]:
+        accesses = first_addresses(execution, begin, len(path.insns))
+        steps = executed(path, accesses, platform, random)
+        machine = random_machine(platform, steps, StartContents.COLD, random, real_l2=True)
+        machine.fills.clear()
+        machine.buffer.clear()
+        machine.clock = taking_the_exception(known.core) if exception else 0
+        machine.memory.free = 0
+        trace, entry = CompiledTrace.of(known, steps), platform.timing.entry
+        most = max(most, sample(machine, trace, entry, states, SEED, one_way=False).most)
+    return most
+
+
+def worst(entry: Entry, found: dict[str, Observed]) -> Observed:
+    """The one of our entries that corresponds to a published one and has the largest bound."""
+    return max((found[name] for name in entry.ours if name in found), key=lambda row: row.bound)
+
+
+def microseconds(cycles: float, megahertz: float) -> str:
+    return f"{cycles / megahertz:,.1f}"
+
+
+def computed_and_observed(
+    before: AnalysisResult, off: dict[str, Observed], on: dict[str, Observed], megahertz: float
+) -> str:
+    """Table 2: ours above, the published row below."""
+    head = (
+        "entry", "kernel", "before: computed", "after, L2 off: computed", "observed", "ratio",
+        "after, L2 on: computed", "observed", "ratio",
+    )  # fmt: skip
+    rows = []
+    for entry in published().entries:
+        fixed = max(before.entries[name].cycles for name in entry.ours)
+        ours = [microseconds(fixed, megahertz)]
+        for found in (off, on):
+            row = worst(entry, found)
+            seen = microseconds(row.most, megahertz)
+            ours += [microseconds(row.bound, megahertz), seen, f"{row.ratio:.2f}"]
+        theirs = [f"{entry.microseconds[0]:,.1f}"]
+        for computed, seen in zip(entry.microseconds[1:], entry.observed, strict=True):
+            theirs += [f"{computed:,.1f}", f"{seen:,.1f}", f"{computed / seen:.2f}"]
+        rows += [[entry.name, "bilby", *ours], ["", "seL4", *theirs]]
+    return markdown(head, rows)
+
+
+def pessimism(off: dict[str, Observed], on: dict[str, Observed]) -> str:
+    """Figure 8: the analysis on the observed path alone, above the observation, in percent."""
+    head = ("entry", "L2 off: charged", "observed", "above", "L2 on: charged", "observed", "above")
+    rows = []
+    for name in off:
+        cells = [name]
+        for row in (off[name], on[name]):
+            if row.path is None:
+                cells += ["", "", ""]
+            else:
+                charged, most = row.path
+                cells += [f"{charged:,}", f"{most:,}", f"{charged / most - 1:.0%}"]
+        rows.append(cells)
+    return markdown(head, rows)
+
+
+def effect_of_l2(off: dict[str, Observed], on: dict[str, Observed]) -> str:
+    """Figure 9, as far as the machine has it: observed with the L2 on, over observed without."""
+    rows = [
+        (name, f"{off[name].most:,}", f"{on[name].most:,}", f"{on[name].most / off[name].most:.2f}")
+        for name in off
+    ]
+    return markdown(("entry", "L2 off", "L2 on", "on / off"), rows)
+
+
+def ratios(board: dict[str, Observed]) -> str:
+    """Bound, observed and ratio of a board's own platform."""
+    rows = [
+        (name, f"{row.bound:,}", f"{row.most:,}", f"{row.ratio:.2f}",
+         "" if row.model is None else f"{row.model:.2f}")
+        for name, row in board.items()
+    ]  # fmt: skip
+    return markdown(("entry", "computed", "observed", "ratio", "of it, the model"), rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=10_000, help="of the paths that take most")
+    parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
+    options = parser.parse_args()
+    before = analysis("kzm", "kzm-paper", "before", sizes())
+    tables, exceeded = {}, False
+    kzm, a8 = (recorded(f"{board}-after") for board in ("kzm", "cubieboard"))
+    found = {}
+    for name, board, platform, level2, paths in (
+        ("off", "kzm", "kzm-paper", "off", kzm),
+        ("on", "kzm", "kzm-paper", "on", kzm),
+        ("kzm", "kzm", "kzm", "off", kzm),
+        ("cubieboard", "cubieboard", "cubieboard", "on", a8),
+    ):
+        print(f"{board}-after under {platform}, L2 {level2}", flush=True)
+        result = analysis(board, platform, "after", {}, level2)
+        found[name] = observed(result, paths, options.states)
+        exceeded |= any(row.exceeded for row in found[name].values())
+    megahertz = before.platform.clock_hz / 1e6
+    off, on = found["off"], found["on"]
+    tables["computed and observed"] = computed_and_observed(before, off, on, megahertz)
+    tables["pessimism"] = pessimism(off, on)
+    tables["effect of L2"] = effect_of_l2(off, on)
+    tables["observed on kzm"] = ratios(found["kzm"])
+    tables["observed on cubieboard"] = ratios(found["cubieboard"])
+    for title, table in tables.items():
+        print(f"\n{title}\n\n{table}")
+        if options.write:
+            replace("results/observed.md", title, table)
+    return 1 if exceeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
