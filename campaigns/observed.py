@@ -3,7 +3,7 @@
 The shipped kernel runs the programs that steer into its longest paths, in QEMU with the recorder.
 Each recorded path of an entry is replayed on the concrete machine of the board from a few initial
 states. The paths that take most are replayed again from ``--states`` states: polluted, cold and
-mixed caches, each policy of replacement, accesses under way, and the level-2 cache as a cache with
+mixed caches, each policy of replacement, pending accesses, and the level-2 cache as a cache with
 contents. Table 2 and figures 8 and 9 of EuroSys 2012 stand beside these results.
 
 With ``--write`` the tables in ``docs/results/observed.md`` are replaced. Exits with status 1 if an
@@ -171,8 +171,8 @@ def computed_and_observed(
             seen = microseconds(row.most, megahertz)
             ours += [microseconds(row.bound, megahertz), seen, f"{row.ratio:.2f}"]
         theirs = [f"{entry.microseconds[0]:,.1f}"]
-        for computed, seen in zip(entry.microseconds[1:], entry.observed, strict=True):
-            theirs += [f"{computed:,.1f}", f"{seen:,.1f}", f"{computed / seen:.2f}"]
+        for computed, measured in zip(entry.microseconds[1:], entry.observed, strict=True):
+            theirs += [f"{computed:,.1f}", f"{measured:,.1f}", f"{computed / measured:.2f}"]
         rows += [[entry.name, "bilby", *ours], ["", "seL4", *theirs]]
     return markdown(head, rows)
 

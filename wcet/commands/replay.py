@@ -108,8 +108,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )  # fmt: skip
     p.add_argument(
         "--real-l2", action="store_true",
-        help="the machine hits on lines that an enabled L2 holds: executions closer to those of "
-        "the board, a weaker test of the bounds",
+        help="the machine hits on lines that an enabled L2 holds: executions closer to the "
+        "board's, a weaker test of the bounds",
     )  # fmt: skip
     p.add_argument(
         "--timing", metavar="ENTRY",
