@@ -24,7 +24,9 @@ from quoll.source.tokens import tokens
 
 __all__ = ["ANCHORED", "LineAnchors"]
 
-ANCHORED = re.compile(rf"(?P<file>[^\s:,()]+):(?P<line>[0-9]{{1,18}})~(?P<anchor>{ANCHOR})")
+ANCHORED = re.compile(
+    rf"(?<![^\s:,()])(?P<file>[^\s:,()]+):(?P<line>[0-9]{{1,18}})~(?P<anchor>{ANCHOR})"
+)
 DIGITS = 8
 LARGEST = 8 << 20  # bytes of a source file
 

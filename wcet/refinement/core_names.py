@@ -78,7 +78,7 @@ def store_names(store: ResultsStore, kernel: Path, entry: str, names: tuple[Core
 
 def names_key(kernel: Path) -> str:
     """The key of the cores of all builds of the kernel in one file."""
-    return key_of("named cores", str(kernel.resolve()), versions(*CODE))
+    return key_of("named cores", str(kernel.absolute()), versions(*CODE))
 
 
 class GraphNames:
