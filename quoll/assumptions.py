@@ -754,9 +754,19 @@ LITTLE_ENDIAN = AssumptionKind(
 UNDISTURBED = AssumptionKind(
     "undisturbed",
     "{entry}: interrupts: handlers and threads that run while interrupts are unmasked preserve "
-    "registers, stack and the words that the path reads",
+    "registers, stack and the words that the path reads, except words that the interrupt path of "
+    "the binary stores to at known addresses",
     proved_by="handlers that save registers, and locks around shared words",
     refuted_by="a path that finds another word than it left, after it was unmasked",
+    checked_by="nothing: recordings hold no interrupts on a path",
+)
+HANDLER_STORES = AssumptionKind(
+    "handler stores",
+    "{entry}: interrupts: stores of the binary's interrupt path, {stores}, whose addresses are not "
+    "known, hit no word that the path reads",
+    proved_by="values of the addresses: facts about their pointers, register rN at PLACE points "
+    "into NAME",
+    refuted_by="a handler that stores to a word of a path that it interrupts",
     checked_by="nothing: recordings hold no interrupts on a path",
 )
 BETWEEN_ENTRIES = AssumptionKind(

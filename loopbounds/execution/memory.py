@@ -129,7 +129,8 @@ class ConcreteMemory:
             starts = self._image.as_loaded
             keeps = self._image.is_constant_range(word, 4)
             loaded = keeps and any(low <= word and word + 3 <= high for low, high in starts)
-            self._recorded[word] = loaded or memory.is_memory(span)
+            undisturbed = not self._image.is_disturbed(span)
+            self._recorded[word] = loaded or (undisturbed and memory.is_memory(span))
             read = self._image.at_start if loaded else self._image.constant
             known = read(word, 4)
             self._named[word] = (

@@ -60,8 +60,10 @@ class PointedWords:
         return MemoryCell(address, load.size, places=places)
 
     def _changes_by_itself(self, places: ValueSet, size: int) -> bool:
-        """Whether known addresses are of a device, or of memory that is translated anew."""
+        """Whether known addresses are of a device, or of memory that other code changes."""
         image, high = self._code.image, places.high + size - 1
+        if places != ANY and image.is_disturbed((places.low, high)):
+            return True
         use = image.memory.cacheability(places.low, min(high, WORDS - 1))
         if use is Cacheability.MAYBE:
             return False

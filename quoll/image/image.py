@@ -78,6 +78,7 @@ class Image:
         self._changing: frozenset[Span] = frozenset()
         self._as_loaded: tuple[Span, ...] = ()
         self._retranslated = False
+        self._disturbed: frozenset[Span] = frozenset()
         self._segment_addrs = [s.addr for s in self.segments]
         self._section_addrs = [s.addr for s in self.sections]
 
@@ -187,9 +188,26 @@ class Image:
         changed._retranslated = True
         return changed
 
+    def disturbed(self, spans: Iterable[Span]) -> Image:
+        """This image on paths between whose instructions other code may store to ``spans``.
+
+        The contents there, by any alias, are unknown at every instruction.
+        """
+        changed = copy.copy(self)
+        aliases = (one for span in spans for one in self.memory.physical_aliases(*span))
+        changed._disturbed = self._disturbed | frozenset(aliases)
+        return changed
+
+    def is_disturbed(self, span: Span) -> bool:
+        """Whether other code may store to a byte of ``span`` at any time."""
+        return any(low <= span[1] and span[0] <= high for low, high in self._disturbed)
+
     def is_constant_range(self, addr: int, count: int) -> bool:
-        """Whether these bytes name the same memory on every path."""
-        return not self._retranslated or self.memory.fixes((addr, addr + count - 1))
+        """Whether only stores of the path change these bytes, which name the same memory."""
+        span = addr, addr + count - 1
+        if self.is_disturbed(span):
+            return False
+        return not self._retranslated or self.memory.fixes(span)
 
     @property
     def as_loaded(self) -> tuple[Span, ...]:

@@ -73,6 +73,7 @@ def environment_in(
             ordinary(addr)
             or (
                 any(r.low <= addr <= r.high for r in cached)
+                and not image.is_disturbed((addr, addr))
                 and not (retranslated and not image.memory.fixed(addr))
             )
         )

@@ -16,25 +16,26 @@ from quoll.preemption.mask_states import MASKED, RegionStart, mask_at, possible_
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.entry_stages import AnalysisTarget, BoundedLoops, bounded
 from wcet.analysis.integer_programs import paths_result
-from wcet.analysis.preparation import ValuedEntry, valued
+from wcet.analysis.preparation import ValuedEntry
 from wcet.analysis.prepared import PreparedPaths
 from wcet.analysis.result import EntryResult
-from wcet.analysis.run import AnalysisRun
 from wcet.analysis.schedule import costing
-from wcet.masked.masked_region import disturbing, listed
+from wcet.masked.handler_stores import InterruptHandler
+from wcet.masked.masked_region import left_masked, listed
 
 __all__ = ["masked_stretches"]
 
 Region = tuple[RegionStart, PendingSegment]
 
 
-def masked_stretches(run: AnalysisRun, name: str, address: int) -> EntryResult:
+def masked_stretches(handler: InterruptHandler, name: str, address: int) -> EntryResult:
     """An entry with the bounds of its masked regions instead of its paths, the worst one first.
 
-    ``run`` must inline every function: a function summary hides masks. Raises ControlFlowError for
-    a region that never ends, UnboundedLoop for one without a bound.
+    The run of ``handler`` must inline every function: a function summary hides masks. Raises
+    ControlFlowError for a region that never ends, UnboundedLoop for one without a bound.
     """
-    entry = valued(AnalysisTarget(run, name, address))
+    run = handler.run
+    entry = handler.valued(AnalysisTarget(run, name, address))
     with entry.code.stage("values"):
         begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
         starts, ends = regions(entry.values, at_entry=begins)
@@ -45,7 +46,8 @@ def masked_stretches(run: AnalysisRun, name: str, address: int) -> EntryResult:
     bounds = [paths_result(run, name, address, one, whole=False) for one in paths]
     bounds.sort(key=lambda bound: -bound.cycles)
     of_bounds = (assumption for bound in bounds for assumption in bound.assumptions)
-    assumptions = (*_assumed(entry, found, ends, loops, paths), *of_bounds)
+    disturbing = handler.disturbing(entry)
+    assumptions = (*_assumed(entry, found, ends, loops, paths), *disturbing, *of_bounds)
     return replace(
         bounds[0],
         assumptions=tuple(dict.fromkeys(assumptions)),
@@ -78,6 +80,6 @@ def _assumed(
     Not that interrupts stay masked: the regions follow their masks.
     """
     yield from listed(entry)
-    yield from disturbing(entry, found, ends)
+    yield from left_masked(entry, found, ends)
     yield from (one for bound in loops.bounds for one in bound.assumed)
     yield from (one for path in paths for one in path.costs.assumptions)

@@ -15,6 +15,7 @@ from wcet.analysis.stage_times import SilentStageLog, StageLog
 from wcet.latency.longest import RankedStretch, longest_stretches
 from wcet.latency.masked_stretches import masked_stretches
 from wcet.latency.starts import PathStarts
+from wcet.masked.handler_stores import InterruptHandler
 from wcet.platforms.platform_model import INTERRUPT
 
 __all__ = ["LatencyView", "latency_view"]
@@ -57,7 +58,8 @@ def _regions(
         return {}
     inlining = replace(options, entries=tuple(names), summary_settings=NEVER)
     run = AnalysisRun.begin(kernel, inlining, SilentStageLog())
-    return {name: masked_stretches(run, name, at) for name, at in run.entries.items()}
+    handler = InterruptHandler(run)
+    return {name: masked_stretches(handler, name, at) for name, at in run.entries.items()}
 
 
 def _with_regions(

@@ -28,9 +28,10 @@ from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entries import ALL
 from wcet.analysis.entry_stages import AnalysisTarget, divided
 from wcet.analysis.integer_programs import constraints_of, entry_result
-from wcet.analysis.preparation import ValuedEntry, assumed_by_segments, prepare, valued
+from wcet.analysis.preparation import ValuedEntry, assumed_by_segments, prepare
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
+from wcet.masked.handler_stores import InterruptHandler
 from wcet.masked.masked_functions import SearchExtent, everywhere
 from wcet.masked.masked_region import (
     PARAMETER,
@@ -38,7 +39,7 @@ from wcet.masked.masked_region import (
     MaskedRegion,
     UnboundedRegion,
     bounded_regions,
-    disturbing,
+    left_masked,
     listed,
     place_of,
     without,
@@ -159,9 +160,10 @@ def _of_entries(run: AnalysisRun) -> Found:
     found: list[MaskedRegion] = []
     missing: list[UnboundedRegion] = []
     assumptions: dict[Assumption, None] = {}
+    handler = InterruptHandler(run)
     for name, address in run.entries.items():
         try:
-            regions_, not_bounded, assumed = _of_entry(run, name, address)
+            regions_, not_bounded, assumed = _of_entry(handler, name, address)
         except WcetError as error:
             missing.append(without(name, run.image.place(address), error))
             continue
@@ -171,29 +173,32 @@ def _of_entries(run: AnalysisRun) -> Found:
     return found, missing, tuple(assumptions)
 
 
-def _of_entry(run: AnalysisRun, name: str, address: int) -> Found:
+def _of_entry(handler: InterruptHandler, name: str, address: int) -> Found:
     """The regions of one entry. Raises WcetError if its graph or values are unknown."""
-    entry = valued(AnalysisTarget(run, name, address))
+    image = handler.run.image
+    entry = handler.valued(AnalysisTarget(handler.run, name, address))
     with entry.code.stage("values"):
         begins = bool(mask_at(entry.values, entry.graph.entry) & MASKED)
         starts, ends = regions(entry.values, at_entry=begins)
         waits = divided(entry) if begins and not ends else []
     if len(waits) > 1:
-        return _masked_throughout(entry, waits)
+        return _masked_throughout(handler, entry, waits)
     graph = replace(entry.graph, exits=possible_exits(entry.values))
     cut_segments: list[tuple[RegionStart, PendingSegment]] = []
     missing: list[UnboundedRegion] = []
     for start in starts:
         try:
-            cut_segments.append((start, masked_region(graph, start, ends, run.image)))
+            cut_segments.append((start, masked_region(graph, start, ends, image)))
         except ControlFlowError as error:
-            missing.append(without(name, place_of(run.image, entry, start), error))
+            missing.append(without(name, place_of(image, entry, start), error))
     worst, not_bounded, assumed = bounded_regions(entry, cut_segments)
-    more = disturbing(entry, cut_segments, ends)
+    more = (*handler.disturbing(entry), *left_masked(entry, cut_segments, ends))
     return worst, [*missing, *not_bounded], (*listed(entry), *more, *assumed)
 
 
-def _masked_throughout(entry: ValuedEntry, parts: Sequence[PendingSegment]) -> Found:
+def _masked_throughout(
+    handler: InterruptHandler, entry: ValuedEntry, parts: Sequence[PendingSegment]
+) -> Found:
     """The regions of an entry that tests for interrupts and never unmasks: its segments.
 
     A region starts also behind each test that saw no interrupt. The time from the entry to the end
@@ -201,5 +206,9 @@ def _masked_throughout(entry: ValuedEntry, parts: Sequence[PendingSegment]) -> F
     """
     pairs = [(RegionStart(part.nodes[part.graph.entry], None, True), part) for part in parts]
     worst, missing, assumed = bounded_regions(entry, pairs)
-    more = (*assumed_by_segments(entry, parts), *disturbing(entry, pairs, frozenset()))
+    more = (
+        *assumed_by_segments(entry, parts),
+        *handler.disturbing(entry),
+        *left_masked(entry, pairs, frozenset()),
+    )
     return worst, missing, (*listed(entry), *more, *assumed)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from quoll.assumptions import OTHER_CALLS, Assumption
 from quoll.cfg.call_graph import call_graph
@@ -29,6 +30,7 @@ from quoll.extraction.extract import extract
 from quoll.facts.control_flow_facts import NeverReturnsFact
 from quoll.facts.fact import FactSource
 from quoll.facts.guidance import ELSEWHERE, RestrictedInlining
+from quoll.graph.closure import closure
 from quoll.image.image import Image
 from quoll.inlining.sharing import exceeds
 from quoll.inlining.supergraph import Supergraph
@@ -44,14 +46,15 @@ from quoll.preemption.masking_code import MaskingCode, function_of, masking_code
 from quoll.preemption.segments import PendingSegment, masked_region
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import ENTRY, AnalysisTarget, Arrival, PathOrigin
-from wcet.analysis.preparation import ValuedEntry, valued
+from wcet.analysis.preparation import ValuedEntry
 from wcet.analysis.run import AnalysisRun
+from wcet.masked.handler_stores import InterruptHandler
 from wcet.masked.masked_region import (
     Found,
     MaskedRegion,
     UnboundedRegion,
     bounded_regions,
-    disturbing,
+    left_masked,
     listed,
     open_exits,
     place_of,
@@ -108,6 +111,7 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
     image = run.image
     with run.stages.stage("code that masks"):
         code = masking_code(image)
+    handler = InterruptHandler(run, partial(_refuse_large, image, code, extent.instructions))
     exceptions = run.platform.entries
     entries = {addr & ~1: name for name, addr in run.entries.items() if name in exceptions}
     # a jump into the middle of a function does not have the values at its start
@@ -119,7 +123,7 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
         function = _innermost(waiting, code)
         waiting.discard(function)
         one = _Function(
-            run, code, function, entries.get(function), frozenset(locks), extent.instructions
+            handler, code, function, entries.get(function), frozenset(locks), extent.instructions
         )
         with run.stages.stage("regions", image.place(function)):
             found[function] = one.found()
@@ -143,6 +147,20 @@ def everywhere(run: AnalysisRun, extent: SearchExtent) -> Found:
         [*(one for found_region in found_regions for one in found_region.missing), *handed],
         tuple(dict.fromkeys(a for found_region in found_regions for a in found_region.assumptions)),
     )
+
+
+def _refuse_large(image: Image, code: MaskingCode, budget: int, address: int) -> None:
+    """Raise ControlFlowError if direct calls from ``address`` lead to too much code."""
+    first = function_of(image, address & ~1)
+    followed = closure(
+        [first], lambda f: {function_of(image, t) for t in code.targets.get(f, frozenset())}
+    )
+    if sum(code.sizes.get(function, 0) for function in followed) > budget:
+        raise ControlFlowError(
+            f"it calls functions of more than {budget:,} instructions",
+            where=image.place(first),
+            hint="a larger --budget",
+        )
 
 
 def _innermost(waiting: set[int], code: MaskingCode) -> int:
@@ -188,20 +206,21 @@ class _Function:
 
     def __init__(
         self,
-        run: AnalysisRun,
+        handler: InterruptHandler,
         code: MaskingCode,
         function: int,
         entry: str | None,
         locks: frozenset[int],
         budget: int,
     ) -> None:
-        self.run, self.code, self.function, self.budget = run, code, function, budget
+        self.handler, self.run = handler, handler.run
+        self.code, self.function, self.budget = code, function, budget
         self.locks, self.entry = locks, entry
-        self.name = entry or name_of(run.image, function)
-        self.thumb = run.image.thumb_at(function) is True
-        self.never = frozenset(dict(run.facts.addressed(NeverReturnsFact)))
+        self.name = entry or name_of(self.run.image, function)
+        self.thumb = self.run.image.thumb_at(function) is True
+        self.never = frozenset(dict(self.run.facts.addressed(NeverReturnsFact)))
         self.held = (MASKED,) if entry else (UNMASKED, MASKED)
-        if function in run.facts.regions.unmasked:
+        if function in self.run.facts.regions.unmasked:
             self.held = (UNMASKED,)
 
     def found(self) -> MaskedFunction:
@@ -257,7 +276,7 @@ class _Function:
         run = replace(self.run, facts=facts.stating((*self.run.facts.facts, only)))
         called = PathOrigin(Arrival.START, masked=held == MASKED)
         origin = called if self.entry is None else ENTRY
-        return valued(AnalysisTarget(run, self.name, address, origin))
+        return self.handler.valued(AnalysisTarget(run, self.name, address, origin))
 
     def _followed(self, inlined: frozenset[int]) -> set[int]:
         """The function and its direct or indirect callees in ``inlined``."""
@@ -304,10 +323,12 @@ class _Function:
         assumed: dict[Assumption, None] = {}
         found: dict[str, MaskedRegion] = {}
         if whole:
-            assumed = dict.fromkeys((*listed(entry), OTHER_CALLS.of()))
+            assumed = dict.fromkeys(
+                (*listed(entry), OTHER_CALLS.of(), *self.handler.disturbing(entry))
+            )
             for region in whole:
                 pair = [(region.start, region.segment)]
-                assumed |= dict.fromkeys(disturbing(entry, pair, region.exits))
+                assumed |= dict.fromkeys(left_masked(entry, pair, region.exits))
             pairs = [(region.start, region.segment) for region in whole]
             try:
                 worst, unbounded, assumptions = bounded_regions(entry, pairs)

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from quoll.arm.insn import ControlFlow
-from quoll.assumptions import NOT_MASKED, STILL_MASKED, UNDISTURBED, UNMASKED, Assumption
+from quoll.assumptions import NOT_MASKED, STILL_MASKED, UNMASKED, Assumption
 from quoll.errors import UsageError, WcetError
 from quoll.image.image import Image
-from quoll.preemption import mask_states
-from quoll.preemption.mask_states import RegionStart, mask_at
+from quoll.preemption.mask_states import RegionStart
 from quoll.preemption.segments import PendingSegment
 from wcet.analysis.entry_stages import ValuedCode, bounded
 from wcet.analysis.integer_programs import paths_result
@@ -24,7 +23,7 @@ __all__ = [
     "MaskedRegion",
     "UnboundedRegion",
     "bounded_regions",
-    "disturbing",
+    "left_masked",
     "listed",
     "open_exits",
     "place_of",
@@ -136,15 +135,13 @@ def listed(entry: ValuedEntry) -> tuple[Assumption, ...]:
     return tuple(assumption for assumption in entry.assumptions if assumption not in followed)
 
 
-def disturbing(
+def left_masked(
     entry: ValuedEntry,
     cut_segments: Sequence[tuple[RegionStart, PendingSegment]],
     exits: frozenset[int],
 ) -> Iterator[Assumption]:
-    """The assumptions about the code between the regions of an entry, and after their ends."""
+    """The assumption about the code after the ends of regions."""
     name, place = entry.code.name, entry.code.run.image.place
-    if entry.unmasking or mask_at(entry.values, entry.graph.entry) & mask_states.UNMASKED:
-        yield UNDISTURBED.of(entry=name)
     left = sorted(_left_masked(cut_segments, exits, entry.graph.halts.keys()))
     if left:
         yield STILL_MASKED.of(entry=name, exits=", ".join(map(place, left)))
