@@ -485,6 +485,7 @@ class DataClassifier:
                 stream=stream,
                 credited=credited,
                 symbolic=access.symbol is not None,
+                vacates=access.memory not in UNCACHED and _vacates(access, kind),
             )
         return reference
 
@@ -516,6 +517,17 @@ class DataClassifier:
         return Reference(
             insn, ReferenceKind.WRITE_BACK, None, None, words, cacheable=True, l1=HitClass.NC, l2=l2
         )
+
+
+def _vacates(access: DataAccess, kind: ReferenceKind) -> bool:
+    """Whether a dirty line may be written back by this part of an access that goes past L1.
+
+    A swap writes it back once, before its load.
+    """
+    if access.vector:
+        return kind is ReferenceKind.STORE
+    first = ReferenceKind.STORE if access.access is AccessKind.STORE else ReferenceKind.LOAD
+    return access.may_bypass and kind is first
 
 
 def _vacated(

@@ -118,6 +118,7 @@ class Reference(NamedTuple):
     range: int | None = None  # the ``PersistentRange`` that it accesses, by its index
     credited: bool = False  # an earlier charged miss pays for this one
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
+    vacates: bool = False  # its line may be dirty, and written back before it goes past L1
 
     @property
     def due(self) -> bool:

@@ -108,12 +108,18 @@ def access_cycles(reference: Reference, memory: MemoryLatencies) -> int:
         cached = memory.load_miss(reference.l2)
     else:
         cached = memory.fetch_miss(reference.l2)
-    past = reference.words * memory.uncached_word
+    past = _past_caches(reference, memory)
     if not reference.cacheable:
         return past
     if reference.l1 is HitClass.AH or reference.credited:
         return past  # only an uncached access is charged here
     return max(cached, past) if reference.uncached else cached
+
+
+def _past_caches(reference: Reference, memory: MemoryLatencies) -> int:
+    """Cycles of ``reference`` past the caches, behind the write-back of its line."""
+    first = memory.vacated if reference.vacates else 0
+    return first + reference.words * memory.uncached_word
 
 
 def due_cycles(reference: Reference, memory: MemoryLatencies) -> int:
@@ -149,7 +155,7 @@ def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, i
     """
     stream, alone = reference.stream, access_cycles(reference, memory)
     assert stream is not None
-    past = reference.words * memory.uncached_word if reference.uncached else 0
+    past = _past_caches(reference, memory) if reference.uncached else 0
     miss = memory.load_miss(reference.l2)
     each, first = max(past, stream.share(miss)), stream.first(miss)
     even = not stream.stride or not stream.line_bytes % stream.stride

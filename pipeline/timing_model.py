@@ -50,9 +50,7 @@ class MemoryLatencies:
 
     def load_miss(self, l2: HitClass | None) -> int:
         """Cycles to fill a data line and write the replaced line back, which may miss in L2."""
-        charged_here = self.dirty_l1_victims and not self.stores_pay
-        victim = self._beyond_l1(HitClass.NC) if charged_here else 0
-        return max(self.replay, self._beyond_l1(l2) + self.line_rest + victim)
+        return max(self.replay, self._beyond_l1(l2) + self.line_rest + self.vacated)
 
     def store(self, words: int, l2: HitClass | None) -> int:
         """Cycles of storing ``words`` of one line that are not known to hit.
@@ -64,6 +62,11 @@ class MemoryLatencies:
         if self.write_allocate:
             return self.load_miss(l2) + (past if self.write_through else self.made_dirty)
         return max(past, self.made_dirty)
+
+    @property
+    def vacated(self) -> int:
+        """The charge of an access for the line that leaves L1 before it, which may be dirty."""
+        return self.write_back if self.dirty_l1_victims and not self.stores_pay else 0
 
     @property
     def made_dirty(self) -> int:

@@ -30,6 +30,7 @@ OPERATIONS = """
     str r3, [r4]
     stm r4, {r0-r3}
     swp r0, r1, [r4]
+    strex r5, r0, [r4]
     mcr p15, 0, r0, c7, c10, 1
     mcr p15, 0, r0, c7, c10, 1
     mcr p15, 0, r0, c7, c14, 1

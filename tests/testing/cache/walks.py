@@ -299,18 +299,22 @@ class Walk:
             return
         self.tally.happened[self.stores] += words * self.memory.uncached_word
         if self.dcache.resident(line) and self.random.random() < 0.5:
-            self.dcache.clean(line)
-            self.dcache.invalidate(line)
+            self._vacate(line, self.stores)
 
     def _locked(self, line: int, words: int, access: AccessKind) -> None:
         """An exclusive access or a swap that goes to memory; its line may leave L1."""
         if self.random.random() < 0.5 and self.dcache.resident(line):
-            self.dcache.clean(line)
-            self.dcache.invalidate(line)
+            self._vacate(line, self.stores if access is AccessKind.STORE else "load")
         if access is not AccessKind.STORE:
             self.tally.happened["load"] += words * self.memory.uncached_word
         if access is not AccessKind.LOAD:
             self.tally.happened[self.stores] += words * self.memory.uncached_word
+
+    def _vacate(self, line: int, kind: str) -> None:
+        """The access goes to memory behind the write-back of its line, if that is dirty."""
+        if self.dcache.clean(line):
+            self.tally.happened[kind] += self.memory.write_back
+        self.dcache.invalidate(line)
 
     def _is_cached(self, addr: int) -> bool:
         """Whether the line at ``addr`` is cached memory; an access may lie half in another kind."""
