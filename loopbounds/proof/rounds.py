@@ -94,17 +94,19 @@ class ProofRounds:
         before = {i: self.outcomes[i] for i in loops if self._is_open(i) or self._is_loose(i)}
         if not before:
             return
-        slices, keys, bounds = dict(self.slices), dict(self.keys), dict(self.code.bounds)
+        slices, keys, code = dict(self.slices), dict(self.keys), self.code
+        bounds, continued = dict(code.bounds), dict(code.continued)
         for loop in before:
             del self.outcomes[loop]
-            self.code.bounds.pop(loop, None)
-        self._settle(list(before), GatedSsa(replace(self.code, pointed=True)))
+            code.bounds.pop(loop, None)
+        self._settle(list(before), GatedSsa(replace(code, pointed=True)))
         for loop, outcome in before.items():
             if self.outcomes[loop].bound is None or self._is_loose(loop):
                 self.outcomes[loop] = outcome
                 self.slices[loop], self.keys[loop] = slices[loop], keys[loop]
+                code.bounds.pop(loop, None)
                 if loop in bounds:
-                    self.code.bounds[loop] = bounds[loop]
+                    code.bounds[loop], code.continued[loop] = bounds[loop], continued[loop]
 
     def _is_loose(self, loop: int) -> bool:
         """Whether the bound of a loop only gives the range of a word."""
@@ -151,7 +153,7 @@ class ProofRounds:
             for i in ready:
                 cut = self.slices[i]
                 if i in code.bounds:
-                    code.continued[i] = cut.continued
+                    code.continued[i] = replace(cut.continued, assumed=cut.assumed)
                 code.steps |= {
                     (i, cell): CellStep(n, cut.assumed) for cell, n in cut.steps().items()
                 }

@@ -60,7 +60,7 @@ class LoopContinuation:
     """Conditions on the header's cells that hold whenever an iteration returns to the header.
 
     ``leaves``: each symbol of the conditions, with its cell and the constant that an iteration
-    adds.
+    adds. ``assumed``: the assumptions of the conditions, and of the loop's bound.
     """
 
     conditions: tuple[Term, ...]

@@ -15,6 +15,7 @@ from loopbounds.budgets import table
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode, LoopContinuation, UnknownValues
 from loopbounds.slicing.slice import Slice
+from quoll.assumptions import Assumption
 from quoll.inlining.activation import Activation, activation
 
 __all__ = ["OneCall", "for_any_caller"]
@@ -55,7 +56,13 @@ class OneCall:
         edges = tuple((e.src, e.dst, e.kind) for e in graph.edges)
         bounds = tuple(sorted(self.bounds.items()))
         passed = tuple(e for e in range(len(edges)) if graph.passed(e))
-        return self.loop, graph.entry, nodes, edges, passed, bounds
+        assumed = tuple(sorted((i, tuple(sorted(a))) for i, a in self._assumed().items()))
+        return self.loop, graph.entry, nodes, edges, passed, bounds, assumed
+
+    def _assumed(self) -> dict[int, frozenset[Assumption]]:
+        """The assumptions of the bounds, by loop."""
+        loops, continued = self.part.loops, self.whole.continued
+        return {i: continued[loops[i]].assumed for i in self.bounds if loops[i] in continued}
 
     def code(self) -> GraphCode:
         """The call as a program of its own."""
@@ -67,6 +74,7 @@ class OneCall:
             _AnyCaller(),
             whole.stacks,
             bounds=dict(self.bounds),
+            continued={i: LoopContinuation((), {}, a) for i, a in self._assumed().items()},
             s1=whole.s1,
             lists={here: whole.lists[i] for here, i in loops if i in whole.lists},
         )

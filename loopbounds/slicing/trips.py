@@ -78,6 +78,8 @@ class TripCounts:
             self._scope.unbounded.met += 1
             return None if query in self._pending else self._at_only_exit(loop, header, cell)
         trip = self.symbol(header, bound)
+        if (proved := self._scope.code.continued.get(loop)) is not None:
+            self._scope.used |= proved.assumed
         self._pending.add(query)
         value = self._after(loop, header, cell, trip)
         if value is None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from loopbounds.slicing.acyclic import AcyclicGraph
-from loopbounds.slicing.code import GraphCode
+from loopbounds.slicing.code import GraphCode, LoopContinuation
+from loopbounds.slicing.gated_ssa import GatedSsa
 from loopbounds.slicing.one_call import OneCall
+from loopbounds.slicing.slice import slice_loops
 from loopbounds.slicing.stacks import StackSpans
-from tests.testing.loopbounds.counting import load
+from quoll.assumptions import S7, Assumption
+from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
 
 CALLING = """
@@ -24,6 +27,18 @@ int main(unsigned a, unsigned b) {
 }
 """
 
+AFTER = """.global main
+main: push {r4, lr}
+  bl f
+  pop {r4, pc}
+f: mov r3, #0
+1: add r3, r3, #1
+  cmp r3, r0
+  bne 1b
+2: subs r3, r3, #1
+  bne 2b
+  bx lr
+"""
 STORING = """.global main
 main: push {{r4, lr}}
   sub sp, sp, #8
@@ -54,16 +69,37 @@ def test_a_store_through_what_a_caller_hands_over(handed: str) -> None:
     assert [b.bound for b in code.bounds()] == [None]
 
 
-def test_calls_of_one_shape() -> None:
-    """Contexts of a function share one query; a loop in no call has none."""
-    program = load(build(CALLING), "main")
-    code = GraphCode(
+def code_of(program: Program) -> GraphCode:
+    return GraphCode(
         program.graph,
         AcyclicGraph.of(program.graph),
         program.image,
         program.values,
         StackSpans.of((n.block for n in program.graph.nodes), program.image),
     )
+
+
+@pytest.mark.parametrize("assumed", [frozenset({S7.of()}), frozenset()])
+def test_the_bound_of_another_loop_passes_its_assumptions_on(
+    assumed: frozenset[Assumption],
+) -> None:
+    """Also in one call, and also if nothing else is known of the other loop."""
+    code = code_of(load(build(AFTER, language="asm")))
+    shapes = [call.shape for call in [OneCall.around(code, 1)] if call is not None]
+    code.bounds[0], code.continued[0] = 9, LoopContinuation((), {}, assumed)
+    call = OneCall.around(code, 1)
+    assert call is not None
+    assert call.shape not in shapes
+    for one, loop in ((code, 1), (call.code(), call.loop)):
+        cut = slice_loops(GatedSsa(one), [loop])[loop]
+        assert cut.assumed >= assumed
+        assert S7.of() not in cut.assumed - assumed
+
+
+def test_calls_of_one_shape() -> None:
+    """Contexts of a function share one query; a loop in no call has none."""
+    program = load(build(CALLING), "main")
+    code = code_of(program)
     calls = [OneCall.around(code, loop.index) for loop in program.graph.loops]
     assert calls[0] is None
     first, second = calls[1:]
