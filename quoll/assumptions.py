@@ -198,6 +198,15 @@ HALTS = AssumptionKind(
     "that changes where it returns",
     checked_by=LEAVES,
 )
+MASKED_HALT = AssumptionKind(
+    "masked halt",
+    "halt: no interrupt arrives on a path to {place}, where control stays for ever: interrupts may "
+    "be masked there, and one that arrives would never be served",
+    proved_by="values that exclude the way there, or by which interrupts are unmasked there (the "
+    "text is then not listed)",
+    refuted_by="an execution that gets there in which an interrupt has arrived, or arrives later",
+    checked_by="nothing: recordings hold no arrivals",
+)
 ENTRY_MODE = AssumptionKind(
     "entry mode",
     "mode: {function} is called in Supervisor mode, in which it returns to its caller",

@@ -100,7 +100,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
     assumptions = (
         *run.platform.assumptions,
         *presupposed(
-            graph, run.image, run.platform, code.name, run.exits, tuple(sorted(unmasking))
+            values, run.image, run.platform, code.name, run.exits, tuple(sorted(unmasking))
         ),
         *needed_of_core(graph, run.image, run.platform),
         *without_f1(_unproved(program, values, run.image), found.plain),

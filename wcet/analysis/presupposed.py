@@ -15,6 +15,7 @@ from quoll.assumptions import (
     FAST_INTERRUPTS,
     HALTS,
     MACHINE,
+    MASKED_HALT,
     NOT_MASKED,
     RETURNS_UNMASKED,
     S6,
@@ -24,6 +25,7 @@ from quoll.assumptions import (
 )
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
+from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.refusals import instructions
 from wcet.platforms.platform_model import Platform
 
@@ -31,7 +33,7 @@ __all__ = ["needed_of_core", "presupposed", "without_f1"]
 
 
 def presupposed(
-    graph: Supergraph,
+    values: ValueResults,
     image: Image,
     platform: Platform,
     name: str,
@@ -40,8 +42,9 @@ def presupposed(
 ) -> Iterator[Assumption]:
     """The assumptions of the entry ``name`` about the state of the machine and its interrupts.
 
-    ``unmasking``: the instructions of ``graph`` that may unmask interrupts; paths end at ``exits``.
+    ``unmasking``: the instructions that may unmask interrupts; paths end at ``exits``.
     """
+    graph = values.graph
     yield MACHINE.of(platform=platform.name)
     yield ABORTS.of(platform=platform.name)
     yield FAST_INTERRUPTS.of(platform=platform.name)
@@ -62,6 +65,9 @@ def presupposed(
     halted = ((graph.nodes[n].block.addr, at) for n, at in graph.halts.items())
     for addr, loops in sorted((addr, tuple(sorted(at))) for addr, at in halted):
         yield HALTS.of(place=image.place(addr), loops=", ".join(map(image.place, loops)))
+    masked = {graph.nodes[n].block.addr for n in graph.halts if values.masked(n) is not False}
+    for addr in sorted(masked):
+        yield MASKED_HALT.of(place=image.place(addr))
 
 
 def needed_of_core(graph: Supergraph, image: Image, platform: Platform) -> Iterator[Assumption]:

@@ -223,7 +223,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
         assumed,
-        *presupposed(graph, run.image, run.platform, code.name, run.exits, ()),
+        *presupposed(values, run.image, run.platform, code.name, run.exits, ()),
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
         *(rest for bound in bounds for rest in bound.assumed),

@@ -252,6 +252,7 @@ UNDECIDABLE = {
     "privileged": "the word is not known; a known one of User mode is refused (test_status_words)",
     "little-endian": "the word is not known; a known one with bit E is refused (test_status_words)",
     "core-has": "the revision of the chip is not in the binary",
+    "masked halt": "when interrupts arrive is not in the binary",
     "halts": "interrupt handlers, which may change where they return, are not part of the path",
     "targets in context": "extraction proves what calls leave alone, under F1 and S1",
     "shared": "the analysis proves it",

@@ -108,6 +108,21 @@ def test_code_without_effect_is_charged_up_to_a_halt(tmp_path: Path, unmasks: st
     status, report = analyse(tmp_path, SPINS, f"{delay}{unmasks}2: b 2b\n")
     assert status == 0
     assert report["entries"]["syscall"]["cycles"] > 100000
+    assert_never_served(report, masked=not unmasks)
+
+
+def assert_never_served(report: dict[str, Any], *, masked: bool) -> None:
+    """An interrupt that arrives in a halt, or before it, is served only if it unmasks them."""
+    never = [text for text in report["assumptions"] if "would never be served" in text]
+    assert len(never) == masked
+    assert all("<other" in text for text in never)
+    assert (report["interrupt_latency"] is not None) is masked
+
+
+@pytest.mark.parametrize("masks", ["cpsid i\n", "msr cpsr_c, r0\n"])
+def test_a_halt_that_may_be_masked_again_is_named(masks: str, tmp_path: Path) -> None:
+    _, report = analyse(tmp_path, SPINS, f"other: cpsie i\nnop\n{masks}2: b 2b\n")
+    assert [text for text in report["assumptions"] if "would never be served" in text]
 
 
 @pytest.mark.parametrize("restores", ["", "msr cpsr_c, r2\n"])
