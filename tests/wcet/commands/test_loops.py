@@ -70,7 +70,7 @@ def test_in_context_as_json(capsys: pytest.CaptureFixture[str], program: Path) -
     found = json.loads(text)["loops"]
     assert status == 6
     assert {(x["function"], x["bound"], x["exact"], x["method"]) for x in found} == {
-        ("copy", 15, None, "nusmv"),
+        ("copy", 15, True, "nusmv"),
         ("copy", 3, None, "nusmv"),  # whether the list before it ends is not known
         ("list", None, None, ""),
     }
