@@ -161,3 +161,24 @@ def test_names_of_a_word() -> None:
     memory = ConcreteMemory(image().mapped(MemoryMap((here, there))))
     with pytest.raises(Undecided):
         memory.store(data, 4, 1)
+
+
+def test_a_word_that_other_code_stores_to_is_never_known() -> None:
+    """By either of its addresses, as loaded or as stored."""
+    mirrored = RAM + 0x1000
+    regions = [
+        MemoryRegion(name, low, low + 0xFFF, RegionKind.CACHED, RAM, fixed=True)
+        for name, low in (("ram", RAM), ("again", mirrored))
+    ]
+    data = address(image(), "data")
+    disturbed = image().disturbed([(data, data)]).mapped(MemoryMap(tuple(regions)))
+    aliased = disturbed.disturbed([(RAM + 5, RAM + 5)])
+    assert all(aliased.is_disturbed((at, at + 3)) for at in (data, RAM + 4, mirrored + 4))
+    assert not any(aliased.is_disturbed((at, at + 3)) for at in (data + 4, RAM, mirrored + 8))
+    assert aliased.at_start(data, 4) is None
+    assert aliased.at_start(data + 4, 4) == 5
+    single = image().mapped(MemoryMap((regions[0],))).disturbed([(RAM + 5, RAM + 5)])
+    memory = ConcreteMemory(single)
+    for at, known in ((RAM, 7), (RAM + 4, None)):
+        memory.store(at, 4, 7)
+        assert memory.load(at, 4) == known
