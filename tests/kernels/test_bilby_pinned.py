@@ -155,7 +155,7 @@ def test_a_platform_without_level_2_is_refused(tmp_path: Path) -> None:
     assert "the platform file has no '[caches.l2]" in done.stderr
 
 
-@pytest.mark.parametrize(("name", "program"), spread([(NAME, "loading"), (OUTER, "tests")], 2))
+@pytest.mark.parametrize(("name", "program"), spread([(NAME, "loading"), (OUTER, "loading")], 2))
 def test_programs_run(name: str, program: str) -> None:
     """Programs are loaded into pages that are made, written and executed."""
     products.kernel(name, "kernel.elf", f"{program}.elf")
