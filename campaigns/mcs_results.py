@@ -34,7 +34,7 @@ OPERATIONS = (
     *((f"change the level, {n} critical threads", "") for n in THREADS),
     ("bind a context", "unbind it"),
     ("set a budget", "read the clock"),
-    ("yield to a thread", "ask what was used"),
+    ("yield to a thread", "ask for the time used"),
 )
 MESSAGES = ("call, 4 words", "answer, 4 words", "call, 120 words", "answer, 120 words")
 PLATFORMS = ("kzm-paper", "kzm")

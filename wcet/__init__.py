@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wcet.library import BoundedLoop, EntryBounds, KernelBounds, WcetError, analyse
-    from wcet.library_commands import CommandResult, run
+    from wcet.run_command import CommandResult, run
 
 __all__ = [
     "BoundedLoop",
@@ -30,9 +30,9 @@ def __getattr__(name: str) -> object:
     """A name of the library, imported on first use, as commands do not need it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from wcet import library, library_commands
+    from wcet import library, run_command
 
-    return getattr(library_commands if name in OF_COMMANDS else library, name)
+    return getattr(run_command if name in OF_COMMANDS else library, name)
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ of a loop, are divided once for all words at a constant distance from one base (
 
 - stores at such a distance, too: each distance is compared once;
 - stores that spare live frames by S1, S4 or F1: they spare each word that is in a live frame;
-- others, which are looked at for each word.
+- other stores, which are compared with each word.
 
 The value behind a call whose stores all spare the word is the value in front of it.
 """

@@ -117,7 +117,7 @@ class LineAnchors:
     def _source(self, path: str) -> _SourceFile | None:
         """The file recorded as ``path``; None if it is not readable, or not C as the parser reads.
 
-        The parser is that of facts in comments.
+        The same parser reads facts in comments.
         """
         if path not in self.known:
             try:

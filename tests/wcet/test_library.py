@@ -15,7 +15,7 @@ import pytest
 
 import wcet
 from tests.testing.quoll.building import build
-from wcet import library, library_commands
+from wcet import library, run_command
 from wcet.cli import main, parser
 from wcet.request import requested
 
@@ -42,8 +42,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_names_are_those_that_are_promised() -> None:
-    assert wcet.__all__ == sorted((*library.__all__, *library_commands.__all__))
-    for module in (library, library_commands):
+    assert wcet.__all__ == sorted((*library.__all__, *run_command.__all__))
+    for module in (library, run_command):
         assert all(getattr(wcet, name) is getattr(module, name) for name in module.__all__)
     assert set(wcet.__all__) <= set(dir(wcet))
     with pytest.raises(AttributeError, match="nothing"):

@@ -254,7 +254,7 @@ def _described(
 def _without_consequences(
     new: Mapping[tuple[int, str], tuple[str, MissingStatement]], program: Program
 ) -> dict[tuple[int, str], tuple[str, MissingStatement]]:
-    """``new`` without ends of paths in functions that are asked to switch contexts.
+    """``new`` without path ends in functions that another question calls context switches.
 
     A statement that a function switches contexts covers its exception returns. If other functions
     have the same code, it is asked about again.

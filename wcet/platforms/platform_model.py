@@ -287,7 +287,7 @@ def file_of(name: str) -> Path:
 
 
 def files_of(platform: Path) -> Iterator[Path]:
-    """The files that describe a board, right or wrong: its own, and those of a core beside it."""
+    """The files that a board is read from: its own file, and the files of an own core beside it."""
     yield platform
     with suppress(InputError):
         core = read_toml(platform).get("core")

@@ -102,7 +102,7 @@ class _Preservation:
         return list(self.words.values())
 
     def not_followed(self) -> str:
-        """The reason why the words, or the ends of paths, are not those of the graph."""
+        """The reason why the graph lacks words of the invariant, or ends of paths; "" if none."""
         basis, code = self.basis, self.basis.conditions.code
         for word, cell in self.words.items():
             first, last = cell.address.value, cell.address.value + cell.size - 1

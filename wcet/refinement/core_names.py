@@ -70,7 +70,7 @@ def named_cores(store: ResultsStore, kernel: Path) -> Mapping[str, tuple[CoreNam
 
 
 def store_names(store: ResultsStore, kernel: Path, entry: str, names: tuple[CoreName, ...]) -> None:
-    """Store the cores of one entry, before those of earlier builds."""
+    """Store the cores of one entry. The cores of earlier builds follow them."""
     known = named_cores(store, kernel)
     names = tuple(dict.fromkeys((*names, *known.get(entry, ()))))[:MOST]
     store.save(names_key(kernel), NamedCores({**known, entry: names}))

@@ -58,7 +58,7 @@ Found = tuple[dict[tuple[int, int], Term], list[set[Assumption]]]
 
 
 def found(code: GraphCode) -> Found:
-    """Registers and words of the frame of ``main`` at all nodes; assumptions of single values."""
+    """The registers and frame words of ``main`` at each node, each with its assumptions."""
     whole = GatedSsa(code).whole
     values, sp = {}, whole.at(code.graph.entry, 13)
     with deep_recursion():

@@ -386,6 +386,6 @@ done: mov sp, r7
 def test_a_stack_whose_pointer_is_in_a_system_register(
     move: str, store: str, bound: int | None
 ) -> None:
-    """Its frames are those of a stack of unknown place, which may be the stack used before."""
+    """The new stack is at an unknown place, and may be the stack that was used before."""
     code = load(build(OF_A_REGISTER.replace("MOVE", move).replace("STORE", store), language="asm"))
     assert [b.bound for b in code.bounds()] == [bound]

@@ -57,7 +57,7 @@ def test_a_place_in_a_function_that_is_passed_over(
 
 @pytest.mark.slow("several whole analyses")
 def test_facts_about_other_places_are_applied(tmp_path: Path) -> None:
-    """Also limits: what is not counted can only be less."""
+    """A limit stays valid as well: it is compared with a part of the executions."""
     switch, replaced = REPLACED
     whole = cycles(tmp_path, switch, replaced)
     for fact in ("count(a) + count(b) <= 0\n", "count(a) - 2*count(c) = 0\n"):
