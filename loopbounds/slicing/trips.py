@@ -168,7 +168,8 @@ class TripCounts:
         """A cell that the only exit of a loop equates with a word that the loop does not change.
 
         This needs no bound: in an iteration of a loop around it, the exit was taken last. Where the
-        whole graph is the scope, the loop may be one that is not left yet.
+        whole graph is the scope, the loop may be one that is not left yet. Unlike the other terms,
+        it tells nothing of earlier iterations, so no store in the loop may use the cell.
         """
         if self._scope.loop is None:
             return None
@@ -193,6 +194,8 @@ class TripCounts:
         self._scope.used |= inner.used
         if condition.op != "eq" or condition.args[0].width != 32:
             return None
+        if self._places_stores(loop, leaf):
+            return None
         distance = sub(*condition.args)
         for other in (sub(leaf, distance), add(leaf, distance)):
             symbols = rewrite.symbols([other])
@@ -203,6 +206,22 @@ class TripCounts:
             if len(known) == len(outside):
                 return rewrite.substitute(other, known)
         return None
+
+    def _places_stores(self, loop: int, leaf: Term) -> bool:
+        """Whether places of stores in a loop may depend on a cell at its header.
+
+        So do unknown words: they may have been loaded from where the cell points.
+        """
+        code, inner = self._scope.code, self._scope.inner(loop)
+        if code.passed_in(loop):
+            return True
+        places = [
+            inner.instance(node, store.address)
+            for node in code.storing_in(loop)
+            for store in code.effect(node).stores
+        ]
+        self._scope.used |= inner.used
+        return not rewrite.symbols(places) <= inner.symbols.leaves.keys() - {leaf}
 
     def _unchanged(self, loop: int, header: int, local: Cell) -> Term | None:
         """A cell of the header before the loop, if the loop does not change it."""

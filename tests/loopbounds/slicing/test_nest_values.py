@@ -42,3 +42,39 @@ def test_nests_with_moving_limits(name: str, level: str) -> None:
         assert seen[code.header(bound)] <= bound.bound <= seen[code.header(bound)] + 1
         assert bound.total is None or totals[code.header(bound)] <= bound.total
     assert any(bound.total is not None for bound in bounds) == total
+
+
+# The counter of the outer loop is among the words that the inner loop clears in the first rounds:
+# from a moving start on, or through a table of their addresses.
+CLEARED = """.globl main
+main: sub sp, #32; mov r1, #0; str r1, [sp, #4]; mov r6, r0
+outer: add r2, sp, r6, lsl #2; add r3, sp, #32; mov r1, #0
+inner: str r1, [r2], #4; cmp r2, r3; bne inner
+    add r6, #1; ldr r4, [sp, #4]; add r4, #1; str r4, [sp, #4]; cmp r4, #5; blt outer
+    add sp, #32; bx lr
+"""
+LISTED = """.globl main
+main: ldr r5, =counter; mov r1, #0; str r1, [r5]; mov r6, r0
+outer: ldr r2, =table; ldr r3, =table + 80; add r2, r6, lsl #2; mov r1, #0
+inner: ldr r0, [r2], #4; str r1, [r0]; cmp r2, r3; bne inner
+    add r6, #1; ldr r4, [r5]; add r4, #1; str r4, [r5]; cmp r4, #5; blt outer
+    bx lr
+    .section .rodata
+table: .rept 15; .word counter; .endr; .rept 6; .word counter + 4; .endr
+    .bss
+counter: .space 8
+"""
+
+
+@pytest.mark.slow("NuSMV tries each bound for a second")
+@pytest.mark.parametrize(
+    ("source", "start"),
+    [pytest.param(CLEARED, (1 << 32) - 20, id="cleared"), pytest.param(LISTED, 0, id="listed")],
+)
+def test_places_of_stores_before_the_last_iteration(source: str, start: int) -> None:
+    """The only exit says where the pointer is last, and not which words it has passed."""
+    code = load(build(source, language="asm"))
+    outer, _ = code.bounds(options=BoundOptions(Budget(seconds=1), workers=0))
+    seen = code.counts((start,))[code.header(outer)]
+    assert seen > 18
+    assert outer.bound is None or outer.bound >= seen
