@@ -26,7 +26,8 @@ VARIANTS = cases(1)
 EVERY = max(4 - cases(1), 1)  # of the paths of an entry with many
 FEW = 20
 LONGEST = 200_000  # instructions
-MUCH = 100 << 20  # bytes; a fork takes 10 ms for as many
+MUCH = 100 << 20  # bytes; a fork takes 10 ms for as many in small pages
+SOME = 10 << 20  # bytes
 PROCESSORS = os.sched_getaffinity(0)  # of the whole run
 
 
@@ -136,23 +137,33 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: no collection of garbage looks at them again."""
     gc.collect()
     gc.freeze()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        use_huge_pages()
+    _use_huge_pages()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, None, None]:
-    """Return freed memory to the system after a module: forks of gigabytes are slow.
+    """Forks of gigabytes in small pages are slow: return freed memory, make new pages huge.
 
-    Not after each: a collection looks at all that tests keep, for seconds.
+    Memory is returned after a module only: a collection looks at all that tests keep, for seconds.
     """
     yield
-    if nextitem is not None and nextitem.path != item.path and resident() > KEPT[0] + MUCH:
+    now = resident()
+    if nextitem is not None and nextitem.path != item.path and now > KEPT[0] + MUCH:
         gc.collect()  # the command seldom does
         ctypes.CDLL("libc.so.6").malloc_trim(0)
         KEPT[0] = resident()
+        _use_huge_pages()
+    elif now > HUGE[0] + SOME:
+        _use_huge_pages()
+
+
+def _use_huge_pages() -> None:
+    """In workers only: they live long."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        use_huge_pages()
+        HUGE[0] = resident()
 
 
 def resident() -> int:
@@ -161,3 +172,4 @@ def resident() -> int:
 
 
 KEPT = [300 << 20]  # bytes after the last collection: at first all modules and all tests
+HUGE = [0]  # bytes when pages were last made huge
