@@ -4,6 +4,6 @@
 
 #include "tests.h"
 
-extern const struct test message_tests[], creation_tests[], deletion_tests[];
+extern const struct test message_tests[], creation_tests[], deletion_tests[], interrupt_tests[];
 
 #endif
