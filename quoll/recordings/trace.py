@@ -7,8 +7,8 @@ extent of an execution.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ _CHUNK = struct.Struct("<4s3I")
 _REPEAT = struct.Struct("<4sI")
 _TRAILER = struct.Struct("<4sI3Q")
 _CONTINUED = 0
+_VECTOR_PAGE = 0x1000  # bytes
 _STORE = 1 << 8
 _WORD = np.dtype("<u4")
 _RECORD_AGAIN = "record the execution again"
@@ -74,6 +75,12 @@ class Execution:
         """The exception vector it started from."""
         return self.pcs[0]
 
+    def behind(self, at: int) -> Execution:
+        """The execution without its first ``at`` instructions."""
+        later = self.access_words[self.access_words[:, 0] >= at]
+        words = later - np.array([at, 0, 0], np.uint32)
+        return Execution(self.pcs[at:], words, self.end)
+
     def accesses(self) -> Iterator[RecordedAccess]:
         """All accesses in the order they were made, indices never falling."""
         for index, addr, info in self.access_words.tolist():
@@ -95,6 +102,28 @@ class Trace:
     def distinct(self) -> tuple[Execution, ...]:
         """The distinct executions, in the order of their first occurrence."""
         return tuple(dict.fromkeys(self.executions))
+
+    def begun_at(self, entries: Collection[int]) -> Trace:
+        """The same executions, each from the first of ``entries`` on that it runs.
+
+        A kernel copies its vectors to their page at run time, so that the ELF has no code there,
+        and its entries are their targets. Instructions of that page before an entry are left out,
+        with their accesses; an execution that runs others first is as it was recorded.
+        """
+        known: dict[Execution, Execution] = {}
+        for execution in self.distinct():
+            at = self._begin(execution.pcs, entries)
+            known[execution] = execution.behind(at) if at else execution
+        return replace(self, executions=tuple(known[one] for one in self.executions))
+
+    def _begin(self, pcs: memoryview[int], entries: Collection[int]) -> int:
+        """The index of the first entry; 0 if other code than the vectors comes before it."""
+        for at, pc in enumerate(pcs):
+            if pc in entries:
+                return at
+            if not self.vectors <= pc < self.vectors + _VECTOR_PAGE:
+                break
+        return 0
 
     @staticmethod
     def read(path: Path) -> Trace:

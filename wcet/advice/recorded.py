@@ -47,7 +47,7 @@ def recorded(
     graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
-        for execution in Trace.read(file).executions:
+        for execution in Trace.read(file).begun_at({entry.address}).executions:
             if execution.entry != entry.address or execution.end is End.STOPPED:
                 continue
             executions += 1

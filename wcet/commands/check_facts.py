@@ -85,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
     wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False), bounds=proving)
     traces = [(path, Trace.read(path)) for path in options.traces]
     analysis = AnalysisRun.begin(options.kernel, wanted, stages)
+    starts = {address & ~1 for address in analysis.entries.values()}
+    traces = [(path, trace.begun_at(starts)) for path, trace in traces]
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
     entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}
     if not entries:

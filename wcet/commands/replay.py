@@ -90,6 +90,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="the executed kernel"
     )
+    p.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="ENTRY",
+        help="replay the executions of this entry only; repeatable (default: all)",
+    )
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
     facts = (
         "loop bounds and constraints; repeatable; kernel.facts in the folder of kernel.elf is "
@@ -168,14 +175,14 @@ def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
     wanted = analysis(options)
     trace = Trace.read(options.trace)
-    recorded = by_path(trace)
-    if not recorded:
+    if not by_path(trace):
         raise InputError(
             f"{options.trace} has no execution that ran to its end",
             hint="record a program that makes system calls",
         )
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
+    recorded = by_path(trace.begun_at({entry.address for entry in result.entries.values()}))
     for label in result.facts:
         if isinstance(label.fact, PathStartFact):
             raise UsageError(
@@ -196,7 +203,7 @@ def run(options: argparse.Namespace) -> int:
             f"--timing {options.timing}: no such entry", hint=f"known: {', '.join(result.entries)}"
         )
     missing = recorded.keys() - {entry.address for entry in result.entries.values()}
-    if missing:
+    if missing and (not options.entry or len(missing) == len(recorded)):
         raise InputError(
             f"executions start at {', '.join(map(hex, sorted(missing)))}, which is no entry of "
             f"platform {result.platform.name}",
@@ -228,10 +235,10 @@ def remember(
 
 
 def analysis(options: argparse.Namespace) -> AnalysisOptions:
-    """The default request of ``wcet analyse``: every entry of the platform."""
+    """The default request of ``wcet analyse``: every entry of the platform, or some of them."""
     store = results_store(options)
     return AnalysisOptions(
-        entries=("all",),
+        entries=tuple(options.entry) or ("all",),
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
