@@ -37,6 +37,7 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
+ATTEMPTED_INSTRUCTIONS = 1_000_000  # the same, if unknown memory may decide: a second or two
 EXECUTED_OFTEN = 64  # executions of a block: from so many on, compiling it pays
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted

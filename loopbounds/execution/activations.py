@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loopbounds.budgets import table
-from loopbounds.execution.machine import NOWHERE, ConcreteMachine
+from loopbounds.execution.machine import NOWHERE, ConcreteMachine, longest_execution
 from loopbounds.execution.value import Undecided
 from quoll.arm.insn import PC
 from quoll.assumptions import Assumption
@@ -42,9 +41,9 @@ def activated(program: Program, entry: int, image: Image) -> ActivationCounts | 
 
     Raises ControlFlowError for an instruction without semantics.
     """
-    if not image.as_loaded or program.guidance.replaced:
+    if program.guidance.replaced:
         return None
-    found = deepest(program, entry, image, (None,) * PC, table.EXECUTED_INSTRUCTIONS)
+    found = deepest(program, entry, image, (None,) * PC, longest_execution(image))
     return found if found.ended else None
 
 

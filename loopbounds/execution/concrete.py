@@ -1,8 +1,9 @@
 """Concrete execution of an entry: it counts loops as long as no unknown word decides a branch.
 
 At the entry a register holds the word that value analysis knows, or any word. Memory has its
-content as loaded. The execution follows the edges of the supergraph, so that it is in one calling
-context at a time. Where it leaves a node for an address that is no successor, paths must end.
+content as loaded, or any content. The execution follows the edges of the supergraph, so that it is
+in one calling context at a time. Where it leaves a node for an address that is no successor, paths
+must end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from functools import partial
 
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
-from loopbounds.execution.machine import NOWHERE, ConcreteMachine
+from loopbounds.execution.machine import NOWHERE, ConcreteMachine, longest_execution
 from loopbounds.execution.value import Undecided
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
@@ -60,24 +61,29 @@ def concrete_execution(
 
     ``values`` give the registers at the entry. Raises as ``follow`` does.
     """
-    if not image.as_loaded or facts.of(PathStartFact):
+    if facts.of(PathStartFact):
         return None
     known = (values.register(graph.entry, register) for register in range(PC))
     try:
-        return follow(graph, image, [one.exact for one in known])
+        return follow(graph, image, [one.exact for one in known], longest_execution(image))
     except Undecided:
         return None
 
 
-def follow(graph: Supergraph, image: Image, registers: Sequence[int | None]) -> ExecutionCounts:
+def follow(
+    graph: Supergraph,
+    image: Image,
+    registers: Sequence[int | None],
+    steps: int = table.EXECUTED_INSTRUCTIONS,
+) -> ExecutionCounts:
     """The concrete execution of ``graph`` from these general registers on; None: any word.
 
-    Raises Undecided where an unknown word decides a branch, for calls that facts replace, and as
-    ``ConcreteMachine.execute``.
+    Raises Undecided where an unknown word decides a branch, after ``steps`` instructions, for calls
+    that facts replace, and as ``ConcreteMachine.execute``.
     """
     if graph.guidance.replaced:
         raise Undecided("calls are not followed")
-    return _Walk(graph, image, registers).followed()
+    return _Walk(graph, image, registers).followed(steps)
 
 
 def at_the_end(
@@ -95,7 +101,7 @@ def at_the_end(
     walk = _Walk(graph, image, registers)
     for (address, size), word in words.items():
         walk.machine.put(address, size, word)
-    walk.followed()
+    walk.followed(table.EXECUTED_INSTRUCTIONS)
     return walk.machine
 
 
@@ -153,10 +159,12 @@ class _Walk:
         self._totals = [0] * len(graph.loops)
         self.edges = [0] * len(graph.edges)
 
-    def followed(self) -> ExecutionCounts:
+    def followed(self, steps: int) -> ExecutionCounts:
         node, machine = self._graph.entry, self.machine
         self._count(node)
         while True:
+            if machine.executed > steps:
+                raise Undecided(f"it is longer than {steps:,} instructions")
             edge = self._edge(node, machine.execute(self._graph.nodes[node].block))
             if edge is None:
                 break

@@ -25,7 +25,7 @@ from quoll.semantics.lift import identity, lift
 from quoll.semantics.operations import NAMESPACE, expression
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 
-__all__ = ["NOWHERE", "ConcreteMachine"]
+__all__ = ["NOWHERE", "ConcreteMachine", "longest_execution"]
 
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address
@@ -183,6 +183,11 @@ class ConcreteMachine:
         if key not in self._steps:
             self._steps[key] = CompiledInsn.of(insn)
         return self._steps[key]
+
+
+def longest_execution(image: Image) -> int:
+    """The instructions after which an execution of ``image`` is given up."""
+    return table.EXECUTED_INSTRUCTIONS if image.as_loaded else table.ATTEMPTED_INSTRUCTIONS
 
 
 def _trap() -> None:

@@ -59,6 +59,17 @@ __attribute__((naked)) int main(void) {{
         "mov sp, r2; bx lr; .ltorg");
 }}
 """
+WRITTEN = f"""
+int main(void) {{
+    int *a = (int *){STACK};
+    for (int i = 0; i < 12; i++)
+        a[i] = 40 - 3 * i;
+    for (int i = 0; i < 11; i++)
+        for (int j = 0; j < 11 - i && a[j] > a[j + 1]; j++)
+            {{ int t = a[j]; a[j] = a[j + 1]; a[j + 1] = t; }}
+    return a[0];
+}}
+"""
 LOOP = "for (unsigned i = 0; i != n; i += 3) s += i; return s; }"
 UNDECIDED = {
     "an argument decides": f"int main(unsigned n) {{ unsigned s = 0; {LOOP}",
@@ -101,6 +112,20 @@ def test_a_stack_at_a_known_place(kind: RegionKind, counted: bool) -> None:
     """It is in no section; the platform's map says that it is memory."""
     ram = MemoryMap((MemoryRegion("ram", STACK, STACK + 0xFFF, kind, STACK, fixed=True),))
     code = Program(build(BOOTED, optimise="-O1"), "main", from_reset=True, memory=ram)
+    found = code.execution()
+    assert (found is not None) is counted
+    if found is not None:
+        headers = [code.graph.nodes[loop.header].block.addr for loop in code.graph.loops]
+        assert dict(zip(headers, found.most, strict=True)) == code.counts(())
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted"), [(RegionKind.CACHED, True), (RegionKind.DEVICE, False)]
+)
+def test_words_that_the_program_stores_decide(kind: RegionKind, counted: bool) -> None:
+    """Memory holds anything at the entry."""
+    ram = MemoryMap((MemoryRegion("ram", STACK, STACK + 0xFFF, kind, STACK, fixed=True),))
+    code = Program(build(WRITTEN, optimise="-O1"), "main", memory=ram)
     found = code.execution()
     assert (found is not None) is counted
     if found is not None:

@@ -46,7 +46,7 @@ class Program:
             if not from_reset or not self.values.changed:
                 break
             image = image.changing(self.values.changed)
-        self.image, self.graph = image, whole
+        self.image, self.graph, self._from_reset = image, whole, from_reset
         self._insns = {i.addr: i for n in whole.nodes for i in n.block.insns}
         self._content = {
             segment.addr + offset: byte
@@ -63,7 +63,7 @@ class Program:
     ) -> tuple[LoopBound, ...]:
         """Of every loop, with value analysis."""
         located = locate(facts, self.image)
-        execution = None if called else self.execution()
+        execution = self.execution() if self._from_reset and not called else None
         if execution is not None:
             return bounds_by_counting(self.graph, self.image, located, execution)
         options = options or BoundOptions(Budget(seconds=60), workers=1)
