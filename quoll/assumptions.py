@@ -245,6 +245,14 @@ SPILLED_TABLE = AssumptionKind(
     "the word",
     checked_by=LEAVES,
 )
+STORED_FUNCTIONS = AssumptionKind(
+    "stored functions",
+    "stored functions: {insn} at {place} goes to a function that code stores into {object} by "
+    "constants; no pointer but its own address leads there, and no null pointer is called",
+    proved_by="values in calling contexts that know the word, as where the path stores it itself",
+    refuted_by="an execution in which it goes elsewhere",
+    checked_by=LEAVES,
+)
 SUMMARISED = AssumptionKind(
     "shared",
     "shared: {function} analysed once for all its calls: {cycles} cycles at most",

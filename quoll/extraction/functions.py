@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from quoll.arm.insn import ControlFlow, Insn
@@ -38,6 +38,7 @@ class ResolutionProgress:
     lost: Insn | None = None  # last instruction to which its frame is followed
     unproved: dict[int, Assumption] = field(default_factory=dict)  # by return
     resumed: int | None = None  # version at which values were queried about exception returns
+    passed: dict[int, Mapping[str, str]] = field(default_factory=dict)  # calls through arguments
     cfg: tuple[tuple[int, bool], Cfg] | None = None  # last graph: version, whether it returns
 
     def undecided(self, function: GrowingFunction) -> Set[int]:
@@ -181,6 +182,13 @@ class FunctionTable:
     def _calling(self, entry: int) -> Set[int]:
         """The functions that call the one at ``entry`` in its current instruction set."""
         return self._callers.get(CalleeEntry(entry, self.functions[entry].thumb), frozenset())
+
+    def calls_of(self, entry: int) -> Iterator[tuple[Cfg, Block]] | None:
+        """The blocks that call the function at ``entry``; None if it is entered otherwise."""
+        if entry in self.roots:
+            return None
+        graphs = (self.cfg(self.functions[caller]) for caller in sorted(self._calling(entry)))
+        return ((cfg, block) for cfg in graphs for block in cfg.blocks if entry in block.calls)
 
     def cfg(self, function: GrowingFunction) -> Cfg:
         """The function as known now."""

@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from quoll.arm.insn import LR, SP, ControlFlow, Insn
 from quoll.arm.operation import Operation
 from quoll.arm.status import writes_saved_status
-from quoll.assumptions import EXCEPTION_RETURN, RETURN_BY_FORM, TAIL_CALL_BY_FORM, Assumption
+from quoll.assumptions import (
+    EXCEPTION_RETURN,
+    RETURN_BY_FORM,
+    STORED_FUNCTIONS,
+    TAIL_CALL_BY_FORM,
+    Assumption,
+)
 from quoll.cfg.cfg import Block, Cfg, Edge, EdgeKind, JumpTable
 from quoll.cfg.discover import FunctionBuilder
 from quoll.cfg.growing_function import CalleeEntry, GrowingFunction
@@ -23,7 +29,9 @@ from quoll.cfg.transfers import TransferEffect, by_form, links
 from quoll.cfg.unresolved import UnresolvedKind
 from quoll.extraction.extraction_facts import ExtractionFacts
 from quoll.extraction.functions import FunctionTable, ResolutionProgress
+from quoll.extraction.passed_functions import passed_functions
 from quoll.extraction.saved_context import saves_context
+from quoll.extraction.stored_functions import StoredFunctions
 from quoll.facts.contract import CallContract
 from quoll.graph.closure import closure
 from quoll.graph.levels import levels
@@ -58,6 +66,7 @@ class CallGraphFixpoint(FunctionTable):
         self.assumptions: dict[Assumption, None] = {}
         self._confirmer = ReturnConfirmer(image)
         self._local_resolver = LocalResolver(image)
+        self._stored = StoredFunctions(image)
         self._open: set[int] = set()  # functions with transfers that their form does not decide
         # functions with transfers that the preceding code does not decide either
         self._hidden: set[int] = set()
@@ -79,8 +88,42 @@ class CallGraphFixpoint(FunctionTable):
             elif self._unchecked:
                 queries, self._unchecked = self._unchecked, set()
                 self._check(queries)
-            elif not (self._resume() or self._refuse_exception_returns()):
+            elif not (self._resume() or self._pass() or self._refuse_exception_returns()):
                 return
+
+    def _pass(self) -> bool:
+        """Resolve the calls through arguments by the arguments of all callers known so far.
+
+        Returns whether a function changed. A caller found later may add targets, or pass an
+        unknown word: then the call is refused.
+        """
+        changed = False
+        for function in list(self.functions.values()):
+            passed = self._progress[function.entry].passed
+            for site in sorted(passed) if self._stands(function.entry) else ():
+                changed |= self._pass_at(function, site, passed)
+        return changed
+
+    def _pass_at(
+        self, function: GrowingFunction, site: int, passed: dict[int, Mapping[str, str]]
+    ) -> bool:
+        builder, insn = self.builders[function.entry], function.insns[site]
+        cfg = self.cfg(function)
+        block = next(block for block in cfg.blocks if block.last.addr == site)
+        targets = passed_functions(self._image, cfg, block, self.calls_of)
+        version = function.version
+        if targets is None:
+            values = passed.pop(site)
+            writable = self._statements.writable(insn)
+            builder.refuse_call(site, UnresolvedKind.TARGETS, values, writable)
+        else:
+            function.by_values.add(site)
+            callees = tuple(CalleeEntry(word & ~1, bool(word & 1)) for word in sorted(targets))
+            self._apply(builder, insn, TransferEffect(callees), calls=True)
+        if function.version == version:
+            return False
+        self._waiting[function.entry] = None
+        return True
 
     def _resume(self) -> bool:
         """Follow exception returns that values prove to continue in this program.
@@ -584,6 +627,11 @@ class CallGraphFixpoint(FunctionTable):
         explained = not (calls or doubt.bounded) and self._is_fragment(function, own=doubt.loaded)
         if explained or self._sets_apart(function, insn):
             return
+        if calls and self._is_passed(function, insn):
+            progress.passed.setdefault(insn.addr, values)
+            return
+        if calls and self._is_stored(builder, insn):
+            return
         writable = self._statements.writable(insn)
         link = None if calls else link_before(insn, function.before)
         if calls or link is not None:
@@ -592,6 +640,27 @@ class CallGraphFixpoint(FunctionTable):
             returns = insn.sources == (LR,)
             kind = UnresolvedKind.RETURN_TARGETS if returns else UnresolvedKind.TARGETS
             builder.refuse(insn.addr, kind, values, writable=writable)
+
+    def _is_passed(self, function: GrowingFunction, insn: Insn) -> bool:
+        """Whether the callers known so far pass functions for the call at ``insn``."""
+        cfg = self.cfg(function)
+        block = next(block for block in cfg.blocks if block.last.addr == insn.addr)
+        return bool(passed_functions(self._image, cfg, block, self.calls_of))
+
+    def _is_stored(self, builder: FunctionBuilder, insn: Insn) -> bool:
+        """Resolve a call through words that only constants are stored to, if it is one."""
+        cfg = self.cfg(builder.function)
+        block = next(block for block in cfg.blocks if block.last.addr == insn.addr)
+        found = self._stored.targets(cfg, block)
+        if found is None:
+            return False
+        symbol, words = found
+        callees = tuple(CalleeEntry(word & ~1, bool(word & 1)) for word in sorted(words))
+        self._apply(builder, insn, TransferEffect(callees), calls=True)
+        place = self._image.place(insn.addr)
+        assumed = STORED_FUNCTIONS.of(insn=insn.text, place=place, object=symbol.name)
+        self._progress[builder.function.entry].unproved[insn.addr] = assumed
+        return True
 
     def _refuse_switch(self, builder: FunctionBuilder, insn: Insn) -> None:
         """Refuse a switch to another stack, which neither returns nor ends all paths."""

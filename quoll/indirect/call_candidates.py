@@ -171,7 +171,7 @@ class Candidates:
 
 def _may_be_spilled(origin: LoadOrigin) -> bool:
     """Whether the target, or its load address, may have been a vtable word before."""
-    return origin.root in (LoadRoot.UNKNOWN, LoadRoot.NUMBER) or (
+    return origin.root in (LoadRoot.UNKNOWN, LoadRoot.LOST, LoadRoot.NUMBER) or (
         origin.root is LoadRoot.STACK and origin.levels in (1, 2)
     )
 

@@ -25,6 +25,7 @@ __all__ = [
     "LoadBase",
     "LoadOrigin",
     "LoadRoot",
+    "entering",
     "may_be_virtual",
     "origins",
     "register_origins",
@@ -45,7 +46,8 @@ class LoadRoot(Enum):
     WORD = "word"  # a register at entry, or the result of a call
     LOADED = "loaded"  # beyond the loads that are followed
     NUMBER = "number"  # a loaded byte or halfword, which is no address
-    UNKNOWN = "unknown"  # a value that is not followed
+    UNKNOWN = "unknown"  # a value that is not followed, of no register
+    LOST = "lost"  # a value that is not followed: of a register, or computed from the pc
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,14 @@ class LoadOrigin:
     def levels(self) -> int:
         """The number of loads."""
         return len(self.offsets) - 1
+
+
+def entering(cfg: Cfg) -> Mapping[int, Sequence[Edge]]:
+    """The edges into each block."""
+    into: dict[int, list[Edge]] = {}
+    for edge in cfg.edges:
+        into.setdefault(edge.dst, []).append(edge)
+    return into
 
 
 def origins(
@@ -147,7 +157,7 @@ def may_be_virtual(
 
 def _may_equal(a: LoadOrigin, b: LoadOrigin) -> bool:
     """Whether two words may be equal, as far as their origins are followed."""
-    unknown = LoadRoot.STACK, LoadRoot.NUMBER, LoadRoot.UNKNOWN
+    unknown = LoadRoot.STACK, LoadRoot.NUMBER, LoadRoot.UNKNOWN, LoadRoot.LOST
     if not {a.root, b.root}.isdisjoint(unknown):
         return True
     if any(x != y and None not in (x, y) for x, y in zip(a.offsets, b.offsets, strict=False)):
@@ -245,10 +255,12 @@ class _OriginSearch:
     def _before(self, query: _Query, edge: Edge) -> None:
         source = self._cfg.blocks[edge.src]
         if edge.kind is EdgeKind.ACROSS:
-            if query.register not in CALLEE_SAVED:
-                result = query.register == RESULT and len(source.calls) == 1
-                callee = source.calls[0] if result else None
+            if query.register == RESULT:
+                callee = source.calls[0] if len(source.calls) == 1 else None
                 self._word(query, register=None, callee=callee)
+                return
+            if query.register not in CALLEE_SAVED:  # GCC's -fipa-ra may preserve it
+                self._root(query, LoadRoot.LOST)
                 return
             if not self._across and len(query.offsets) < LEVELS:
                 self._root(query, LoadRoot.UNKNOWN)
@@ -300,7 +312,7 @@ class _OriginSearch:
             for source in dict.fromkeys(insn.sources):
                 self._follow(query, index, source, None)
         else:
-            self._root(query, LoadRoot.UNKNOWN)
+            self._root(query, LoadRoot.LOST if insn.sources else LoadRoot.UNKNOWN)
 
     def _follow(self, query: _Query, index: int, register: int, change: int | None) -> None:
         offsets, shift = query.plus(change), query.shift + (change or 0)
@@ -316,7 +328,7 @@ class _OriginSearch:
                     self._root(query, LoadRoot.CONSTANT, upper << 16 | lower & 0xFFFF)
                     return
                 break
-        self._root(query, LoadRoot.UNKNOWN)
+        self._root(query, LoadRoot.LOST)
 
     def _load(self, query: _Query, index: int, insn: Insn) -> None:
         """Follow the address of a loaded register."""

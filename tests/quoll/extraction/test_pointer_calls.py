@@ -91,7 +91,8 @@ def test_what_is_left_out_is_said() -> None:
     source = (
         CALLBACK.replace("x += t->fire(x)", "x += t->fire(x)")
         .replace("N int fire", "N int apply(int (*f)(int), int x) { return f(x) + 1; }\nN int fire")
-        .replace("x += fire(x);", "x += fire(x) + apply(choice ? tick_a : tick_b, x);")
+        .replace("N int fire", "function volatile chosen = tick_a;\nN int fire")
+        .replace("x += fire(x);", "x += fire(x) + apply(chosen, x);")
     )
     fact, why = facts_of(build_pointers(source, (*BUILDS["C++ gcc -O2"], "-g0")))["_Z5applyPFiiEi"]
     assert "any vtable" not in fact
@@ -103,6 +104,7 @@ MANY = "".join(
     f"int f{i}(int x) {{ return x + {i}; }}\nint (*h{i})(int) = f{i};\n" for i in range(300)
 )
 HOOK = f"""{MANY}
+void *leaked = &h0;
 int main(int x) {{ return h0(x) + 1; }}
 """
 

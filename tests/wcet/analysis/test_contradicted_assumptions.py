@@ -255,6 +255,7 @@ UNDECIDABLE = {
     "masked halt": "when interrupts arrive is not in the binary",
     "halts": "interrupt handlers, which may change where they return, are not part of the path",
     "targets in context": "extraction proves what calls leave alone, under F1 and S1",
+    "stored functions": "code with a store that may hit the object leaves the call unresolved",
     "shared": "the analysis proves it",
     "fact: calls": "which objects and indices there are is not known; a known target is an error",
     "fact: switches context": "what the context is that is loaded is not known",

@@ -1,0 +1,82 @@
+"""Calls through objects of the image in which only constants are stored are resolved."""
+
+from __future__ import annotations
+
+import pytest
+
+from quoll.assumptions import STORED_FUNCTIONS
+from quoll.cfg.cfg import Program
+from quoll.extraction.extract import extract
+from quoll.image.image import Image
+from tests.testing.programs import needs
+from tests.testing.quoll.building import address, build
+from tests.testing.quoll.pointer_programs import BUILDS, build_pointers
+
+SOURCE = """
+struct device { int (*read)(int); void (*write)(char *, int); } devices[4];
+int line[64], fill; int (*hook)(int);
+static int first(int d) { return d + 1; }
+static int second(int d) { return d - 1; }
+static void put(char *b, int n) { sink += n; }
+N void fill_line(int c) { line[fill++ & 63] = c; }
+N void boot(void) { devices[1].read = first; devices[1].write = put; hook = second; }
+N int called(unsigned d) { return d < 4 && devices[d].read ? devices[d].read(3) + 1 : 0; }
+N int hooked(void) { return hook(2) + 1; }
+%s
+void init(void) { boot(); }
+int run(int x) { fill_line(x); return called(1) + hooked(); }
+"""
+NAMES = ("C gcc -O2", "C gcc -Os Thumb-2", "C gcc -O2 movw", "C clang -O2 movw")
+OTHERS = {
+    "argument": "N void attach(unsigned d, int (*f)(int)) { devices[d & 3].read = f; hook = f; }",
+    "structure": "struct device more; N void attach(void) { devices[2] = more; hook = more.read; }",
+    "passed": "N void set(void **at, void *f) { *at = f; }"
+    "N void attach(void) { set((void **)&devices[2].read, second); set((void **)&hook, first); }",
+    "loaded": "void *at[] = {&devices[2].read, &hook};",
+    "returned": "N void *of(int d) { return d ? (void *)&devices[d] : (void *)&hook; }",
+    "kept": "void *a, *b; N void attach(int d) { a = &devices[d]; b = &hook; }",
+    "number": "N void attach(unsigned d) { devices[d & 3].read = (int (*)(int))d; }"
+    "N void change(int d) { *(char *)&hook = d; }",
+    "neighbour": "N void attach(int d, int x) { line[d] = x; }",
+    "float": "volatile double real; N void attach(int d) { *(double *)&devices[1] = real;"
+    " *(double *)&line[fill & 95] = real; }",
+    "any index": "N void attach(int d) { devices[d].read = second; (&hook)[d] = first; }",
+}
+
+
+def extracted(source: str, name: str, function: str) -> Program:
+    image = Image.load(build_pointers(source, BUILDS[name]))
+    symbol = image.symbol(function)
+    assert symbol is not None
+    return extract(image, [symbol.addr | symbol.thumb])
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("function", "callees"), [("called", {"first"}), ("hooked", {"second"})])
+def test_stored_constants_are_the_targets(name: str, function: str, callees: set[str]) -> None:
+    """Of the member that is loaded, and with an assumption that names the object."""
+    program = extracted(SOURCE % "", name, function)
+    assert not program.unresolved
+    blocks = (block for cfg in program.functions.values() for block in cfg.blocks)
+    indirect = [block for block in blocks if block.last.target is None]
+    called = {program.functions[callee].name for block in indirect for callee in block.calls}
+    assert called == callees
+    assert STORED_FUNCTIONS.name in {assumption.name for assumption in program.assumptions}
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("function", ["called", "hooked"])
+def test_another_way_to_the_object_leaves_the_call_open(other: str, function: str) -> None:
+    program = extracted(SOURCE % OTHERS[other], "C gcc -O2", function)
+    assert len(program.unresolved) == 1
+
+
+def test_a_large_program_is_not_searched() -> None:
+    body = ".type main, %function\nmain: ldr r0, =hook\nldr r0, [r0]\nbx r0\n.ltorg\n"
+    data = ".data\n.type hook, %object\n.size hook, 4\nhook: .word main\n"
+    text = f".global main\n.text\n.arm\n{body}.space 0x40000\n{data}"
+    image = Image.load(build(text, language="S"))
+    assert extract(image, [address(image, "main")]).unresolved
