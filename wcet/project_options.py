@@ -14,7 +14,7 @@ from quoll.printable import printable, shortened
 from quoll.processes.children import die_with
 from wcet.gate.project_file import FILE, ProjectFile
 
-__all__ = ["add_project", "given", "given_here"]
+__all__ = ["add_project", "given", "given_for", "given_here"]
 
 SHOWN = 20  # last lines of a failed build's output
 
@@ -65,6 +65,16 @@ def given_here(options: argparse.Namespace) -> None:
     path = Path(FILE)
     if path.exists():
         fill(options, ProjectFile.load(path))
+
+
+def given_for(options: argparse.Namespace) -> None:
+    """Fill in missing options, if the project file of this folder is about ``options.kernel``."""
+    path = Path(FILE)
+    if not path.exists():
+        return
+    project = ProjectFile.load(path)
+    if project.kernel.resolve() == options.kernel.resolve():
+        fill(options, project)
 
 
 def fill(options: argparse.Namespace, project: ProjectFile) -> None:

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from quoll.errors import InputError
 from quoll.input_files import Unreadable, read_input
 
-__all__ = ["End", "Execution", "RecordedAccess", "Trace"]
+__all__ = ["LARGEST_TRACE", "MAGIC", "End", "Execution", "RecordedAccess", "Trace"]
 
-LARGEST = 8 << 30  # bytes
-_MAGIC = b"QUOLLTRC"
+LARGEST_TRACE = 8 << 30  # bytes
+MAGIC = b"QUOLLTRC"
 _VERSIONS = (1, 2)  # the first has no repeats
 _HEADER = struct.Struct("<8s4I")
 _CHUNK = struct.Struct("<4s3I")
@@ -63,12 +63,15 @@ class Execution:
     ``pcs`` are the virtual addresses of the instructions in the order they ran, as plain
     integers in four bytes each (``numpy.frombuffer(pcs, "u4")`` makes an array without a copy);
     instructions whose condition failed are among them. ``access_words`` is the recorder's table,
-    one row of index, address and ``bytes | store << 8`` per access.
+    one row of index, address and ``bytes | store << 8`` per access. A hardware trace is
+    ``path_only``: it has no accesses, and perhaps the ``measured`` cycles.
     """
 
     pcs: memoryview[int]
     access_words: npt.NDArray[np.uint32]
     end: End
+    path_only: bool = False
+    measured: int | None = None
 
     @property
     def entry(self) -> int:
@@ -129,9 +132,14 @@ class Trace:
     def read(path: Path) -> Trace:
         """The recording in a file. Raises ``InputError`` unless the file is whole."""
         try:
-            data = read_input(path, LARGEST)
+            data = read_input(path, LARGEST_TRACE)
         except Unreadable as error:
             raise InputError(f"the trace {path} {error}") from error
+        return Trace.parsed(path, data)
+
+    @staticmethod
+    def parsed(path: Path, data: bytes) -> Trace:
+        """The recording ``data`` of the file ``path``. Raises ``InputError`` as above."""
         return _Reader(path, data).trace()
 
 
@@ -144,7 +152,7 @@ class _Reader:
         self.at = 0
 
     def trace(self) -> Trace:
-        if not self.data.startswith(_MAGIC):
+        if not self.data.startswith(MAGIC):
             raise InputError(
                 f"{self.path} is not a recording of a kernel", hint="kernels/recorder writes them"
             )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from pipeline.core import issue_width
 from quoll.errors import InputError
+from quoll.recordings.address_trace import read_recording
 from quoll.recordings.follow import follow
-from quoll.recordings.trace import End, Trace
+from quoll.recordings.trace import End
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.entry_stages import whole_graph
 from wcet.analysis.result import EntryResult
@@ -47,7 +48,7 @@ def recorded(
     graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
-        for execution in Trace.read(file).begun_at({entry.address}).executions:
+        for execution in read_recording(file, run.image).begun_at({entry.address}).executions:
             if execution.entry != entry.address or execution.end is End.STOPPED:
                 continue
             executions += 1

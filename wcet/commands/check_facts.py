@@ -12,7 +12,7 @@ from pipeline.core import issue_width
 from quoll.errors import InputError
 from quoll.facts.count_facts import LoopParameter
 from quoll.facts.memory_facts import UnknownPointsIntoFact
-from quoll.recordings.trace import Trace
+from quoll.recordings.address_trace import read_recording
 from wcet.analysis.analysis import cached_or_prepared
 from wcet.analysis.entry_stages import AnalysisTarget, whole_graph
 from wcet.analysis.fact_evidence import (
@@ -29,7 +29,8 @@ from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
 from wcet.executions.fact_check import FactRecord, Walks, check_facts
-from wcet.request import add_analysis, add_command, add_json, requested
+from wcet.project_options import given_for
+from wcet.request import add_analysis, add_command, add_entries, add_json, requested
 
 __all__ = ["add_to"]
 
@@ -43,7 +44,9 @@ TRACE is a recording by kernels/recorder of the same KERNEL.ELF. Each complete e
 followed through the graph of its entry. Constraints are checked in every invocation, loops are
 counted from entry to entry. An execution refutes a fact if it takes an excluded branch, block or
 target, accesses memory outside the region of a pointer or of accesses of unknown address, or stores
-into a read-only region. A violation is printed with its position, and the exit status is 1.
+into a read-only region. A violation is printed with its position, and the exit status is 1. TRACE
+may also be a text file of executed addresses ('wcet help hardware-traces'): it tests control,
+loops and counts, and says nothing about memory.
 
 A fact is then labelled: proved (a loop's number, by the analysis), survived N executions (that
 reached its places), or assumed. 'wcet analyse' prints the labels too.
@@ -63,6 +66,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p = add_command(commands, "check-facts", text, DESCRIPTION, EXAMPLES, run)
     p.add_argument("kernel", type=Path, metavar="KERNEL.ELF", help="the executed kernel")
     p.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help="recordings")
+    add_entries(p)
     add_json(p)
     add_analysis(p)
 
@@ -80,19 +84,21 @@ class CheckedRecording:
 def run(options: argparse.Namespace) -> int:
     """Check every execution against the facts; returns the exit status."""
     stages = StageLog(verbose=not options.quiet)
-    wanted = requested(options, ["all"])
+    given_for(options)
+    wanted = requested(options, options.entry)
     proving = replace(wanted.bounds, prove_stated=True)
     wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False), bounds=proving)
-    traces = [(path, Trace.read(path)) for path in options.traces]
     analysis = AnalysisRun.begin(options.kernel, wanted, stages)
     starts = {address & ~1 for address in analysis.entries.values()}
-    traces = [(path, trace.begun_at(starts)) for path, trace in traces]
+    traces = [
+        (path, read_recording(path, analysis.image).begun_at(starts)) for path in options.traces
+    ]
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
     entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}
     if not entries:
         raise InputError(
-            "no execution starts at an entry of the platform",
-            hint="was this kernel recorded, and did it make system calls?",
+            "no execution starts at an entry",
+            hint="was this kernel recorded? --entry names its entries",
         )
     prepared = {
         address & ~1: cached_or_prepared(analysis, name, address)

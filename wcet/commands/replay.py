@@ -14,7 +14,8 @@ from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from quoll.errors import InputError, UsageError
 from quoll.facts.guidance import PathStartFact
-from quoll.recordings.trace import Execution, Trace
+from quoll.recordings.address_trace import read_recording
+from quoll.recordings.trace import Execution
 from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.raw_memory import add_memory, loaded_memory
@@ -34,10 +35,12 @@ from wcet.executions.path_replay import (
 )
 from wcet.executions.path_replay import ReplayPath as Walk
 from wcet.executions.recorded_paths import cut
+from wcet.project_options import given_for
 from wcet.request import (
     add_cache,
     add_command,
     add_count,
+    add_entries,
     add_facts,
     add_json,
     add_set,
@@ -65,6 +68,8 @@ full of another program's dirty lines, mixtures, outstanding accesses, any repla
 Two comparisons are made, and the exit status is 1 if either fails:
   bound    the proven bound of the entry, at least every execution
     charged  the charge of the executed path, at least the same
+A text file of executed addresses with measured cycles is compared, too ('wcet help
+hardware-traces').
 The longest execution of each entry is stored (--cache): with it, 'wcet analyse' prints the bound as
 an interval, and 'wcet check' rejects a lower bound.
 
@@ -90,19 +95,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     p.add_argument(
         "--kernel", type=Path, required=True, metavar="KERNEL.ELF", help="the executed kernel"
     )
-    p.add_argument(
-        "--entry",
-        action="append",
-        default=[],
-        metavar="ENTRY",
-        help="replay the executions of this entry only; repeatable (default: all)",
-    )
     p.add_argument("--platform", metavar="NAME|FILE.toml", help="as for 'wcet analyse'")
     facts = (
         "loop bounds and constraints; repeatable; kernel.facts in the folder of kernel.elf is "
         "read too"
     )
+    add_entries(p)
     add_facts(p, facts, neighbouring=False)
+    p.set_defaults(end=[])
     add_sources(p)
     add_memory(p)
     add_vivu(p)
@@ -173,8 +173,10 @@ def summarise(
 
 def run(options: argparse.Namespace) -> int:
     """Analyse, replay, compare; returns the exit status."""
+    given_for(options)
     wanted = analysis(options)
-    trace = Trace.read(options.trace)
+    image = wanted.loaded_memory.image(options.kernel)
+    trace = read_recording(options.trace, image)
     if not by_path(trace):
         raise InputError(
             f"{options.trace} has no execution that ran to its end",
@@ -205,9 +207,8 @@ def run(options: argparse.Namespace) -> int:
     missing = recorded.keys() - {entry.address for entry in result.entries.values()}
     if missing and (not options.entry or len(missing) == len(recorded)):
         raise InputError(
-            f"executions start at {', '.join(map(hex, sorted(missing)))}, which is no entry of "
-            f"platform {result.platform.name}",
-            hint="was this kernel recorded?",
+            f"executions start at {', '.join(map(hex, sorted(missing)))}, which is no entry",
+            hint="was this kernel recorded? --entry names its entries",
         )
     found = [
         replay_entry(result, name, recorded[entry.address], options, stages)
@@ -239,6 +240,7 @@ def analysis(options: argparse.Namespace) -> AnalysisOptions:
     store = results_store(options)
     return AnalysisOptions(
         entries=tuple(options.entry) or ("all",),
+        exits=tuple(options.end),
         platform=options.platform,
         l2=None if options.l2 is None else options.l2 == "on",
         facts=tuple(options.facts),
@@ -319,12 +321,17 @@ def to_text(
                 for m in entry.timing
             ]
         rows += [
-            f"EXCEEDED  {entry.name}: {p.most:,} cycles seen from {p.contents.value} caches; "
+            f"EXCEEDED  {entry.name}: {p.most:,} cycles {seen_text(p)}; "
             f"{charge_text(p)} this path of {p.instructions:,} instructions, "
             f"bound {entry.bound:,}"
             for p in entry.exceeding
         ]
     return "\n".join(rows) + "\n"
+
+
+def seen_text(path: PathReplay) -> str:
+    """Where the cycles of a path were seen."""
+    return "measured" if path.contents is None else f"seen from {path.contents.value} caches"
 
 
 def charge_text(path: PathReplay) -> str:
@@ -356,7 +363,7 @@ def to_json(
                 for m in e.timing
             ],
             "exceeding": [
-                {"cycles": p.most, "charged": p.charged, "caches": p.contents.value,
+                {"cycles": p.most, "charged": p.charged, "caches": p.contents and p.contents.value,
                  "instructions": p.instructions}
                 for p in e.exceeding
             ],

@@ -110,7 +110,7 @@ def check_facts(
     judged, stores = 0, _Stores(image, facts.regions)
     alone: dict[Execution, tuple[_Judged, tuple[Fact, ...], dict[Fact, str]]] = {}
     for number, execution in enumerate(trace.executions, 1):
-        contents = stores.before(number, execution)
+        contents = {} if execution.path_only else stores.before(number, execution)
         entry = entries.get(execution.entry)
         if entry is None or execution.end is End.STOPPED:
             continue

@@ -317,7 +317,7 @@ class PathReplay:
     instructions: int
     charged: int | None
     most: int
-    contents: StartContents  # of the caches, in the slowest replay
+    contents: StartContents | None  # of the caches, in the slowest replay; None if measured
     number: int  # of the path
     state: int  # initial state of the slowest replay
 
@@ -378,6 +378,18 @@ def _replay_path(
     seed: int,
 ) -> PathReplay:
     path = ReplayPath.of(recorded.paths.graph, recorded.visits)
+    charged = path_cycles(recorded.paths.costs, (PathStep(v.node, v.edge) for v in recorded.visits))
+    if any(execution.path_only for execution, _ in recorded.sources):
+        whole = recorded.complete and recorded.paths.start is None
+        cycles = _measured(recorded) if whole else None
+        if cycles is None:
+            raise InputError(
+                "a trace of addresses shows no cycles of a path without 'cycles' behind it, nor of "
+                "a part between two tests for interrupts",
+                hint="wcet check-facts follows it; wcet help hardware-traces",
+            )
+        length = len(path.insns)
+        return PathReplay(len(recorded.sources), length, charged, cycles, None, number, 0)
     most, worst, at = -1, StartContents.COLD, 0
     for state in range(states):
         machine, steps, contents = initial(subject, path, recorded, number, state, seed)
@@ -385,7 +397,6 @@ def _replay_path(
         cycles = replay(machine, steps, exception=exception, instructions=instructions)
         if cycles > most:
             most, worst, at = cycles, contents, state
-    charged = path_cycles(recorded.paths.costs, (PathStep(v.node, v.edge) for v in recorded.visits))
     return PathReplay(
         len(recorded.sources) if recorded.paths.start is None else 0,
         len(path.insns),
@@ -395,6 +406,12 @@ def _replay_path(
         number,
         at,
     )
+
+
+def _measured(recorded: RecordedPath) -> int | None:
+    """The most cycles that were measured of the path."""
+    cycles = (execution.measured for execution, _ in recorded.sources)
+    return max((count for count in cycles if count is not None), default=None)
 
 
 def takes_exception(subject: ReplaySubject, recorded: RecordedPath) -> bool:
