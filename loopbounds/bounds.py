@@ -325,7 +325,6 @@ class _GraphLoops:
             rounds.slices[loop],
             outcome,
             self.lists.get(loop),
-            checker=self.checker.name,
             inner_end=loop in self._ending,
         )
 

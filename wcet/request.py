@@ -184,7 +184,7 @@ def add_proofs(p: argparse.ArgumentParser) -> None:
         choices=CHECKERS,
         default=EITHER,
         help="prover of loop bounds: the model checker NuSMV, or the SMT solver that also searches "
-        "for them (default: NuSMV; where it is missing or fails, the SMT solver)",
+        "for them (default: NuSMV; where it is missing, slow, or fails, the SMT solver)",
     )
     p.add_argument(
         "--prove-stated",

@@ -111,5 +111,8 @@ DETAILED_TERMS = 1200  # terms: a larger constraint is in no model
 STEEPEST = 16  # denominator of a slope: unrolled loops have 2, 4, 8 or 16
 OUTER_ITERATIONS = USEFUL  # iterations of the outer loop: a sum over more is too loose
 
+# Checkers
+PROMPT_SECONDS = 1  # seconds of NuSMV before the SMT solver proves: most proofs take 0.1
+
 # Worker processes
 WORKER_SLACK = 4  # times the seconds and the memory of a search: beyond it, something is wrong

@@ -29,6 +29,7 @@ class NusmvChecker:
     def check(self, obligation: ProofObligation, limits: SolverLimits) -> ProofResult:
         """Both results of ``obligation``. Raises IllTyped and TooLarge."""
         text = smv_text(obligation.model, obligation.properties)
-        return ProofResult(
-            *nusmv.check_invariants(text, obligation.queries, limits.process, self.program)
+        initial, claim = nusmv.check_invariants(
+            text, obligation.queries, limits.process, self.program
         )
+        return ProofResult(initial, claim, self.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -29,18 +29,13 @@ __all__ = [
     "NotWhilePending",
     "ProvedInvariant",
     "StatedCount",
-    "substituted",
 ]
 
 NUSMV, SMT = "nusmv", "smt"
 CHECKERS = (NUSMV, SMT)  # the checkers whose proofs count
-EITHER = ""  # the model checker; the SMT solver where it is missing or fails
+EITHER = ""  # the model checker; the SMT solver where it is missing, slow, or fails
 EXECUTION = "execution"  # counted in the concrete execution of the entry
 PROVED = (*CHECKERS, EXECUTION)  # methods of bounds that are proved
-INSTEAD = (
-    "NuSMV is missing: the bounds of loops marked 'smt' are proved by the SMT solver, which also "
-    "searched for them; 'wcet setup' gets NuSMV"
-)
 TESTS_ARE_NONE = (
     "that it tests for interrupts is no bound: on the interrupt path one is being handled, and "
     "once that is acknowledged the test may see none"
@@ -257,9 +252,3 @@ class LoopBound:
         if isinstance(evidence, StatedCount | NamedCount):
             evidence = replace(evidence, source=sources.get(evidence.source, evidence.source))
         return replace(self, evidence=evidence, assumes=assumes)
-
-
-def substituted(wanted: str, bounds: Iterable[LoopBound]) -> tuple[str, ...]:
-    """The warning that the SMT solver proved bounds because NuSMV is missing; () otherwise."""
-    alone = wanted == EITHER and any(b.method == SMT and b.final for b in bounds)
-    return (INSTEAD,) if alone else ()

@@ -56,10 +56,9 @@ def judge(
     outcome: ProofOutcome,
     listed: ListAtMostFact | None,
     *,
-    checker: str,
     inner_end: bool,
 ) -> LoopBound:
-    """The bound of one loop as ``checker`` proved it, before facts that count are applied.
+    """The bound of one loop as a checker proved it, before facts that count are applied.
 
     ``inner_end``: all inner loops provably terminate. Raises FactsError if a fact says that the
     loop walks a list, and it does not.
@@ -73,7 +72,7 @@ def judge(
             hint="state how often the loop is executed: loop PLACE at most N",
         )
     if outcome.bound is not None:
-        bound = _proved(loop, cut, outcome, graph.apart(loop), checker=checker, inner_end=inner_end)
+        bound = _proved(loop, cut, outcome, graph.apart(loop), inner_end=inner_end)
         return bound if listed is None else replace(bound, exact=None, assumes=stated(listed))
     why, tip = _unknown(cut)
     reason = _not_proved(graph, image, loop, why, tip, walks=cut.walks())
@@ -212,7 +211,6 @@ def _proved(
     outcome: ProofOutcome,
     apart: int,
     *,
-    checker: str,
     inner_end: bool,
 ) -> LoopBound:
     exact = True if outcome.tight and inner_end and _faithful(cut) else None
@@ -222,7 +220,7 @@ def _proved(
         loop.index,
         outcome.bound,
         exact,
-        checker,
+        outcome.by,
         ProvedInvariant(outcome.bound, outcome.relations, apart > 0),
         None,
         outcome.seconds,

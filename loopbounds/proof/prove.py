@@ -57,6 +57,7 @@ class ProofOutcome:
     failed: str  # failure of the solver: the outcome is not final; "" also when it ran out of time
     model: str  # SMV text of the proof
     seconds: float  # by the clock
+    by: str = ""  # name of the checker that proved the bound
     endless: bool = False  # the model has a run that never ends: no bound follows from it
 
     @property
@@ -104,4 +105,4 @@ def _attempted(task: ProofTask, strategies: Sequence[Strategy]) -> ProofOutcome:
     if best is None:
         return ProofOutcome(None, task.reached, 0, failed, "", seconds, endless=endless)
     count = len(best.relations)
-    return ProofOutcome(best.bound, task.reached, count, failed, best.text, seconds)
+    return ProofOutcome(best.bound, task.reached, count, failed, best.text, seconds, best.by)

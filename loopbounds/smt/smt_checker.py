@@ -37,13 +37,13 @@ class SmtChecker:
             initial, claim = induction.check(properties, obligation.queries, limits.steps)
         except SearchFailed as fault:
             failed = InvariantResult(InvariantVerdict.FAILED, reason=str(fault))
-            return ProofResult(failed, failed)
+            return ProofResult(failed, failed, self.name)
         if initial.verdict is InvariantVerdict.FALSE:
             parameters = [initial.trace[0][p.name] for p in model.parameters]
             if ModelStepper(model).start(parameters) is None:
                 reason = "its initial state is invalid"
                 initial = InvariantResult(InvariantVerdict.FAILED, reason=reason)
-        return ProofResult(initial, claim)
+        return ProofResult(initial, claim, self.name)
 
 
 def solver_version() -> Version:

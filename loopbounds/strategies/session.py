@@ -42,6 +42,7 @@ class SolverSession:
         self._search: SmtInduction | None = None
         self._before = 0  # steps of the search in earlier models
         self.text = ""  # SMV text of the last proof
+        self.by = ""  # name of the checker that gave it
 
     def turn_to(self, model: LoopModel) -> None:
         """Query ``model`` from now on."""
@@ -88,14 +89,13 @@ class SolverSession:
         for result in (found.initial, found.claim):
             if result.verdict is InvariantVerdict.FAILED:
                 raise SolverFailed(result.reason)
-        verdicts = found.initial.verdict, found.claim.verdict
-        if InvariantVerdict.EXPIRED in verdicts:
+        if InvariantVerdict.EXPIRED in found.verdicts:
             return False
-        if verdicts != (InvariantVerdict.FALSE, InvariantVerdict.TRUE):
+        if not found.is_proof:
             raise SolverFailed(
                 f"the checker does not confirm the search: {_contradiction(found.claim)}"
             )
-        self.text = text
+        self.text, self.by = text, found.by
         return True
 
     def _searcher(self) -> SmtInduction:

@@ -40,6 +40,7 @@ class ProvedBound:
     bound: int
     relations: tuple[Term, ...]
     text: str
+    by: str  # name of the checker
     final: bool = True  # False: later strategies may find a lower bound
 
 
@@ -128,7 +129,7 @@ def prove_by(session: SolverSession, found: InductiveBound) -> ProvedBound | Non
     """The proved bound; None: the limits do not suffice. Raises as ``SolverSession.proves``."""
     if not session.proves(found.claim, found.depth):
         return None
-    return ProvedBound(found.bound, found.relations, session.text)
+    return ProvedBound(found.bound, found.relations, session.text, session.by)
 
 
 def conjunction(parts: Sequence[Term]) -> Term:

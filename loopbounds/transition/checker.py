@@ -12,7 +12,7 @@ from typing import Protocol
 from loopbounds.budgets.budget import SolverLimits
 from loopbounds.terms.bit_vectors import FALSE, Term
 from loopbounds.transition.model import LoopModel
-from loopbounds.transition.query import InvariantQuery, InvariantResult
+from loopbounds.transition.query import InvariantQuery, InvariantResult, InvariantVerdict
 from quoll.results.versions import Version
 
 __all__ = ["Checker", "ProofObligation", "ProofResult"]
@@ -46,6 +46,17 @@ class ProofResult:
 
     initial: InvariantResult  # FALSE verdict: there is an initial state
     claim: InvariantResult
+    by: str  # ``name`` of the checker that gave them
+
+    @property
+    def verdicts(self) -> tuple[InvariantVerdict, InvariantVerdict]:
+        """The verdicts of both queries."""
+        return self.initial.verdict, self.claim.verdict
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether there is an initial state, and the claim holds."""
+        return self.verdicts == (InvariantVerdict.FALSE, InvariantVerdict.TRUE)
 
 
 class Checker(Protocol):

@@ -15,7 +15,8 @@ from importlib import import_module
 from pathlib import Path
 
 from ilp.constraints.constraint import unused_constraints
-from loopbounds.proof.bound import LoopBound, substituted
+from loopbounds.proof.bound import LoopBound
+from loopbounds.proof.checkers import substituted
 from loopbounds.written_loops import loops_not_found
 from quoll.arm.insn import ControlFlow
 from quoll.assumptions import HANDED_OVER, OTHERS_FIRST, TAKEN_IMMEDIATELY

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from loopbounds.proof.bound import substituted
+from loopbounds.proof.checkers import substituted
 from loopbounds.written_loops import loops_not_found
 from quoll.assumptions import table
 from quoll.cfg.cfg import Program
@@ -38,8 +38,8 @@ maximum number of header executions per entry. Each bound comes with its method 
   nusmv    proved by the model checker; "exact" when an execution of
            the model reaches it for the stated initial ranges, else
            "not known to be tight"
-  smt      the same, proved by the SMT solver: NuSMV is missing, or
-           --checker smt
+  smt      the same, proved by the SMT solver: NuSMV is missing or
+           slow, or --checker smt
   fact     stated in a facts file, and assumed; with --prove-stated
            only if no smaller bound is proved
   execution, parameter
