@@ -38,7 +38,6 @@ WORDS = 1 << 32
 DISJOINT = -2  # in place of an offset
 AFTER = 1 << 30  # every event of a block
 ARGUMENTS = (0, 1, 2, 3, 12)
-STACK_ARGUMENTS = range(0, 64, 4)  # bytes above sp that may hold arguments, as in value analysis
 
 
 class LoadedWords:
@@ -318,9 +317,7 @@ class LoadedWords:
             if register in read.registers:
                 yield self._scope.after(node, register)
         sp = self._scope.after(node, SP)
-        for offset in STACK_ARGUMENTS:
-            if offset >= read.stack:
-                break
+        for offset in sorted(read.arguments(self._code.graph.frame_at(node))):
             address = terms.add(sp, terms.const(offset, 32))
             if rewrite.symbols([address]) <= self._scope.symbols.leaves.keys():
                 yield self.before(node, AFTER, MemoryCell(address, 4))

@@ -43,7 +43,14 @@ from quoll.assumptions import F1, Assumption
 from quoll.cfg.cfg import Block, Cfg, EdgeKind
 from quoll.cfg.transfers import is_call
 from quoll.facts.applied import CALLEE_SAVED
-from quoll.facts.contract import STANDARD, UNKNOWN, ByteSpan, CallContract, spans
+from quoll.facts.contract import (
+    ANY_ARGUMENTS,
+    STANDARD,
+    UNKNOWN,
+    ByteSpan,
+    CallContract,
+    spans,
+)
 from quoll.graph.fixpoint import Fixpoint, solve
 from quoll.graph.weak_topological_order import FlowGraph, WeakOrder
 from quoll.image.image import Image
@@ -285,7 +292,7 @@ class _Calls:
         self._used.add(S1)
         live = live_frames(before.frames, before.term(SP), before.facts)
         frames = {key: cell for key, cell in live.items() if self._remains(cell)}
-        if contract.elsewhere and hands_on_a_stack_address(before):
+        if contract.elsewhere and hands_on_a_stack_address(before, ANY_ARGUMENTS.arguments(None)):
             self._used.add(F1.of())
         for base, low, high in contract.stores:
             where = before.fact(base)

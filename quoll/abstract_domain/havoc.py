@@ -28,11 +28,11 @@ from quoll.abstract_domain.terms import (
 from quoll.arm.insn import LR, SP
 from quoll.assumptions import F1
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
+from quoll.facts.contract import CallFrame, ReadArguments
 
 __all__ = ["after_call", "hands_on_a_stack_address"]
 
 ARGUMENTS = (0, 1, 2, 3, 12)
-STACK_ARGUMENTS = 64  # bytes above sp that may hold arguments
 SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
 
 
@@ -42,17 +42,19 @@ def after_call(
     position: int,
     callees: Sequence[FunctionReplacement],
     saved: Callable[[], Set[int]],
+    frame: CallFrame | None,
 ) -> AbstractState:
     """The state after one of ``callees`` was entered in ``before``.
 
     New symbols belong to ``position``. ``saved``: distances from sp of words with registers that
-    the active functions have saved.
+    the active functions have saved. ``frame``: of the caller, if it is known.
     """
     preserves = all(callee.preserves for callee in callees)
     preserves_mode = all(callee.preserves_mode for callee in callees)
     preserved = frozenset.intersection(*(callee.preserved for callee in callees))
     names = environment.names
-    handed = hands_on_a_stack_address(before)
+    read = ReadArguments.of_any(callee.reads for callee in callees)
+    handed = hands_on_a_stack_address(before, read.arguments(frame))
     facts = dict(before.facts)
     registers = list(before.registers)
     for register in set(range(FLAG)) - preserved:
@@ -104,14 +106,17 @@ def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> N
             del frames[key]
 
 
-def hands_on_a_stack_address(state: AbstractState) -> bool:
-    """Whether an argument, or a known word outside the caller's frame, may be a stack address."""
+def hands_on_a_stack_address(state: AbstractState, above: Set[int]) -> bool:
+    """Whether an argument, or a known word outside the caller's frame, may be a stack address.
+
+    ``above``: distances from sp of the words that may hold arguments.
+    """
     words = [state.term(register) for register in ARGUMENTS]
     words += [cell for cell in state.globals.values() if type(cell) is int]
     sp = state.term(SP)
     words += [
         cell
         for at, cell in state.frames.items()
-        if type(cell) is int and (at >> 32 != sp >> 32 or (at - sp) & MASK < STACK_ARGUMENTS)
+        if type(cell) is int and (at >> 32 != sp >> 32 or (at - sp) & MASK in above)
     ]
     return any(on_stack(describe(word, state.facts)) for word in words)

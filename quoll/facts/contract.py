@@ -27,6 +27,7 @@ __all__ = [
 
 CALLEE_SAVED = frozenset([*range(4, 12), SP])  # procedure call standard, AAPCS 6.1.1
 SPANS = 64  # distinct places per base
+UNEXAMINED = 64  # bytes above sp that may hold arguments of a function of unknown code
 FAR = 1 << 16  # bytes: a store that reaches further, as in recursion, may reach everything
 END = 1 << 31
 
@@ -79,6 +80,15 @@ class CallContract:
         return replace(self, preserved=preserved)
 
 
+class CallFrame(NamedTuple):
+    """A frame at a call. ``depth``: from sp at the call to sp at entry, in bytes; ``saved``:
+    distances from sp at the call of the words that hold saved registers.
+    """
+
+    depth: int
+    saved: frozenset[int]
+
+
 class ReadArguments(NamedTuple):
     """The words of its callers that a function may read: ``registers`` at its entry, and ``stack``
     bytes above sp at its entry.
@@ -87,21 +97,25 @@ class ReadArguments(NamedTuple):
     registers: frozenset[int]
     stack: int
 
+    def arguments(self, frame: CallFrame | None) -> frozenset[int]:
+        """Distances from sp of the words above it that may hold arguments.
+
+        They are the words it reads. A function that is not examined may read ``UNEXAMINED`` bytes,
+        and any word of the caller's ``frame`` but saved registers.
+        """
+        if self.stack != END:
+            return frozenset(range(0, min(self.stack, FAR), 4))
+        first = frozenset(range(0, UNEXAMINED, 4))
+        if frame is None:
+            return first
+        return first.union(set(range(UNEXAMINED, min(frame.depth, FAR), 4)) - frame.saved)
+
     @staticmethod
     def of_any(read: Iterable[ReadArguments]) -> ReadArguments:
         """The words that any of several functions may read."""
         both = list(read)
         registers = frozenset[int]().union(*(r.registers for r in both))
         return ReadArguments(registers, max((r.stack for r in both), default=0))
-
-
-class CallFrame(NamedTuple):
-    """A frame at a call. ``depth``: from sp at the call to sp at entry, in bytes; ``saved``:
-    distances from sp at the call of the words that hold saved registers.
-    """
-
-    depth: int
-    saved: frozenset[int]
 
 
 STANDARD = CallContract()  # a function that follows the procedure call standard

@@ -199,6 +199,11 @@ class Supergraph:
                 inside.append(around)
         return inside
 
+    def frame_at(self, node: int) -> CallFrame | None:
+        """The frame of the function of ``node``, when the node calls; None if it is unknown."""
+        here = self.nodes[node]
+        return self.contexts[here.context].frames.get(here.block.last.addr)
+
     def saved_words(self, node: int) -> frozenset[int]:
         """Distances from sp of saved registers, when ``node`` calls.
 

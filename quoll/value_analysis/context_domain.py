@@ -248,7 +248,8 @@ class ContextDomain(ValueDomain):
         source = self.graph.sources[edge]
         saved = partial(self._graph.saved_words, source)
         position = self.order.position[source]
-        return after_call(outcome.leave.state, self.environment, position, passed, saved)
+        frame, state = self._graph.frame_at(source), outcome.leave.state
+        return after_call(state, self.environment, position, passed, saved, frame)
 
     def _indirect(self, edge: int, outcome: BlockOutcome) -> AbstractState | None:
         leave = outcome.leave

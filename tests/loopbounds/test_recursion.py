@@ -120,6 +120,8 @@ NOT_BOUNDED = {  # memory decides, or the recursion is endless
         "left = a & 7; return f(left);",
     ),
 }
+OTHERS = ", ".join(f"unsigned x{number}" for number in range(18))
+NOUGHTS = ", ".join("0" * 18)
 HANDED = {  # callees store into frames of their callers
     "local": (
         "void set(unsigned *p, unsigned n) { *p = n & 3 ? n - 1 : n; }"
@@ -132,6 +134,13 @@ HANDED = {  # callees store into frames of their callers
         " { unsigned k = n - 1; if (p) *p = 9; if (n == 0 || n > 12) return 0;"
         " if (n & 1) f(0, a, b, c, &k); return f(k - 1, a, b, c, 0) + k; }",
         "return f(a & 7, 1, 2, 3, 0);",
+    ),
+    "argument behind many others": (
+        f"unsigned seen; unsigned f(unsigned low, unsigned high, {OTHERS}, unsigned *p)"
+        " { if (high - low < 2) { if (p && seen < 9) { seen++; *p = 0; } return 1; }"
+        f" unsigned m = (low + high) / 2; f(low, m, {NOUGHTS}, &m);"
+        f" return f(m, high, {NOUGHTS}, 0); }}",
+        f"return f(0, 8, {NOUGHTS}, 0);",
     ),
     "set by a deeper activation": (
         "unsigned f(unsigned n, unsigned *p) { unsigned k = 5; if (p) { *p = 16; return 0; }"

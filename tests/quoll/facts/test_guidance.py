@@ -234,19 +234,23 @@ def test_what_a_replaced_function_may_change() -> None:
         assert any("S1" in text for text in map(str, values.assumptions)) or preserves
 
 
-def test_a_frame_whose_address_is_handed_on_is_not_spared() -> None:
+@pytest.mark.parametrize(
+    "handed", ["mov r0, sp", *(f"str sp, [sp, #{n}]" for n in (4, 60, 64, 96))]
+)
+def test_a_frame_whose_address_is_handed_on_is_not_spared(handed: str) -> None:
+    """In a register, or in any word of the caller's frame: all may be arguments."""
     image = assemble(
-        """
-        main:   push {r4, lr}
-                sub sp, sp, #8
+        f"""
+        main:   push {{r4, lr}}
+                sub sp, sp, #104
                 mov r4, #7
                 str r4, [sp]
-                mov r0, sp
+                {handed}
                 bl f
                 ldr r3, [sp]
                 b last
-        last:   add sp, sp, #8
-                pop {r4, pc}
+        last:   add sp, sp, #104
+                pop {{r4, pc}}
                 .type f, %function
         f:      bx lr
         """
