@@ -15,7 +15,7 @@ import pytest
 
 from wcet.cli import main
 
-FRAMES = 500
+FRAMES = 400
 DEEP = FRAMES + 100  # functions
 
 

@@ -135,7 +135,7 @@ def test_an_interrupted_search_gives_its_bound_labelled(solver: Solver) -> None:
 
 @pytest.mark.slow("many integer programs are solved")
 def test_both_solvers_agree_on_a_search() -> None:
-    model = knapsack(24)
+    model = knapsack(12)
     proofs = [maximise(model, solver) for solver in SOLVERS]
     assert proofs[0].bound == proofs[1].bound
     assert all(p.attained and p.method == "dual bound of the solver's search" for p in proofs)

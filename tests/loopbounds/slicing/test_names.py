@@ -130,7 +130,7 @@ def counter(name: str, random: Random) -> str:
 def test_no_bound_is_below_an_execution() -> None:
     """Held: a store by one name did not reach the slice of a loop that loads by another."""
     random = Random(18)
-    names = [f"f{i}" for i in range(cases(12))]
+    names = [f"f{i}" for i in range(cases(6))]
     image = loaded("\n".join(counter(name, random) for name in names), names).mapped(WINDOWS)
     bounded = 0
     for name in names:
@@ -140,4 +140,4 @@ def test_no_bound_is_below_an_execution() -> None:
             assert all(count is not None and count <= found.bound for count in counts), name
             assert not found.exact or found.bound in counts, name
             bounded += 1
-    assert bounded > 4
+    assert bounded > cases(3)

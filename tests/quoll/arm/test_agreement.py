@@ -11,6 +11,7 @@ from quoll.arm.insn import ControlFlow
 from quoll.semantics.lift import identity, lift_afresh
 from tests.testing.arm.agreement import disagreements, register_disagreements
 from tests.testing.arm.corpus import sample
+from tests.testing.harness.cases import spread
 
 
 @pytest.mark.slow("decodes thousands of instructions")
@@ -43,7 +44,7 @@ def test_registers_agree_with_ops() -> None:
 @pytest.mark.slow("decodes thousands of instructions")
 def test_identity_decides_the_ops() -> None:
     """An instruction at two addresses has the same ops whenever its identity is the same."""
-    for item in sample():
+    for item in spread(sample(), 3_000):
         insn = item.insn
         if insn.flow in (ControlFlow.JUMP, ControlFlow.CALL):
             continue  # decoding gives them another target
