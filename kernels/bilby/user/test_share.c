@@ -396,6 +396,34 @@ static bool stopped_recycling_of_a_notification(void)
     return true;
 }
 
+/*
+ * The same crowd, of senders whose endpoint is deleted: who has waited least is told, too, beside an equal
+ * that only runs from when the deletion was stopped.
+ */
+static bool stopped_deletion_of_an_endpoint(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child urgent = make_urgent(suspends_and_starts, 200);
+    struct child slow = make_child(deletes_much, 30, 5, 0);
+    struct child spinner = make_child(spins, 0, 1, 0);
+    struct child waiting = make_child(sends_in_vain, 0, 150, 0);
+
+    give(&waiting, CHILD_ENDPOINT, endpoint, RIGHTS_ALL, 0);
+    give(&urgent, OWN, slow.tcb, RIGHTS_ALL, 0);
+    give(&urgent, SPINNER, spinner.tcb, RIGHTS_ALL, 0);
+    let_a_crowd_wait(&waiting, SYS_SEND);
+    run_child(sends_in_vain, 0, 1, endpoint, 0);
+    let_others_run();
+    SAME(cnode_revoke(ROOT_CNODE, endpoint, 32), 0);
+    SAME(cnode_move(slow.cnode, FIRST, 32, ROOT_CNODE, endpoint, 32), 0);
+    start(&slow);
+    start(&urgent);
+    for (word_t i = 0; i < 2; i++) /* of the first, and of the last */
+        SAME(wait_report(), SYSCALL_FAILED | ERROR_ABORTED);
+    SAME(tcb_suspend(spinner.tcb), 0);
+    return true;
+}
+
 /* ---- addresses -------------------------------------------------------------------- */
 
 #define DONE       2   /* badge of who has finished */
@@ -524,6 +552,7 @@ const struct test share_tests[] = {
     { abandoned_anywhere, "whoever needs the memory of an abandoned deletion finishes it, wherever it was left" },
     { stopped_recycling_of_an_endpoint, "an endpoint whose recycler was stopped can be used" },
     { stopped_recycling_of_a_notification, "a notification whose recycler was stopped can be used" },
+    { stopped_deletion_of_an_endpoint, "nor do those of a crowd whose endpoint is deleted wait for idle time" },
     { moves_of_others, "a call finishes though another thread moves its own CNode at each interrupt" },
     { slices_of_callers, "two threads that call each other leave time to others of their priority" },
     { slices_of_spinners, "threads of one priority that never wait take turns" },

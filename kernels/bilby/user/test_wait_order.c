@@ -132,6 +132,24 @@ static bool priorities_that_change(void)
     return true;
 }
 
+/* Those who receive move, too; and who gets the priority that it has goes behind its equals. */
+static bool receivers_that_change(void)
+{
+    static const word_t after[COUNT] = { 0, 5, 3, 1, 2, 4 };
+    word_t endpoint = make(TYPE_ENDPOINT, 0);
+    struct child children[COUNT];
+
+    let_all_wait(receives, endpoint, children);
+    SAME(tcb_set_priority(children[1].tcb, priorities[1]), 0);
+    SAME(tcb_set_priority(children[5].tcb, priorities[5]), 0);
+    SAME(tcb_set_priority(children[0].tcb, 254), 0);
+    for (word_t i = 0; i < COUNT; i++) {
+        SAME(send(SYS_SEND, endpoint, 0), 0);
+        SAME(wait_report(), after[i]);
+    }
+    return true;
+}
+
 /* Whoever is stopped leaves the queue; when it comes again it is the last of its equals. */
 static bool who_comes_again(void)
 {
@@ -158,6 +176,7 @@ const struct test order_tests[] = {
     { ends_of_a_word, "of 32 priorities the first is received before the last" },
     { callers, "a server answers the most urgent of its waiting clients next" },
     { priorities_that_change, "who gets another priority moves in the queue in which it waits" },
+    { receivers_that_change, "the same of those who wait to receive, and who keeps its priority goes behind its equals" },
     { who_comes_again, "who leaves a queue and comes again is behind its equals" },
     { NULL, NULL },
 };
