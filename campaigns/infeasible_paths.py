@@ -3,9 +3,10 @@
 300 programs by default, from seed 1 on, 40 executions of each, and so many seconds of processor
 time as the limit (900). Every program has a planted pair: two costly functions that no execution
 calls together so often (``tests/testing/wcet/planted_programs.py``). It counts if the worst path
-without refinement does, and is removed if the worst path after it does not; where a summary hides
-one of the calls, if the bound falls. For every fourth seed, a program is refined, too, whose tested
-words may change between the decisions (``tests/testing/wcet/infeasible_programs.py``).
+without refinement does, or if a summary hides one of the calls. It is removed if the worst path
+with refinement does not, summaries on it included. For every fourth seed, a program is refined,
+too, whose tested words may change between the decisions
+(``tests/testing/wcet/infeasible_programs.py``).
 Exits with status 1 at an execution above a refined bound, or through all edges of an exclusion.
 """
 
@@ -15,11 +16,18 @@ import sys
 import time
 from collections import Counter
 from random import Random
+from typing import TypeGuard
 
 from quoll.errors import UnboundedLoop
 from tests.testing.wcet.infeasible_programs import CHANGED, EXCLUSIVE, PairedProgram, build_pairs
-from tests.testing.wcet.planted_programs import FAMILIES, PlantedProgram, planted
-from tests.testing.wcet.refined_runs import broken_exclusions, paths_of, refined, removed
+from tests.testing.wcet.planted_programs import ALWAYS, FAMILIES, PlantedProgram, planted
+from tests.testing.wcet.refined_runs import (
+    broken_exclusions,
+    inlined,
+    paths_of,
+    refined,
+    removed,
+)
 from wcet.refinement.refine import RefinedBound
 
 LEVELS = ("-O0", "-O1", "-O2", "-Os", "-O3")
@@ -61,7 +69,8 @@ def main() -> int:
                 if gone is False:
                     print(f"seed {seed}: {family}, {program.built}: not removed", flush=True)
             try:
-                for path in paths_of(found, runs, seed):
+                plain = inlined(program) if summarised(program) else None
+                for path in paths_of(found, runs, seed, plain):
                     tally["executions"] += 1
                     broken = broken_exclusions(found, path)
                     assert not broken, broken
@@ -79,6 +88,11 @@ def refined_program(program: PlantedProgram | PairedProgram) -> RefinedBound:
     if isinstance(program, PairedProgram):
         return refined(program.elf)
     return refined(program.elf, platform=program.platform, sharing=program.sharing)
+
+
+def summarised(program: PlantedProgram | PairedProgram) -> TypeGuard[PlantedProgram]:
+    """Whether functions of a program have summaries."""
+    return isinstance(program, PlantedProgram) and program.sharing == ALWAYS
 
 
 def print_shares(pairs: Counter[tuple[str, bool]]) -> None:

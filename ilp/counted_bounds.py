@@ -20,7 +20,7 @@ from quoll.facts.applied import LimitedCycles
 from quoll.facts.count_facts import AtMostFact
 from quoll.inlining.sharing import count_ranges, is_total
 
-__all__ = ["bounds_by_counts"]
+__all__ = ["CountedBound", "bounds_by_counts"]
 
 CountedBound = tuple[LimitedCycles, IlpSolution]
 Solve = Callable[[tuple[Constraint, ...]], IlpSolution]

@@ -8,11 +8,13 @@ from enum import IntEnum
 
 from quoll.assumptions import Assumption
 from quoll.facts.fact import FactSource
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = [
     "CallOption",
     "CostCause",
     "Costs",
+    "ExcludedEdges",
     "LimitedCall",
     "OptionCount",
     "WriteBackPool",
@@ -65,13 +67,30 @@ class CallOption:
     """A call of ``function`` in ``cycles``, which executes places at least ``counts`` times.
 
     ``counts``: by the fact that limits the place. ``level``: the index of the bound in
-    ``FunctionReplacement.limited``; None if the function has one bound.
+    ``FunctionReplacement.limited``; None if the function has one bound. ``result``: the possible
+    words of r0 afterwards; None if they are not known.
     """
 
     function: int
     level: int | None
     cycles: int
     counts: tuple[tuple[FactSource, int], ...]
+    result: ValueSet | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedEdges:
+    """No pass executes a call as one of ``options`` and takes one of ``edges``.
+
+    A pass is the whole path, or an iteration of a loop; it executes the call at most once, and
+    takes at most one of ``edges``, once. ``passes``: edges with which a pass begins; ``first``:
+    passes that begin without such an edge.
+    """
+
+    options: frozenset[CallOption]
+    edges: frozenset[int]
+    passes: frozenset[int]
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +98,14 @@ class LimitedCall:
     """A call made by ``node`` along ``edge``, or at an end of the path (None).
 
     ``Costs`` have the cycles of ``charged``; no execution takes more. Each execution is as charged,
-    or as one of ``options``.
+    or as one of ``options``; ``excluded`` tells the edges that some of them exclude.
     """
 
     node: int
     edge: int | None
     charged: CallOption
     options: tuple[CallOption, ...]
+    excluded: tuple[ExcludedEdges, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Calls of summarised functions whose cycles depend on the counts of places.
+"""Calls of summarised functions whose cycles depend on the counts of places, or on the result.
 
 A fact may limit the executions of a place on the whole path, and the place may be inside of a
-function with a summary. The function then has a bound for each range of counts. A call is charged
-the largest bound; an option takes less cycles and executes the places at least so often.
+function with a summary. The function then has a bound for each range of counts. It may also have
+one for each class of its result. A call is charged the largest bound; an option takes less cycles,
+executes the places at least so often, and has a result of its class.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _at(graph: Supergraph, node: int, edge: int | None, outstanding: int) -> Ite
         for callee in graph.nodes[node].block.passes
         for option in _options(callee, replaced[callee], outstanding)
     ]
-    if any(option.counts for option in options):
+    if any(option.counts or option.result for option in options):
         charged = max(options, key=lambda option: (option.cycles, not option.counts))
         options.remove(charged)
         yield LimitedCall(node, edge, charged, tuple(options))
@@ -50,7 +51,7 @@ def _at(graph: Supergraph, node: int, edge: int | None, outstanding: int) -> Ite
 def _options(callee: int, replaced: FunctionReplacement, outstanding: int) -> Sequence[CallOption]:
     if replaced.limited:
         return [
-            CallOption(callee, at, one.cycles, one.counts)
+            CallOption(callee, at, one.cycles, one.counts, one.result)
             for at, one in enumerate(replaced.limited)
         ]
     assert replaced.cycles is not None, "charged before it was bounded"

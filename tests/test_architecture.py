@@ -29,8 +29,8 @@ ORDER = (
     "loopbounds.slicing", "loopbounds.execution", "loopbounds.sampling", "loopbounds.strategies",
     "loopbounds.proof", "loopbounds",
     "ilp.solvers", "ilp.constraints", "ilp.paths", "ilp",
-    "wcet.platforms", "wcet.analysis", "wcet.executions", "wcet.refinement", "wcet.proving",
-    "wcet.masked", "wcet.latency",
+    "wcet.platforms", "wcet.result_classes", "wcet.analysis", "wcet.executions", "wcet.refinement",
+    "wcet.proving", "wcet.masked", "wcet.latency",
     "wcet.reports", "wcet.gate", "wcet.page", "wcet.advice", "wcet.pinning", "wcet.sweep",
     "wcet", "wcet.commands",
 )  # fmt: skip

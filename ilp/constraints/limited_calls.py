@@ -9,6 +9,11 @@ If a fact limits a place to k executions on the whole path, each execution of th
 least count of its option to the sum, where c is the count of an execution as charged:
 
     sum(x_n : n at the place) + c * n - sum((c - c_o) * y_o) <= k
+
+Let no pass execute the call as one of some options O and then take an edge of E. With N passes, and
+n - sum(y_o) executions as charged, the number of executions as one of O satisfies
+
+    sum(x_e : e in E) + sum(y_o : o in O) <= N
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from dataclasses import dataclass
 from ilp.constraints.flowfacts import FlowCounts, LinearSum
 from ilp.constraints.nest import LoopNest
 from ilp.solvers.integer_program import LinearRow
-from pipeline.costs import LimitedCall, OptionCount
+from pipeline.costs import CallOption, LimitedCall, OptionCount
 from quoll.facts.fact import FactSource
 
 __all__ = ["OptionVariables"]
@@ -66,7 +71,35 @@ class OptionVariables:
         return tuple(call.options[at].cycles - call.charged.cycles for call, at in calls)
 
     def rows(self) -> tuple[LinearRow, ...]:
-        """Each execution of a call takes at most one of its options."""
+        """Each execution takes at most one option of its call, and no edge that this excludes."""
+        return (*self._single(), *self._exclusions())
+
+    def _exclusions(self) -> Iterator[LinearRow]:
+        variable = self.first
+        for number, call in enumerate(self.limited):
+            counts = self._by_option(call, variable) if call.excluded else {}
+            variable += len(call.options)
+            for position, one in enumerate(call.excluded):
+                taken = LinearSum(tuple((e, 1) for e in sorted(one.edges)), 0)
+                passes = LinearSum(tuple((e, 1) for e in sorted(one.passes)), one.first)
+                chosen = (count for option, count in counts.items() if option in one.options)
+                total = taken.plus(*chosen).minus(passes)
+                yield LinearRow(
+                    f"call{number}.excluded{position}",
+                    f"results of {call.charged.function:#x} exclude branches",
+                    total.terms,
+                    equal=False,
+                    rhs=-total.constant,
+                )
+
+    def _by_option(self, call: LimitedCall, variable: int) -> dict[CallOption, LinearSum]:
+        """The executions of a call by option, the charged one included."""
+        variables = range(variable, variable + len(call.options))
+        counts = [LinearSum(((v, 1),), 0) for v in variables]
+        charged = self._executions(call).plus(*(count.times(-1) for count in counts))
+        return dict(zip((call.charged, *call.options), (charged, *counts), strict=True))
+
+    def _single(self) -> tuple[LinearRow, ...]:
         terms: list[list[tuple[int, int]]] = [[] for _ in self.limited]
         for one in self._options():
             terms[one.call].append((one.variable, 1))

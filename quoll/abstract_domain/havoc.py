@@ -8,6 +8,7 @@ address: then its stores may hit frames, and F1 spares only saved registers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import reduce
 
 from quoll.abstract_domain.abstract_machine import AnalysisEnvironment
 from quoll.abstract_domain.abstract_memory import S1, live_frames
@@ -29,9 +30,11 @@ from quoll.arm.insn import LR, SP
 from quoll.assumptions import F1
 from quoll.facts.applied import CALLEE_SAVED, FunctionReplacement
 from quoll.facts.contract import CallFrame, ReadArguments
+from quoll.intervals.strided_interval import ValueSet, join
 
 __all__ = ["after_call", "hands_on_a_stack_address"]
 
+RESULT = 0
 ARGUMENTS = (0, 1, 2, 3, 12)
 SAVED = frozenset(entry_symbol(register) << 32 for register in (*CALLEE_SAVED, LR))
 
@@ -57,12 +60,16 @@ def after_call(
     handed = hands_on_a_stack_address(before, read.arguments(frame))
     facts = dict(before.facts)
     registers = list(before.registers)
+    fresh: dict[int, int] = {}
     for register in set(range(FLAG)) - preserved:
-        symbol = names.of(position, ("passed", register))
+        symbol = fresh[register] = names.of(position, ("passed", register))
         registers[register] = symbol << 32
         facts.pop(symbol, None)
         if handed:
             facts[symbol] = TAINTED
+    result = _result_of(callees)
+    if RESULT in fresh and result and (not handed or result.exact is not None):
+        facts[fresh[RESULT]] = result  # a constant is no stack address
     registers[FLAG:MODE] = [None] * (MODE - FLAG)
     if not preserves_mode:
         registers[MODE] = None
@@ -92,6 +99,12 @@ def after_call(
             facts[symbol] = TAINTED
             remaining[at] = symbol << 32
     return AbstractState(tuple(registers), remaining, {}, banks, facts)
+
+
+def _result_of(callees: Sequence[FunctionReplacement]) -> ValueSet | None:
+    """The words that one of ``callees`` returns in r0; None if they are not known."""
+    known = [callee.result for callee in callees]
+    return None if None in known else reduce(join, filter(None, known))
 
 
 def _overwrite(frames: dict[int, object], where: Fact, low: int, high: int) -> None:

@@ -28,6 +28,7 @@ from quoll.facts.guidance import (
     SupervisorEntersFact,
 )
 from quoll.facts.read import Facts
+from quoll.intervals.strided_interval import ValueSet
 
 __all__ = [
     "CALLEE_SAVED",
@@ -87,11 +88,13 @@ class LimitedCycles:
     """The most cycles of a call that executes counted places in certain ranges of counts.
 
     ``counts``: the least executions of each place, by the source of the fact that limits them on
-    the whole path. Zeros are left out.
+    the whole path. Zeros are left out. ``result``: the possible words of r0 after the call; None if
+    calls are not told apart by it.
     """
 
     counts: tuple[tuple[FactSource, int], ...]
     cycles: int
+    result: ValueSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,9 @@ class FunctionReplacement:
     ``cycles`` and ``fact`` are None until they are known. ``handler`` is the start of the function
     if it is the handler of an exception, which is taken there. ``written``: first and last bytes of
     all stores in it with one address; None if it may store to any. ``limited``: the cycles by
-    counts of places in it, the largest ``cycles`` among them; empty if no counts matter. ``reads``:
-    the words of its callers that it may read.
+    counts of places in it and by its result, the largest ``cycles`` among them; empty if neither
+    matters. ``reads``: the words of its callers that it may read.
+    ``result``: the possible words of r0 when it returns; None if they are not known.
     """
 
     cycles: int | None
@@ -121,6 +125,7 @@ class FunctionReplacement:
     written: frozenset[tuple[int, int]] | None = None
     limited: tuple[LimitedCycles, ...] = ()
     reads: ReadArguments = ANY_ARGUMENTS
+    result: ValueSet | None = None
 
 
 @dataclass(frozen=True, slots=True)

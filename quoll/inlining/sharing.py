@@ -34,6 +34,7 @@ from quoll.facts.guidance import PathStartFact, RecursionFact
 from quoll.facts.located import LocatedFacts
 
 __all__ = [
+    "MOST_RANGES",
     "NEVER",
     "SummaryCandidates",
     "SummarySettings",
@@ -68,7 +69,7 @@ class SummarySettings:
 
 
 NEVER = SummarySettings(contexts=1 << 62)
-MOST_RANGES = 16  # bounds of one summary, for ranges of counts
+MOST_RANGES = 16  # bounds of one summary, for ranges of counts and classes of results
 
 
 def expansion(graph: CallGraph, entry: int) -> Counter[int]:

@@ -417,6 +417,20 @@ class ValueResults:
         most = plain(describe(found, after.facts)).high
         return WordStep(after, (found - word) & MASK, least, most, found)
 
+    def state(self, node: int) -> AbstractState | None:
+        """The state of all executions at the start of ``node``; None if none gets there."""
+        return self._fixpoint.states[node]
+
+    def at_return(self, node: int) -> AbstractState | None:
+        """The state of all executions that return at the end of ``node``; None if none does."""
+        state = self._fixpoint.states[node]
+        leave = None if state is None else self._domain.outcome(node, state).leave
+        return None if leave is None else leave.state
+
+    def apart(self) -> ContextDomain:
+        """The domain of this graph, for other states; the record of used memory stays as it is."""
+        return self._domain.apart()
+
     def forgets(self, node: int, address: int) -> bool:
         """Whether other code may run in ``node``, or the word at ``address`` may be another one."""
         memory = self.environment.map

@@ -30,6 +30,7 @@ from wcet.analysis.entry_stages import (
     timed,
 )
 from wcet.analysis.prepared import PreparedPaths
+from wcet.result_classes.branches import with_results
 
 __all__ = ["Costing", "costing", "identified"]
 
@@ -88,7 +89,9 @@ def _paths(
     spent = [sum(one.seconds[stage] for one in costed) for stage in (0, 1)]
     for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):
         code.run.stages.spent(stage, elapsed * seconds / (sum(spent) or 1))
+    with code.stage("pipeline"):
+        costs = with_results(valued.values, parts, [one.costs for one in costed])
     return [
-        PreparedPaths(part.start, part.graph, one.costs, of, loops.execution, loops.prefix)
-        for part, of, one in zip(parts, bounds, costed, strict=True)
+        PreparedPaths(part.start, part.graph, one, of, loops.execution, loops.prefix)
+        for part, of, one in zip(parts, bounds, costs, strict=True)
     ]

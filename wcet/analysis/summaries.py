@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from ilp.constraints.constraint import Constraint, resolve_constraints
+from ilp.constraints.exclusion import ProvedRow
 from ilp.constraints.nest import all_unbounded
-from ilp.counted_bounds import bounds_by_counts
 from ilp.paths.solution import IlpSolution
 from loopbounds.slicing.stacks import StackSpans
+from pipeline.costs import Costs
 from quoll.arm.insn import SP, Insn
 from quoll.assumptions import SUMMARISED, Assumption
 from quoll.cfg.cfg import Program
@@ -51,6 +52,10 @@ from wcet.analysis.entry_stages import (
 from wcet.analysis.integer_programs import paths_result
 from wcet.analysis.prepared import Prepared, PreparedPaths, SummarisedFunction
 from wcet.analysis.presupposed import presupposed
+from wcet.result_classes.branches import excluded_branches, with_branches
+from wcet.result_classes.class_bounds import bounds_by_results
+from wcet.result_classes.readers import may_decide
+from wcet.result_classes.returned_words import result_classes, returned_words
 
 __all__ = ["FunctionSummary", "context_switches", "shared_functions"]
 
@@ -202,7 +207,8 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     part = undivided(graph)
     bounds = bounded(valued, [part]).bounds
     charges = charged(valued, part, timed(valued, part, block_timer(run)), iterations(bounds))
-    paths = PreparedPaths(None, graph, charges.costs, bounds)
+    costs = with_branches(excluded_branches(values), graph, part, charges.costs)
+    paths = PreparedPaths(None, graph, costs, bounds)
     try:
         result = paths_result(run, code.name, function, paths, whole=False)
     except UnboundedLoop as error:
@@ -216,10 +222,16 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
     if result.parametric is not None or any(b.bound is None for b in bounds):
         return _Rejected.DEPENDS
 
-    def limited(more: tuple[Constraint, ...]) -> IlpSolution:
-        return paths_result(run, code.name, function, paths, whole=False, more=more).solution
+    def solved(
+        costs: Costs, rows: tuple[ProvedRow, ...], more: tuple[Constraint, ...]
+    ) -> IlpSolution:
+        inside = replace(paths, costs=costs)
+        return paths_result(
+            run, code.name, function, inside, whole=False, more=more, exclusions=rows
+        ).solution
 
-    by_counts = bounds_by_counts(result.constraints, result.solution, limited)
+    classes = result_classes(values) if may_decide(program, function) else ()
+    limited = bounds_by_results(classes, result.constraints, costs, result.solution, solved)
     assumed = SUMMARISED.of(function=run.image.place(function), cycles=result.cycles)
     assumptions = (
         assumed,
@@ -239,9 +251,10 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         stores=stores,
         exits=_ends(graph),
         written=written_by(values),
-        limited=tuple(cycles for cycles, _ in by_counts),
+        limited=tuple(cycles for cycles, _ in limited),
+        result=returned_words(values),
     )
-    solutions = tuple(solution for _, solution in by_counts)
+    solutions = tuple(solution for _, solution in limited)
     return FunctionSummary(function, replacement, (paths,), assumptions, result.solution, solutions)
 
 

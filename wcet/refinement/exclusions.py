@@ -18,7 +18,8 @@ from ilp.constraints.exclusion import (
 from ilp.constraints.proved_exclusions import CoreKey, InfeasibleCore
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.terms.bit_vectors import TRUE, Term
-from quoll.inlining.supergraph import Supergraph, SuperLoop
+from quoll.inlining.supergraph import Supergraph
+from quoll.preemption.edge_copies import EdgeCopies
 from quoll.preemption.segments import PendingSegment
 from wcet.refinement.limited_edges import most_per_entry
 from wcet.refinement.pass_conditions import PassConditions
@@ -135,22 +136,11 @@ class SegmentEdges:
 
     def __init__(self, segment: PendingSegment, whole: Supergraph) -> None:
         self._segment, self._whole = segment, whole
-        between: dict[tuple[int, int, str], list[int]] = {}
-        for e, edge in enumerate(whole.edges):
-            between.setdefault((edge.src, edge.dst, edge.kind.name), []).append(e)
-        nodes, graph = segment.nodes, segment.graph
-        self._original: list[int | None] = []  # None: one of several between the same nodes
-        self._copies: dict[int, list[int]] = {}
-        for e, edge in enumerate(graph.edges):
-            found = between.get((nodes[edge.src], nodes[edge.dst], edge.kind.name), [])
-            self._original.append(found[0] if len(found) == 1 else None)
-            if len(found) == 1:
-                self._copies.setdefault(found[0], []).append(e)
+        self._copies = EdgeCopies(segment, whole)
 
     def path(self, edges: Sequence[int]) -> list[int]:
         """A path as edges of the whole graph, without those that cannot be told apart."""
-        originals = (self._original[e] for e in edges)
-        return [e for e in originals if e is not None]
+        return self._copies.originals(edges)
 
     def row(self, core: InfeasibleCore, acyclic: AcyclicGraph) -> ProvedRow | None:
         """A core as rows for these paths; None if they lack one of its edges.
@@ -161,7 +151,7 @@ class SegmentEdges:
         """
         if core.most and core.counts:
             return self._sum(core)
-        decisions = tuple(frozenset(self._copies.get(e, ())) for e in core.edges)
+        decisions = tuple(map(self._copies.of, core.edges))
         if not all(decisions):
             return None
         counts = [self._count(loop, least) for loop, least in core.counts]
@@ -170,14 +160,13 @@ class SegmentEdges:
             return None
         if core.loop is None:
             return EdgeExclusion(decisions, frozenset(), 1, known)
-        loop, nodes = self._whole.loops[core.loop], self._segment.nodes
-        graph = self._segment.graph
-        into, entries = self._into(loop)
-        first = int(nodes[graph.entry] in loop.nodes)
+        loop = self._whole.loops[core.loop]
+        into, entries = self._copies.entering(loop)
+        first = int(self._copies.begins_in(loop))
         if core.most:
             return EdgeLimit(decisions[0], core.most, frozenset(entries), first)
         if core.distance == 1:
-            passes = self._through(decisive(acyclic, core))
+            passes = self._copies.into(decisive(acyclic, core))
             return EdgeExclusion(decisions, frozenset(passes), first, known)
         copies = tuple(n for n, old in enumerate(self._segment.loops) if old == core.loop)
         return EdgeDistance(
@@ -193,19 +182,8 @@ class SegmentEdges:
         if core.loop is None:
             return LengthSum(known, core.most, frozenset(), 1)
         loop = self._whole.loops[core.loop]
-        first = int(self._segment.nodes[self._segment.graph.entry] in loop.nodes)
-        return LengthSum(known, core.most, frozenset(self._into(loop)[0]), first)
-
-    def _into(self, loop: SuperLoop) -> tuple[list[int], list[int]]:
-        """The edges with which an iteration of a loop of the whole graph begins, and the loop."""
-        nodes, edges = self._segment.nodes, self._segment.graph.edges
-        into = [e for e, edge in enumerate(edges) if nodes[edge.dst] == loop.header]
-        return into, [e for e in into if nodes[edges[e].src] not in loop.nodes]
-
-    def _through(self, node: int) -> list[int]:
-        """The edges into a node of the whole graph."""
-        nodes, edges = self._segment.nodes, self._segment.graph.edges
-        return [e for e, edge in enumerate(edges) if nodes[edge.dst] == node]
+        first = int(self._copies.begins_in(loop))
+        return LengthSum(known, core.most, frozenset(self._copies.into(loop.header)), first)
 
     def _count(self, number: int, least: int) -> LoopCount | None:
         """The count of a loop of the whole graph.
@@ -214,7 +192,7 @@ class SegmentEdges:
         """
         loop = self._whole.loops[number]
         copies = [n for n, old in enumerate(self._segment.loops) if old == number]
-        if len(copies) != 1 or self._segment.nodes[self._segment.graph.entry] in loop.nodes:
+        if len(copies) != 1 or self._copies.begins_in(loop):
             return None
-        into, entries = self._into(loop)
+        into, entries = self._copies.entering(loop)
         return LoopCount(copies[0], least, frozenset(into), frozenset(entries))

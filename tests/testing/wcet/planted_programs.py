@@ -19,7 +19,7 @@ from quoll.inlining.sharing import SummarySettings
 from tests.testing.wcet.infeasible_programs import CONDITIONS, decided
 from tests.testing.wcet.programs import CODE, FLAGS
 
-__all__ = ["FAMILIES", "PlantedProgram", "planted"]
+__all__ = ["ALWAYS", "FAMILIES", "PlantedProgram", "planted"]
 
 HEAD = """
 #define NOINLINE __attribute__((noinline))
@@ -165,8 +165,8 @@ def summaries(random: Random) -> Planted:
     leaf = "early(m); return 7;" if inside else "sink[50] = m; return 7;"
     body = ["apart(top(b, a) & 1);" if not inside else "apart(a);", "unsigned c = top(a, b);"]
     body += ["" if inside else "if (c == 7) early(b);", between(random), "if (c != 7) late(b);"]
-    extra = ["words[1] = middle(a & 32, 1);"] if inside else []
-    return Planted(functions.replace("LEAF", leaf), (*extra, *body), 1, ALWAYS, inside)
+    extra = ["words[1] = middle(b, 1);"] if inside else []
+    return Planted(functions.replace("LEAF", leaf), (*extra, *body), 1 + len(extra), ALWAYS, inside)
 
 
 def saturating(random: Random) -> Planted:

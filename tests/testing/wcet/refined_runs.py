@@ -9,12 +9,12 @@ from random import Random
 
 from ilp.constraints.proved_exclusions import InfeasibleCore
 from ilp.paths.path_check import path_cycles
-from ilp.paths.solution import PathStep
+from ilp.paths.solution import IlpSolution, PathStep
 from loopbounds.budgets.budget import Budget
 from loopbounds.proof.options import BoundOptions
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.image.image import Image
-from quoll.inlining.sharing import SummarySettings
+from quoll.inlining.sharing import NEVER, SummarySettings
 from quoll.inlining.supergraph import Supergraph
 from quoll.recordings.follow import follow
 from quoll.results.results_store import NOWHERE, ResultsStore
@@ -22,8 +22,12 @@ from tests.testing.quoll.building import address
 from tests.testing.wcet.infeasible_programs import DEVICE
 from tests.testing.wcet.planted_programs import PlantedProgram
 from tests.testing.wcet.programs import run
+from wcet.analysis.analysis import analyse
 from wcet.analysis.analysis_options import AnalysisOptions
+from wcet.analysis.prepared import PreparedPaths, SummarisedFunction
+from wcet.analysis.result import EntryResult
 from wcet.analysis.stage_times import SilentStageLog
+from wcet.latency.summarised_calls import called
 from wcet.refinement.passes import Pass, passes_of
 from wcet.refinement.refine import RefinedBound, refine
 
@@ -31,6 +35,7 @@ __all__ = [
     "broken_exclusions",
     "graph_of",
     "has_all",
+    "inlined",
     "most_returns",
     "most_taken",
     "options",
@@ -58,6 +63,12 @@ def refined(
     return refine(elf, wanted, seconds, SilentStageLog())
 
 
+def inlined(program: PlantedProgram) -> EntryResult:
+    """The result of ``main`` without summaries."""
+    wanted = replace(options("main", program.platform), summary_settings=NEVER)
+    return analyse(program.elf, wanted, SilentStageLog()).entries["main"]
+
+
 def options(
     entry: str = "main", platform: str = "kzm", store: ResultsStore = NOWHERE
 ) -> AnalysisOptions:
@@ -82,20 +93,24 @@ def graph_of(found: RefinedBound) -> Supergraph:
     return paths.graph
 
 
-def paths_of(found: RefinedBound, runs: int, seed: int) -> Iterator[list[int]]:
+def paths_of(
+    found: RefinedBound, runs: int, seed: int, inlined: EntryResult | None = None
+) -> Iterator[list[int]]:
     """The edges of executions of ``main`` with random arguments and memory.
 
-    Raises AssertionError for one that takes more cycles than the refined bound.
+    Raises AssertionError for one that takes more cycles than the refined bound, as charged by the
+    same entry ``inlined``: a summary may have several bounds.
     """
     graph, symbol = graph_of(found), found.image.symbol("main")
-    thumb = symbol is not None and symbol.thumb
+    thumb, plain = symbol is not None and symbol.thumb, inlined or found.entry
     for number in range(runs):
         random = Random(f"{seed} {number}")
         pcs, _ = run(
             found.image, found.entry.address, random, changing=(DEVICE, DEVICE + 3), thumb=thumb
         )
         steps = [PathStep(v.node, v.edge) for v in follow(graph, found.image, pcs)]
-        charged = path_cycles(found.entry.costs, steps)
+        visits = follow(plain.graph, found.image, pcs) if inlined else steps
+        charged = path_cycles(plain.costs, (PathStep(v.node, v.edge) for v in visits))
         assert charged <= found.cycles, (seed, number, charged, found.cycles)
         yield [step.edge for step in steps if step.edge is not None]
 
@@ -162,21 +177,27 @@ def random_path(graph: Supergraph, random: Random) -> list[int]:
     return path
 
 
-def calls(image: Image, graph: Supergraph, steps: Sequence[PathStep]) -> int:
-    """The executions of ``early`` and ``late`` on a path, except inside of summaries."""
+def calls(
+    image: Image, known: Sequence[SummarisedFunction], paths: PreparedPaths, solution: IlpSolution
+) -> int:
+    """The executions of ``early`` and ``late`` on a worst path, those in summaries included."""
     costly = {address(image, name) & ~1 for name in ("early", "late")}
-    blocks = [graph.nodes[step.node].block for step in steps]
-    return sum(
-        (block.addr in costly) + len(costly & {callee & ~1 for callee in block.passes})
-        for block in blocks
+    nodes = zip(paths.graph.nodes, solution.nodes, strict=True)
+    own = sum(count for node, count in nodes if node.block.addr in costly)
+    return own + sum(
+        one.calls * calls(image, known[: one.earlier], one.function.paths, one.function.solution)
+        for one in called(known, paths.graph, paths.costs, solution, 1, 0)
     )
 
 
 def removed(program: PlantedProgram, found: RefinedBound) -> bool | None:
-    """Whether the worst path has no more calls than any execution; None: it never had."""
-    if program.hidden:
-        return found.cycles < found.entry.cycles
-    graph = found.entry.graph
-    if calls(found.image, graph, found.entry.path.steps) <= program.limit:
+    """Whether the worst path has no more calls than any execution; None: it never had.
+
+    The bounds of summaries by result may have removed a hidden pair before refinement.
+    """
+    entry, (paths,) = found.entry, found.entry.paths
+    before = calls(found.image, entry.summaries, paths, entry.solution)
+    if before <= program.limit and not program.hidden:
         return None
-    return calls(found.image, graph, found.worst.answer.worst.path.steps) <= program.limit
+    worst = found.worst.answer.worst.solution
+    return calls(found.image, entry.summaries, paths, worst) <= program.limit
