@@ -14,17 +14,25 @@ import sys
 import tempfile
 from pathlib import Path
 
-from campaigns.constraints import options
 from campaigns.documented import markdown, replace
 from campaigns.extraction_witness import MissedEdge, Walk
 from quoll.extraction.extract import extract
 from quoll.recordings.trace import End, Execution, Trace
 from tests.testing.harness import build, qemu
+from wcet.analysis.analysis_options import AnalysisOptions
 from wcet.analysis.run import AnalysisRun
 from wcet.analysis.stage_times import StageLog
+from wcet.request import add_analysis, requested
 
 BUILDS = tuple(f"{b}-{p}" for b in ("kzm", "cubieboard") for p in ("before", "after", "latency"))
 HEAD = ("build", "executions", "instructions", "blocks", "transfers", "missed")
+
+
+def defaults() -> AnalysisOptions:
+    """An analysis with the defaults of the command line."""
+    parser = argparse.ArgumentParser()
+    add_analysis(parser)
+    return requested(parser.parse_args([]), [])
 
 
 def followed(run: AnalysisRun, trace: Trace, most: int) -> tuple[int, Walk, list[str]]:
@@ -58,7 +66,7 @@ def row(name: str, most: int) -> tuple[list[str], list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         done = qemu.run_bilby(name, trace=(path := Path(folder) / "tests.trace"))
         assert done.returncode == 0, done.stdout
-        wanted = options()
+        wanted = defaults()
         run = AnalysisRun.begin(build.kernel(name), wanted, StageLog(verbose=False))
         count, walk, missed = followed(run, Trace.read(path), most)
     figures = (count, walk.instructions, len(walk.blocks), len(walk.edges), len(missed))

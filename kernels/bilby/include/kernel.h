@@ -81,8 +81,8 @@ void handle_prefetch_abort(void);
 void handle_data_abort(void);
 
 /* ---- syscall.c, poll.c, fastpath.c ----------------------------------------- */
-void syscall_invoke(word_t address, word_t message, bool blocking, bool call);
-void syscall_receive(word_t address);
+void syscall_invoke(word_t address, word_t message, word_t how);
+void syscall_receive(word_t address, bool answered);
 void syscall_poll(word_t address);
 void reply_receive(word_t address);       /* one of reply_wait_*.c */
 const struct cap *fastpath_call_applies(word_t address, word_t message);
@@ -151,8 +151,11 @@ word_t recycle_check(const struct cap *cap);
 void recycle_reset(struct slot *slot);
 
 /* ---- endpoint.c, notification.c, waiting.c, bound.c, reply.c, answer.c, fault.c, fault_message.c ---- */
-void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
-                   bool blocking, bool call, bool may_grant);
+#define SEND_BLOCKING 1u
+#define SEND_CALL     2u /* and waits for the answer */
+#define SEND_FAULT    4u /* the message is the sender's fault */
+void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge, word_t how,
+                   bool may_grant);
 void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_grant);
 void endpoint_cancel(struct tcb *thread);
 void endpoint_close(struct endpoint *endpoint);

@@ -13,9 +13,9 @@
 
 /* The message itself: a fault, or the sender's registers. */
 static void endpoint_transfer(struct tcb *from, struct tcb *to, const struct endpoint *endpoint,
-                              word_t badge, const struct message_caps *caps)
+                              word_t badge, const struct message_caps *caps, bool fault)
 {
-    if (from->fault != 0)
+    if (fault)
         fault_write_message(from, to);
     else
         message_transfer(from, to, endpoint, caps);
@@ -34,9 +34,10 @@ static void settle_sender(struct tcb *sender, struct tcb *receiver, bool call)
     }
 }
 
-void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
-                   bool blocking, bool call, bool may_grant)
+void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge, word_t how,
+                   bool may_grant)
 {
+    bool blocking = (how & SEND_BLOCKING) != 0, call = (how & SEND_CALL) != 0;
     struct message_caps caps;
     struct tcb *receiver;
 
@@ -47,7 +48,7 @@ void endpoint_send(struct tcb *sender, struct endpoint *endpoint, word_t badge,
     } else if (endpoint->state == EP_RECEIVING) {
         message_find_caps(&caps, sender, endpoint->head, may_grant);
         receiver = endpoint_dequeue(endpoint);
-        endpoint_transfer(sender, receiver, endpoint, badge, &caps);
+        endpoint_transfer(sender, receiver, endpoint, badge, &caps, (how & SEND_FAULT) != 0);
         donation_make(sender, receiver, call);
         thread_wake(receiver);
         settle_sender(sender, receiver, call);
@@ -79,7 +80,7 @@ void endpoint_receive(struct tcb *receiver, struct endpoint *endpoint, bool may_
         message_find_caps(&caps, sender, receiver, sender->may_grant && sender->fault == 0);
         abort_mend(endpoint, sender);
         endpoint_dequeue(endpoint);
-        endpoint_transfer(sender, receiver, endpoint, sender->send_badge, &caps);
+        endpoint_transfer(sender, receiver, endpoint, sender->send_badge, &caps, sender->fault != 0);
         donation_end(receiver);
         donation_make(sender, receiver, sender->send_call);
         settle_sender(sender, receiver, sender->send_call);

@@ -49,16 +49,16 @@ static void entry_dispatch(word_t address, word_t message, word_t number)
 {
     switch (number) {
     case SYS_CALL:
-        syscall_invoke(address, message, true, true);
+        syscall_invoke(address, message, SEND_BLOCKING | SEND_CALL);
         break;
     case SYS_SEND:
-        syscall_invoke(address, message, true, false);
+        syscall_invoke(address, message, SEND_BLOCKING);
         break;
     case SYS_NB_SEND:
-        syscall_invoke(address, message, false, false);
+        syscall_invoke(address, message, 0);
         break;
     case SYS_RECEIVE:
-        syscall_receive(address);
+        syscall_receive(address, false);
         break;
     case SYS_REPLY:
         reply();

@@ -25,5 +25,5 @@ void fault_raise(struct tcb *thread, word_t fault, word_t address, word_t status
         return;
     }
     endpoint_send(thread, (struct endpoint *)endpoint_cap_object(&handler->cap),
-                  endpoint_cap_badge(&handler->cap), true, true, false);
+                  endpoint_cap_badge(&handler->cap), SEND_BLOCKING | SEND_CALL | SEND_FAULT, false);
 }

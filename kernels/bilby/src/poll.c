@@ -26,7 +26,7 @@ void syscall_poll(word_t address)
     const struct slot *slot = cspace_lookup(current_thread, address);
 
     if (slot == NULL || !would_wait(&slot->cap)) {
-        syscall_receive(address);
+        syscall_receive(address, false);
         return;
     }
     thread_fail_call(current_thread, ERROR_NOTHING);

@@ -5,5 +5,5 @@
 void reply_receive(word_t address)
 {
     reply_send(current_thread, &current_thread->caller);
-    syscall_receive(address);
+    syscall_receive(address, true);
 }

@@ -16,5 +16,5 @@ PREEMPTIBLE void reply_receive(word_t address)
         PREEMPTION_POINT(8);
     }
     lookup_again();
-    syscall_receive(address);
+    syscall_receive(address, true);
 }

@@ -83,8 +83,8 @@ static void invoke_object(struct slot *slot, word_t message)
     current_thread->regs[REG_MESSAGE] = message_make(error >> ANSWER_SHIFT, 0, 0, error);
 }
 
-/* Call, send and non-blocking send. */
-void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
+/* Call, send and non-blocking send: SEND_ bits. */
+void syscall_invoke(word_t address, word_t message, word_t how)
 {
     struct slot *slot = cspace_lookup(current_thread, address);
     struct cap *cap;
@@ -105,8 +105,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
             return;
         }
         endpoint_send(current_thread, (struct endpoint *)endpoint_cap_object(cap),
-                      endpoint_cap_badge(cap), blocking, call,
-                      endpoint_cap_can_grant(cap));
+                      endpoint_cap_badge(cap), how, endpoint_cap_can_grant(cap));
         return;
     case CAP_NOTIFICATION:
         if (!notification_cap_can_send(cap)) {
@@ -119,7 +118,7 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
                             notification_cap_badge(cap));
         return;
     default:
-        if (!call) {
+        if (!(how & SEND_CALL)) {
             thread_fail_call(current_thread, ERROR_ILLEGAL_OPERATION);
             return;
         }
@@ -127,8 +126,11 @@ void syscall_invoke(word_t address, word_t message, bool blocking, bool call)
     }
 }
 
-/* Receive a message or a signal.  A call still unanswered is given up. */
-void syscall_receive(word_t address)
+/*
+ * Receive a message or a signal.  A call still unanswered is given up; "answered": there is none, as
+ * the same system call has answered it.
+ */
+void syscall_receive(word_t address, bool answered)
 {
     struct slot *slot = cspace_lookup(current_thread, address);
     struct cap *cap;
@@ -145,7 +147,7 @@ void syscall_receive(word_t address)
             thread_fail_call(current_thread, ERROR_NO_RIGHT);
             return;
         }
-        if (!slot_is_empty(&current_thread->caller))
+        if (!answered && !slot_is_empty(&current_thread->caller))
             slot_empty(&current_thread->caller);
         if (bound_has_signal(current_thread)
             && donation_has_time_for(notification_at(current_thread->bound), current_thread)) {

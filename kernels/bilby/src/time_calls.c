@@ -49,7 +49,7 @@ static void signal_receive(word_t address)
         return;
     notification_signal((struct notification *)notification_cap_object(cap),
                         notification_cap_badge(cap));
-    syscall_receive(address);
+    syscall_receive(address, false);
 }
 
 /* To somebody who waits to receive; with the sender's time, if it has none; without capabilities. */
@@ -74,7 +74,7 @@ static void nb_send_receive(word_t address)
     endpoint = (struct endpoint *)endpoint_cap_object(cap);
     if (endpoint->state == EP_RECEIVING)
         send_and_donate(endpoint, endpoint_cap_badge(cap));
-    syscall_receive(address);
+    syscall_receive(address, false);
 }
 
 bool timing_syscall(word_t address, word_t message, word_t number)
