@@ -192,6 +192,7 @@ def test_the_page_counts_what_the_journal_has(tmp_path: Path) -> None:
 
 def test_what_finds_a_fault_has_a_name() -> None:
     assert kind("E1 the worker knows (at 0x0)") == "invariant E1"
+    assert kind("T11 who waits for a context has none (at 0x0)") == "invariant T11"
     assert kind("slot 0x0, cap: the kernel has 1") == "the specification"
 
 

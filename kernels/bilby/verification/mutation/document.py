@@ -17,7 +17,8 @@ one fault, which a seed chooses among those of {operators} operators; each instr
 is left out once. A fault that leaves the object code of every target as it was, at -O2, is none,
 and the next one is taken. All faults of C are in one host build, and a number chooses
 (`verification/mutation/`). The hand-written sequences that reach a fault are tried first, then
-random operations, then the programs of `user/tests.c` in QEMU, on both boards:
+random operations, then the programs of `user/tests.c` in QEMU, on both boards; of `mcs`
+also `signals.elf` and `budgets.elf`, which measure delays and budgets:
 
     make campaign-automatic_mutants ARGS='3 {seed}'     # highest level of effort, seed
     make campaign-automatic_mutants ARGS='3 {seed} again'   # survivors, after tests were added
@@ -95,7 +96,7 @@ def finders(entries: Iterable[Entry]) -> list[str]:
 def kind(how: str) -> str:
     """The invariant's name, or another check that noticed the fault."""
     first = how.split(" ", 1)[0]
-    if len(first) == 2 and first[0].isupper() and first[1].isdigit():
+    if first[:1].isupper() and first[1:].isdigit():
         return f"invariant {first}"
     if how.startswith("an expectation"):
         return "an expectation of a sequence"

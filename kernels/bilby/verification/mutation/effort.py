@@ -22,6 +22,7 @@ TARGETS = [
     Target("kzm", "before"),
     Target("kzm", "latency"),
     Target("kzm", "latency", "l1"),
+    Target("kzm", "mcs"),
 ]
 IN_QEMU_ONLY = [Target("cubieboard", "after")]  # the host build is the same on all boards
 PARTS = ("src/*.[chS]", "include/**/*.h", "machine/**/*.h", "boards/*/interrupts.h",

@@ -2,8 +2,8 @@
 """The programs of ``user/tests.c`` in QEMU, on a kernel with one fault.
 
 They find faults that the host build cannot show: in boot's results, and in the view of threads and
-devices. Caches and barriers, which QEMU does not show either, are compared with
-``machine/*/operations.toml`` before.
+devices. Where time is a capability, programs that measure budgets and delays run, too. Caches and
+barriers, which QEMU does not show either, are compared with ``machine/*/operations.toml`` before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from tests.testing.bilby.operations import MACHINES, differences, of_assembly, o
 OF_A_MACHINE = ("machine/", "src/entry.S", "src/boot.S", "src/pin_l1_lock.S", "src/vectors.S")
 SECONDS = 60  # twenty times the need of the programs
 QUIET_SECONDS = 12  # ten times the need of the longest of them
-PROGRAM = "tests"
+PROGRAMS = ("tests",)
+MEASURING = {"mcs": ("signals", "budgets")}  # more of them, by preset
 
 
 class Emulator:
@@ -37,11 +38,12 @@ class Emulator:
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
         self.build = workshop.folder / "build" / "bilby" / workshop.target.name
+        self.programs = PROGRAMS + MEASURING.get(workshop.target.preset, ())
         self.clean = self.build.with_name(f"{self.build.name}-clean")
         shutil.copytree(self.build / "obj", self.clean)
-        failure = self._run()
+        failure = self._first_failure()
         if failure is not None:
-            raise ValueError(f"{workshop.target.name}: {PROGRAM}: {failure}")
+            raise ValueError(f"{workshop.target.name}: {failure.where}: {failure.how}")
 
     def find(self, file: str, source: bytes, edit: Edit) -> Found | None:
         """How the programs fail with this fault; None if they pass, or it cannot be compiled."""
@@ -62,13 +64,12 @@ class Emulator:
                 found = self._other_operations()
                 if found is not None:
                     return found
-            failure = self._run()
+            return self._first_failure()
         finally:
             place.write_bytes(source)
             for name in names:
                 made = f"{Path(name).name}.o"
                 shutil.copy2(self.clean / made, self.build / "obj" / made)
-        return None if failure is None else Found(failure, f"{PROGRAM} in QEMU")
 
     def _other_operations(self) -> Found | None:
         """Wrong coprocessor accesses and barriers, missing boot operations, or a missing block."""
@@ -88,9 +89,17 @@ class Emulator:
         gc.collect()  # each core takes 1 GiB of addresses
         return Found(f"in a core, {wrong}", "pieces in a core") if wrong else None
 
-    def _run(self) -> str | None:
+    def _first_failure(self) -> Found | None:
+        """Of the first program that does not pass."""
+        for program in self.programs:
+            failure = self._run(program)
+            if failure is not None:
+                return Found(failure, f"{program} in QEMU")
+        return None
+
+    def _run(self, program: str) -> str | None:
         with subprocess.Popen(
-            [str(self.workshop.bilby / "run"), self.workshop.target.name, PROGRAM],
+            [str(self.workshop.bilby / "run"), self.workshop.target.name, program],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env=os.environ | {"BILBY_TIMEOUT": str(SECONDS)},
         ) as process:  # fmt: skip
