@@ -26,7 +26,7 @@ __all__ = ["page", "to_html"]
 
 ASSETS = files("wcet.page") / "assets"
 # In this order: definitions come before their uses.
-SCRIPTS = ("base", "list", "code", "listing", "flame", "graph", "views", "main")
+SCRIPTS = ("base", "list", "code", "listing", "flame", "merged", "graph", "views", "main")
 
 
 def to_html(

@@ -168,6 +168,62 @@ def test_keys_move_in_the_flame_graph(browser: Browser) -> None:
     assert active == browser.one('.frame[aria-selected="true"]').get_attribute("id")
 
 
+def test_equal_calls_are_one_frame_in_the_left_heavy_view(browser: Browser) -> None:
+    browser.go("path/0/0")
+    frames = len(browser.all(".frame"))
+    Select(browser.one(".tools label:nth-of-type(2) select")).select_by_value("heavy")
+    merged = browser.all(".frame")
+    assert 1 < len(merged) <= frames
+    lefts: dict[str, list[tuple[float, float]]] = {}
+    for frame in merged:
+        rect = frame.rect
+        lefts.setdefault(frame.get_attribute("aria-level") or "", []).append(
+            (rect["x"], rect["width"])
+        )
+    assert [width for _, width in sorted(lefts["2"])] == sorted(
+        (width for _, width in lefts["2"]), reverse=True
+    )
+
+
+def test_a_sandwich_has_callers_and_callees(browser: Browser, kernel_data: dict[str, Any]) -> None:
+    """The cycles of a function are those of the table of calls."""
+    browser.go("path/0/0")
+    Select(browser.one(".tools label:nth-of-type(2) select")).select_by_value("sandwich")
+    Select(browser.one(".tools label:nth-of-type(3) select")).select_by_visible_text(
+        "cspace_resolve"
+    )
+    assert [head.text for head in browser.all("main h3")][:2] == ["Callers", "Callees"]
+    first = [f.get_attribute("title") for f in browser.all('.frame[aria-level="1"]')]
+    assert len(first) == 2
+    assert first[0] == first[1]
+    assert (first[0] or "").startswith("cspace_resolve: ")
+    browser.go("calls/0/0")
+    row = next(r for r in browser.all(".row") if "cspace_resolve  <" in r.text)
+    assert (first[0] or "").split()[1] == row.text.split()[0]
+
+
+def test_colours_tell_functions_apart(browser: Browser) -> None:
+    browser.go("path/0/0")
+    colour = browser.one(".tools label:nth-of-type(4) select")
+    for kind in ("cause", "function"):
+        Select(colour).select_by_value(kind)
+        assert findings(browser.driver) == []
+    styles = {f.get_attribute("style").partition("background")[2] for f in browser.all(".frame")}
+    assert len(styles) > 2
+
+
+def test_the_first_page_has_the_costliest_functions(
+    browser: Browser, kernel_data: dict[str, Any]
+) -> None:
+    browser.go("bounds")
+    text = browser.text()
+    assert "Where the cycles go" in text
+    for entry in kernel_data["entries"]:
+        loads = {fn: sum(block[2] for block in load) for fn, load, *_ in entry["paths"][0]["loads"]}
+        assert f"{max(loads.values()):,}" in text
+    assert "change" in text
+
+
 def test_a_search_sums_up_what_it_finds(browser: Browser, kernel_data: dict[str, Any]) -> None:
     browser.go("path/0/0")
     browser.one(".tools input").send_keys("cspace_resolve")

@@ -1,4 +1,4 @@
-// The flame graph of a path over its calling contexts, root on top. Width is cycles. Only frames
+// A flame graph of a tree of calls and loops, root on top. Width is cycles. Only frames
 // that are wide enough to be seen are elements.
 
 const FRAME = 22; // pixels
@@ -6,15 +6,17 @@ const NARROWEST = 2; // pixels
 const MOST_FRAMES = 4000;
 
 class FlameGraph {
-  constructor(path, chosen) {
-    this.tree = treeOf(path);
+  constructor(tree, name, color, chosen) {
+    this.tree = tree;
+    this.name = name;
+    this.color = color;
     this.onchosen = chosen;
     this.root = this.tree[0];
     this.at = this.tree[0];
     this.wanted = "";
     this.frames = make("div", { class: "frames", role: "presentation" });
     this.element = make("div", {
-      class: "flame", role: "tree", tabindex: 0, "aria-label": "Calls and loops of the worst path",
+      class: "flame", role: "tree", tabindex: 0, "aria-label": name,
       onclick: (event) => this.click(event), onkeydown: (event) => this.key(event),
     }, this.frames);
     new ResizeObserver(() => this.show()).observe(this.element);
@@ -41,23 +43,27 @@ class FlameGraph {
       const wide = inside ? node.cycles * scale : width;
       const text = `${node.label}: ${number(node.cycles)} cycles, ${percent(node.cycles, this.tree[0].cycles)}`;
       const frame = make("div", {
-        class: "frame", role: "treeitem", id: `frame${node.index}`, title: text, "aria-label": text,
+        class: "frame", role: "treeitem", id: this.id(node), title: text, "aria-label": text,
         "aria-level": node.depth + 1, "aria-selected": String(node === this.at),
       }, wide > 30 ? node.label : "");
       frame.dataset.node = node.index;
       frame.style.left = `${left}px`;
       frame.style.width = `${Math.max(NARROWEST, wide)}px`;
       frame.style.top = `${node.depth * FRAME}px`;
-      frame.style.background = causeColor(node.total.indexOf(Math.max(...node.total)));
+      frame.style.background = this.color(node);
       if (node === this.at) frame.classList.add("chosen");
       if (this.wanted) frame.classList.add(this.matches(node) ? "found" : "dull");
       return frame;
     });
     this.frames.replaceChildren(...elements);
     this.frames.style.height = `${(deepest + 1) * FRAME}px`;
-    if (this.frames.querySelector(`#frame${this.at.index}`)) {
-      this.element.setAttribute("aria-activedescendant", `frame${this.at.index}`);
+    if (document.getElementById(this.id(this.at))) {
+      this.element.setAttribute("aria-activedescendant", this.id(this.at));
     } else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  id(node) {
+    return `${this.name.replace(/\W/g, "")}${node.index}`;
   }
 
   matches(node) {

@@ -1,11 +1,15 @@
 // The parts of the report. Each makes its elements from the address in the address bar.
 
+const HOT = 5; // functions of an entry
+
 function boundsView() {
   const { kernel, platform, latency } = DATA;
   const term = (name, ...text) => [make("dt", {}, name), make("dd", {}, text)];
   const most = Math.max(1, ...DATA.entries.map((e) => e.cycles));
   const used = DATA.causes.map((_, i) => i).filter((i) => DATA.entries.some((e) => e.causes[i]));
   const seen = DATA.entries.some((e) => e.interval);
+  const change = new Map(DATA.comparison?.entries.map((e) => [e.name, e.cycles]));
+  const compared = change.size ? ["change"] : [];
   const rows = DATA.entries.map((e, i) => {
     const bar = causeBar(e.causes, most);
     return [
@@ -13,6 +17,7 @@ function boundsView() {
       ...seen ? [e.interval ? e.seen : ""] : [],
       e.formula ? { number: `${e.formula}; ${e.for_what}: ${number(e.cycles)}` } : e.cycles,
       { number: e.microseconds.toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 }) },
+      ...compared.map(() => ({ number: signed(change.get(e.name) ?? null) })),
       bar, ...used.map((cause) => e.causes[cause]),
     ];
   });
@@ -27,7 +32,7 @@ function boundsView() {
   ].filter(Boolean));
   return [
     make("h2", {}, "Bounds"),
-    table("Bounds of all entries", ["entry", ...seen ? ["seen"] : [], "cycles", "µs", "by cause", ...used.map((i) => DATA.causes[i])], rows),
+    table("Bounds of all entries", ["entry", ...seen ? ["seen"] : [], "cycles", "µs", ...compared, "by cause", ...used.map((i) => DATA.causes[i])], rows),
     legend(used.map((i) => [causeColor(i), DATA.causes[i]])),
     DATA.unbounded.map((e) => make("p", { class: "worse" }, `${e.name} has no bound: `, linked(e.message))),
     notes.map((text) => make("p", {}, linked(text))),
@@ -35,6 +40,7 @@ function boundsView() {
       ` = longest masked path (${latency.longest}: ${number(latency.longest_cycles)}) + `,
       `${latency.interrupts > 1 ? `${latency.interrupts} × ` : ""}interrupt path (${number(latency.interrupt_cycles)})`,
       latency.controller_cycles ? ` + controller (${number(latency.controller_cycles)})` : ""),
+    hotPlaces(),
     make("p", {}, "The bounds hold under ", link(`${DATA.assumptions.length} assumptions`, "assumptions"), "."),
     make("h2", {}, "What was analysed"),
     make("dl", {},
@@ -45,6 +51,17 @@ function boundsView() {
     table("Sizes of graphs", ["entry", "contexts", "blocks", "solver", "proved by"],
       DATA.entries.map((e) => [e.name, e.contexts, e.blocks, e.solver, e.method])),
   ];
+}
+
+// The functions that take most of the worst path of each entry.
+function hotPlaces() {
+  const rows = DATA.entries.flatMap((e, i) => {
+    const loads = e.paths.length ? [...loadsOf(e.paths[0])].sort((a, b) => b[1].cycles - a[1].cycles) : [];
+    return loads.slice(0, HOT).map(([fn, load]) => [
+      e.name, link(functionName(fn), "code", i, 0, fn), load.cycles, { number: percent(load.cycles, e.paths[0].cycles) },
+    ]);
+  });
+  return rows.length ? [make("h2", {}, "Where the cycles go"), table("Functions with most cycles of their own", ["entry", "function", "own cycles", "share"], rows)] : null;
 }
 
 // Which entry and which of its paths a part of the report is about.
@@ -73,35 +90,59 @@ function entryThrough(fn) {
   return Math.max(FIRST, DATA.entries.findIndex((e) => e.paths[0] && loadsOf(e.paths[0]).get(fn)?.cycles));
 }
 
+// The graphs of a view, each with its heading.
+function viewed(view, path, fn) {
+  if (view === "heavy") return [["Equal calls together, most cycles first", leftHeavy(path)]];
+  if (view === "sandwich") return [["Callers", callersOf(path, fn)], ["Callees", calleesOf(path, fn)]];
+  return [["Calls and loops of the worst path", treeOf(path)]];
+}
+
 function pathView([entry = FIRST, number_ = 0, chosen = 0]) {
   const path = DATA.entries[entry]?.paths[number_];
   if (!path) return [make("h2", {}, "Worst path"), noPath("path", entry)];
-  const detail = make("section", { "aria-label": "What is chosen" });
+  const detail = make("section", { "aria-label": "The chosen frame" });
   const found = make("span", { class: "faint" });
-  const flame = new FlameGraph(path, (node) => {
-    history.replaceState(null, "", address("path", entry, number_, node.index));
-    showPart(detail, path, node, entry, number_);
-    say(`${node.label}: ${number(node.cycles)} cycles`);
-  });
+  const holder = make("div", {});
+  const functions = [...callsOf(path).functions.values()].filter((f) => f.calls).sort((a, b) => b.cycles - a.cycles);
+  let view = "order";
+  let color = hasOneCause(treeOf(path)) ? "function" : "cause";
+  let fn = functions[Math.min(1, functions.length - 1)].fn;
+  let flames = [];
   const field = make("input", {
     type: "search", placeholder: "Search functions", "aria-label": "Search functions in the flame graph",
     oninput: () => {
-      const { count, cycles } = flame.search(field.value);
+      const { count, cycles } = flames.map((flame) => flame.search(field.value)).at(-1);
       found.textContent = field.value ? `${number(count)} found: ${number(cycles)} cycles, ${percent(cycles, path.cycles)}` : "";
     },
-    onkeydown: (event) => { if (event.key === "Enter") flame.next(); },
+    onkeydown: (event) => { if (event.key === "Enter") flames.at(-1).next(); },
   });
-  requestAnimationFrame(() => flame.choose(flame.tree[chosen] ?? flame.tree[0]));
+  const about = labelled("Function", choice(functions.map((f) => [f.fn, functionName(f.fn)]), fn, (value) => { fn = Number(value); redraw(); }));
+  const redraw = () => {
+    about.hidden = view !== "sandwich";
+    flames = viewed(view, path, fn).map(([name, tree]) => new FlameGraph(tree, name, colouring(color, path, entry), (node) => {
+      if (view === "order") history.replaceState(null, "", address("path", entry, number_, node.index));
+      showPart(detail, path, node, entry, number_);
+      say(`${node.label}: ${number(node.cycles)} cycles`);
+    }));
+    const heads = view === "sandwich" ? flames.map((flame) => make("h3", {}, flame.name)) : [];
+    holder.replaceChildren(colourLegend(color, flames[0].tree[0].total), ...flames.flatMap((flame, i) => [heads[i] ?? "", flame.element]));
+    const last = flames.at(-1);
+    requestAnimationFrame(() => last.choose(last.tree[view === "order" ? chosen : 0] ?? last.tree[0]));
+  };
+  const views = [["order", "calls in order"], ["heavy", "left-heavy"], ["sandwich", "sandwich"]];
+  const colors = [["cause", "cause"], ["function", "function"], ...changesOf(entry).size ? [["change", "change"]] : []];
+  redraw();
   return [
     make("h2", {}, path.title.replace(/^w/, "W")),
     make("p", {}, `${number(path.cycles)} cycles`, path.cycles !== DATA.entries[entry].cycles && number_ === 0
-      ? `; the bound is ${number(DATA.entries[entry].cycles)}` : "", ". A frame is a call in its context, or a loop; its width is cycles, its colour the cause that takes most. ",
+      ? `; the bound is ${number(DATA.entries[entry].cycles)}` : "", ". A frame is a call in its context, or a loop; its width is cycles. ",
     "Click, or Enter, zooms; arrow keys move; Escape shows all."),
     make("div", { class: "tools" }, pathChoice(entry, number_, (e, p) => { location.hash = address("path", e, p); }),
-      field, make("button", { type: "button", onclick: () => flame.next() }, "Next"), found,
-      make("button", { type: "button", onclick: () => flame.zoom(flame.tree[0]) }, "Show all")),
-    causeLegend(flame.tree[0].total),
-    flame.element, detail,
+      labelled("View", choice(views, view, (value) => { view = value; redraw(); })), about,
+      labelled("Colour", choice(colors, color, (value) => { color = value; redraw(); })),
+      field, make("button", { type: "button", onclick: () => flames.at(-1).next() }, "Next"), found,
+      make("button", { type: "button", onclick: () => { for (const flame of flames) flame.zoom(flame.tree[0]); } }, "Show all")),
+    holder, detail,
   ];
 }
 
