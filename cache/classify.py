@@ -19,6 +19,7 @@ from cache.locked import NOT_LOCKED
 from cache.persistence import LoopScopes
 from cache.reference import CacheClassification, Reference
 from cache.unlocked import unlocking, unlocks_code, unlocks_data
+from cache.wrong_paths import InsnAt
 from quoll.assumptions import (
     AT_ENTRY,
     EVICTION,
@@ -36,13 +37,15 @@ def classify(
     graph: Supergraph,
     values: DataAddresses,
     hierarchy: CacheHierarchy,
+    code: InsnAt = lambda addr, thumb: None,
 ) -> CacheClassification:
     """Classify fetches, loads and stores of all nodes when the caches start unknown and dirty.
 
-    Loop bounds are not needed; ``CacheClassification.counted`` applies them later.
+    ``code``: the instructions that fetch may find on wrong paths, if branches are predicted. Loop
+    bounds are not needed; ``CacheClassification.counted`` applies them later.
     """
     flow, scopes = FlowOrder.of(graph), LoopScopes.of(graph)
-    fetches = FetchClassifier(graph, flow, scopes, hierarchy, values).run()
+    fetches = FetchClassifier(graph, flow, scopes, hierarchy, values, code).run()
     data = DataClassifier(graph, flow, scopes, hierarchy, values).run()
     references = tuple(_in_order(f, d) for f, d in zip(fetches.nodes, data.nodes, strict=True))
     first: list[tuple[Reference, ...]] = [()] * len(graph.edges)

@@ -12,6 +12,7 @@ from cache.initial import UNKNOWN_CONTENTS, InitialCache
 from cache.locked import NOT_LOCKED, LockedLines
 from cache.policy import ReplacementPolicy
 from cache.reference import HitClass
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.image.memory_map import MemoryMap
 
 __all__ = ["CacheGeometry", "CacheHierarchy"]
@@ -85,6 +86,7 @@ class CacheHierarchy:
     locked_d: LockedLines = NOT_LOCKED
     initial_i: InitialCache = UNKNOWN_CONTENTS  # of L1, where the entry is reached
     initial_d: InitialCache = UNKNOWN_CONTENTS
+    prediction: BranchPrediction = BranchPrediction.OFF  # of the branches that fetch meets
 
     @property
     def from_anywhere(self) -> CacheHierarchy:

@@ -2,7 +2,9 @@
 
 Instructions are fetched in address order from the target of the last transfer, so a block makes one
 reference per line it enters. If the block ends in a transfer of control, up to ``fetch_ahead``
-bytes behind it may have been requested before the transfer took effect (rule 8).
+bytes behind it may have been requested before the transfer took effect (rule 8). With branch
+prediction, fetch goes behind it and at its target (``cache.wrong_paths``), whether it is taken or
+not.
 
 A line fetched past a transfer may be in the cache or not. Its miss is charged at the transfer,
 whether it happens or not: the line is *credited* (``cache.must`` has the argument). A later fetch
@@ -15,7 +17,7 @@ the charge is that of the lines that the whole loop may drop (``cache.dropped_li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -29,7 +31,8 @@ from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, HitClass, Reference, ReferenceKind
 from cache.unlocked import unlocked_nodes, unlocks_code
-from quoll.arm.insn import ControlFlow, Insn
+from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongPaths
+from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
@@ -78,10 +81,19 @@ class LineFetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _BlockFetches:
-    """Fetches of a block in program order, and those a transfer at its end may add."""
+    """Fetches of a block in program order, and others that the transfer at its end may cause.
+
+    ``past``: if control is transferred; ``at_target``: if it is not, but predicted to be.
+    """
 
     inside: tuple[LineFetch, ...]
     past: tuple[LineFetch, ...]
+    at_target: tuple[LineFetch, ...]
+
+    @property
+    def every(self) -> tuple[LineFetch, ...]:
+        """All of them."""
+        return self.inside + self.past + self.at_target
 
 
 def _redirects(graph: Supergraph, edge: int) -> bool:
@@ -94,14 +106,19 @@ def _redirects(graph: Supergraph, edge: int) -> bool:
 class _FetchModel:
     """Fetches per block, computed once for all its contexts."""
 
-    def __init__(self, graph: Supergraph, hierarchy: CacheHierarchy) -> None:
+    def __init__(self, graph: Supergraph, hierarchy: CacheHierarchy, code: InsnAt) -> None:
         self._hierarchy = hierarchy
         self._geometry = hierarchy.l1i
+        ahead, prediction = hierarchy.fetch_ahead, hierarchy.prediction
+        self._wrong = WrongPaths(hierarchy.l1i, ahead, prediction, code)
         self._stale = self._lines_fetched_early(node.block for node in graph.nodes)
         self._blocks: dict[int, _BlockFetches] = {}
 
     def _lines_fetched_early(self, blocks: Iterable[Block]) -> frozenset[int]:
-        """Lines whose copy may be fetched before an invalidation and dropped by it."""
+        """Lines whose copy may be fetched before an invalidation and dropped by it.
+
+        With ``UNKNOWN_CODE`` among them: any line.
+        """
         fetched: set[int] = set()
         lines: set[int] = set()
         for block in blocks:
@@ -111,22 +128,18 @@ class _FetchModel:
             for insn in block.insns:
                 operation = cache_operation(insn)
                 if operation.forget_i or operation.drop_i:
-                    prefetched = max(self._hierarchy.fetch_ahead, 1)  # the next one is always here
-                    lines.update(self._geometry.lines(insn.next, prefetched))
+                    lines.update(self._wrong.behind(insn, least=1))  # the next one is always here
         return frozenset(lines)
 
-    def _behind(self, insn: Insn) -> range:
-        """Lines that may be prefetched while ``insn`` is the last one executed."""
-        if not self._hierarchy.fetch_ahead:
-            return range(0)
-        return self._geometry.lines(insn.next, self._hierarchy.fetch_ahead)
+    def _is_stale(self, line: int) -> bool:
+        return line in self._stale or UNKNOWN_CODE in self._stale
 
     def lines(self) -> set[int]:
         """Every line that the graph may fetch."""
         return {
             fetch.line
             for fetches in self._blocks.values()
-            for fetch in fetches.inside + fetches.past
+            for fetch in fetches.every
             if not fetch.forget and not fetch.drop
         }
 
@@ -143,7 +156,7 @@ class _FetchModel:
         for index, insn in enumerate(block.insns):
             for line in self._geometry.lines(insn.addr, insn.size):
                 if line != current:
-                    inside.append(self._fetch(index, line, certain=line not in self._stale))
+                    inside.append(self._fetch(index, line, certain=not self._is_stale(line)))
                     current = line
                 else:
                     inside[-1] = inside[-1]._replace(words=inside[-1].words + 1)
@@ -169,24 +182,35 @@ class _FetchModel:
                     )
                 )
                 inside.extend(
-                    self._fetch(index, line, certain=False)._replace(dropped=True)
-                    for line in self._behind(insn)
+                    fetch._replace(dropped=True)
+                    for fetch in self._requested(index, self._wrong.behind(insn))
                 )
                 current = None
             if operation.refetch:
                 if not operation.forget_i:  # prefetched lines stay in the cache
-                    inside.extend(
-                        self._fetch(index, line, certain=False)
-                        for line in self._behind(insn)
-                        if line != self._geometry.line(insn.next - 1)
-                    )
+                    inside.extend(self._requested(index, self._wrong.past(insn)))
                 current = None
-        end = self._geometry.line(block.end - 1)
-        past = (
-            self._fetch(len(block.insns) - 1, line, certain=False)
-            for line in self._behind(block.last)
+        last = len(block.insns) - 1
+        past, at_target = (
+            tuple(self._requested(last, lines))
+            for lines in (self._wrong.past(block.last), self._wrong.at_target(block.last))
         )
-        return _BlockFetches(tuple(inside), tuple(f for f in past if f.line != end))
+        return _BlockFetches(tuple(inside), past, at_target)
+
+    def _requested(self, insn: int, lines: Iterable[int]) -> Iterator[LineFetch]:
+        """Fetches that may happen past an instruction.
+
+        Code that is not known may fetch a line with each byte, and nothing is known afterwards.
+        """
+        for line in lines:
+            if line != UNKNOWN_CODE:
+                yield self._fetch(insn, line, certain=False)
+                continue
+            dropping = LineFetch(
+                insn, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True
+            )
+            yield from [dropping] * self._hierarchy.fetch_ahead
+            yield LineFetch(insn, 0, 0, Cacheability.NEVER, fixed=False, certain=False, forget=True)
 
     def _fetch(self, insn: int, line: int, *, certain: bool) -> LineFetch:
         size = self._geometry.line_bytes
@@ -231,11 +255,12 @@ class FetchClassifier:
         scopes: LoopScopes,
         hierarchy: CacheHierarchy,
         strides: AddressStrides,
+        code: InsnAt,
     ) -> None:
         self.graph, self.flow, self.scopes, self.hierarchy = graph, flow, scopes, hierarchy
         self.strides = strides
         self.policy = hierarchy.policy
-        self.model = _FetchModel(graph, hierarchy)
+        self.model = _FetchModel(graph, hierarchy, code)
         locked = self.hierarchy.locked_i
         self.unlocked = unlocked_nodes(graph, unlocks_code) if locked else frozenset[int]()
         self.fetches: dict[int, _BlockFetches] = {}  # of blocks with locked lines
@@ -248,18 +273,17 @@ class FetchClassifier:
 
     def run(self) -> FetchClasses:
         persistent = self._persistent()
-        inside, past = [], []
+        inside, past, at_target = [], [], []
         for index in range(len(self.graph.nodes)):
             fetches, loops = self._fetches(index), self.scopes.around[index]
             inside.append([self._step(f, loops, persistent) for f in fetches.inside])
             past.append([self._step(f, loops, persistent) for f in fetches.past])
+            at_target.append([self._step(f, loops, persistent) for f in fetches.at_target])
         within = [_events(steps) for steps in inside]
         along = [
             (UNSEEN,)
             if self.graph.passed(index)
-            else _events(past[edge.src])
-            if self.redirecting[index]
-            else ()
+            else _events((past if self.redirecting[index] else at_target)[edge.src])
             for index, edge in enumerate(self.graph.edges)
         ]
         events = CacheEvents(within, along)
@@ -273,17 +297,23 @@ class FetchClassifier:
         leaving: dict[int, tuple[Reference, ...]] = {}
         exits = frozenset(self.graph.exits)
         for index in range(len(self.graph.nodes)):
-            here, beyond = within[index], _events(past[index])
+            here = within[index]
             found, absent = residency.inside(index, here), missing.inside(index, here)
             classes = self._classify(inside[index], found, absent, ReferenceKind.FETCH)
             nodes.append(self._with_drops(index, classes))
-            found, absent = residency.past(index, beyond), missing.past(index, beyond)
-            after = self._classify(past[index], found, absent, ReferenceKind.PREFETCH)
+            after = {
+                redirecting: self._classify(
+                    steps,
+                    residency.past(index, _events(steps)),
+                    missing.past(index, _events(steps)),
+                    ReferenceKind.PREFETCH,
+                )
+                for redirecting, steps in ((True, past[index]), (False, at_target[index]))
+            }
             if index in exits:
-                leaving[index] = after
+                leaving[index] = after[True] + after[False]
             for edge in self.graph.successors[index]:
-                if self.redirecting[edge]:
-                    edges[edge] = after
+                edges[edge] = after[self.redirecting[edge]]
         loops_out = {loop: tuple(lines.values()) for loop, lines in self.missing.items()}
         return FetchClasses(tuple(nodes), tuple(edges), loops_out, leaving)
 
@@ -298,7 +328,7 @@ class FetchClassifier:
             found = self.fetches[id(block)] = _BlockFetches(
                 *(
                     tuple(f._replace(held=f.fixed and locked.holds_line(f.line)) for f in those)
-                    for those in (of_block.inside, of_block.past)
+                    for those in (of_block.inside, of_block.past, of_block.at_target)
                 )
             )
         return found
@@ -349,11 +379,10 @@ class FetchClassifier:
         return found
 
     def _touched(self, fetches: _BlockFetches) -> frozenset[int] | None:
-        every = fetches.inside + fetches.past
-        if any(f.forget for f in every):
+        if any(f.forget for f in fetches.every):
             return None
         return frozenset(
-            f.line for f in every if f.memory not in UNCACHED and not f.drop and not f.held
+            f.line for f in fetches.every if f.memory not in UNCACHED and not f.drop and not f.held
         )
 
     def _classify(

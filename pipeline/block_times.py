@@ -166,7 +166,12 @@ class BlockTimer:
         if constant is None and d.flags_to_target:
             taken = max(taken, allowed)
         # Without a row for the failing case the instruction always transfers control.
-        return taken, start + (d.not_taken if d.not_taken is not None else d.taken)
+        falls = start + (d.not_taken if d.not_taken is not None else d.taken)
+        # If a branch is predicted to be taken and is not, control goes to the next instruction as
+        # late as to the target of a taken one (DDI 0301, table 16-11). Correct predictions take
+        # less, folded branches nothing: all of them are covered, as times are monotone.
+        wrong = insn.conditional and self.timing.branches.prediction.follows(insn)
+        return taken, max(falls, taken) if wrong else falls
 
 
 class _Model:

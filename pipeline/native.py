@@ -32,6 +32,7 @@ from pipeline.classes import classify_insn
 from pipeline.core import CoreTable, DualIssuePairing
 from pipeline.dual_issue_simulator import DualIssueMachine
 from pipeline.pipeline_simulator import ExecutedInsn, PipelineMachine
+from pipeline.predictor_simulator import PredictingMachine
 from quoll.arm.coprocessor import coprocessor_operation
 from quoll.arm.insn import AccessKind, Insn
 from quoll.arm.operation import Operation
@@ -322,13 +323,14 @@ def _simulate(compiled: ctypes.CDLL, state: _Machine, trace: CompiledTrace) -> i
 def _compiled(machine: PipelineMachine) -> bool:
     """Whether ``simulator.c`` models the machine.
 
-    It models neither LRU nor FIFO caches, nor a TLB, nor lines locked in L2.
+    It models neither LRU nor FIFO caches, nor a TLB, nor lines locked in L2, nor a predictor.
     """
     caches = [machine.chip.fetch.cache, machine.chip.dcache]
     if machine.memory.l2 is not None:
         caches.append(machine.memory.l2)
     return (
         machine.tlb is None
+        and not isinstance(machine, PredictingMachine)
         and not machine.memory.locked
         and all(
             cached.policy not in (ReplacementPolicy.LRU, ReplacementPolicy.FIFO)

@@ -11,6 +11,7 @@ from enum import Enum
 
 from cache.reference import HitClass
 from pipeline.tlb_model import TlbModel
+from quoll.arm.branch_prediction import BranchPrediction
 
 __all__ = ["BranchModel", "CoreProfile", "EntryState", "MemoryLatencies", "TimingModel"]
 
@@ -90,9 +91,13 @@ class MemoryLatencies:
 
 @dataclass(frozen=True, slots=True)
 class BranchModel:
-    """Branches without a predictor. ``constant``: cycles of every branch, taken or not."""
+    """The time of branches. ``constant``: cycles of every branch, taken or not; none is predicted.
+
+    The state of a predictor is unknown, so each prediction may be wrong.
+    """
 
     constant: int | None  # None: from the core's rows and the distance to the flag setter
+    prediction: BranchPrediction = BranchPrediction.OFF
 
 
 @dataclass(frozen=True, slots=True)

@@ -513,6 +513,17 @@ TABLE_WALKS = AssumptionKind(
     checked_by=BOARD,
 )
 
+WRONG_PATHS = AssumptionKind(
+    "platform: wrong-path",
+    "platform {platform}: wrong-path: a branch with a direct target sends fetch to that target or "
+    "behind it, no other instruction is predicted, and no data is accessed before a branch is "
+    "resolved",
+    proved_by="nothing: the manual gives neither the tags of the predictor's entries nor the stage "
+    "in which a data access begins",
+    refuted_by="a line or a translation that only a wrong path from elsewhere could have loaded",
+    checked_by=BOARD,
+)
+
 
 def _board(key: str, proved_by: str, refuted_by: str) -> AssumptionKind:
     """The row of a key of ``[assumptions]`` in platform files."""
@@ -537,7 +548,11 @@ OF_PLATFORM: tuple[AssumptionKind, ...] = (
         "a manual or a measurement of the memory controller",
         "an access that takes longer on the board",
     ),
-    _board("predictor", "code that leaves SCTLR.Z at 0", "a write to SCTLR that sets it"),
+    _board(
+        "predictor",
+        "code that leaves SCTLR.Z and ACTLR as the board has them",
+        "a write to SCTLR or ACTLR that changes them",
+    ),
     _board(
         "branches",
         "nothing: the manual says more; the paper assumes it",

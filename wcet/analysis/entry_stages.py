@@ -25,6 +25,7 @@ from cache.classify import classify
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from cache.unlocked import unlocked_before
+from cache.wrong_paths import constant_code
 from loopbounds.bounds import bound_loops, bounds_by_counting
 from loopbounds.counted_loops import by_counters, counter_limits
 from loopbounds.execution.concrete import common_prefix, concrete_execution
@@ -358,7 +359,14 @@ def bounded(
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:
     """The class of each reference, before loops are bounded."""
     values = SegmentValues(valued.values, part)
-    return classify(part.graph, values, hierarchy_of(valued, part))
+    return _classified(valued, part, values)
+
+
+def _classified(
+    valued: ValuedCode, part: PendingSegment, values: SegmentValues | BoundedAddresses
+) -> CacheClassification:
+    code = constant_code(valued.code.run.image)
+    return classify(part.graph, values, hierarchy_of(valued, part), code)
 
 
 def with_bounds(
@@ -373,7 +381,7 @@ def with_bounds(
     """
     narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
     if narrower.gain:
-        classes = classify(part.graph, narrower, hierarchy_of(valued, part))
+        classes = _classified(valued, part, narrower)
     return classes.counted(rounds)
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 from cache.initial import InitialContentsKind
 from cache.policy import ReplacementPolicy
 from pipeline.timing_model import CoreProfile
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.image.memory_map import RegionKind
 from quoll.printable import shortened
 from quoll.spelling import did_you_mean
@@ -346,8 +347,10 @@ KEYS: tuple[PlatformKey, ...] = (
     ),
     PlatformKey("branch", Form.TABLE, "branches"),
     PlatformKey(
-        "branch.predictor", Form.TEXT, "only kernels that run without prediction are bounded",
-        "SCTLR.Z = 0", words=("off",),
+        "branch.predictor", Form.TEXT, "the predictor that is on: none (off), or the ARM1136's "
+        "without its return stack, by the direction of a branch (arm1136-static) or by its "
+        "history, too (arm1136-dynamic); its state is unknown, and branch.model is flag-distance",
+        "SCTLR.Z; ACTLR: RS = 0, DB, SB = 1", words=_values(BranchPrediction),
     ),
     PlatformKey(
         "branch.model", Form.TEXT, "how branches are charged: as the ARM1136 does (flag-distance), "

@@ -23,6 +23,7 @@ from cache.policy import ReplacementPolicy
 from pipeline import core as core_module
 from pipeline.timing_model import BranchModel, CoreProfile, EntryState, MemoryLatencies, TimingModel
 from pipeline.tlb_model import TlbModel
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.assumptions import (
     ACKNOWLEDGED_BY_LOAD,
     CONTROLLER_DELAY,
@@ -31,6 +32,7 @@ from quoll.assumptions import (
     TABLE_WALKS,
     TLB_RESIDENT,
     WITHDRAWN_BY_STORE,
+    WRONG_PATHS,
     Assumption,
     of_platform,
 )
@@ -151,6 +153,11 @@ class Platform:
             raise InputError(
                 f"{self.path}: platform {self.name} has no figures for table walks",
                 hint="give tlb.refill, tlb.reads and tlb.page",
+            )
+        if charged is not None and self.hierarchy.prediction is not BranchPrediction.OFF:
+            raise InputError(
+                f"{self.path}: table walks for fetches on wrong paths are not charged",
+                hint="leave out --tlb, or take branch.predictor = off",
             )
         texts = tuple(a for a in self.assumptions if a.kind is not TLB_RESIDENT)
         if charged is not None:
@@ -362,10 +369,11 @@ def _platform(path: Path) -> Platform:
     profile = CoreProfile(core.text("profile", tuple(p.value for p in CoreProfile)))
     fetch_ahead = core.figure("fetch_ahead")
     core.close()
-    outstanding = _entry_state(top)
+    outstanding, branches = _entry_state(top), _branches(top.table("branch"))
     tlb_name, tlb = read_tlb(top.table("tlb"))
     clock_hz = top.figure("clock_hz", 1)
     predicate, delay = read_controller(top)
+    predicts = branches.prediction is not BranchPrediction.OFF
     figures = {
         "clock_mhz": f"{clock_hz / 10**6:.6f}".rstrip("0").rstrip("."),
         "fetch_ahead": fetch_ahead,
@@ -391,12 +399,13 @@ def _platform(path: Path) -> Platform:
             policy,
             initial_i=initial_i,
             initial_d=initial_d,
+            prediction=branches.prediction,
         ),
         timing=TimingModel(
             core_name,
             profile,
             memory,
-            _branches(top.table("branch")),
+            branches,
             outstanding,
             own_rows=own_rows,
         ),
@@ -406,7 +415,10 @@ def _platform(path: Path) -> Platform:
         l2=l2,
         access_by_l2=access,
         l2_hit=l2_hit,
-        assumptions=_assumptions(top, name, figures, tlb_name),
+        assumptions=(
+            *([WRONG_PATHS.of(platform=name)] if predicts else []),
+            *_assumptions(top, name, figures, tlb_name),
+        ),
         sources=top.sources,
         locked=locked,
         locked_ways=locked_ways,
@@ -415,6 +427,8 @@ def _platform(path: Path) -> Platform:
         tlb=tlb,
         controller_delay=delay,
     )
+    if predicts and core_module.issue_width(platform.timing) > 1:
+        raise top.error("branch", "no predictor of a core that issues two instructions is known")
     top.close()
     return platform.with_l2(l2_enabled).with_tlb(tlb_name)
 
@@ -540,11 +554,15 @@ def _memory_map(top: TomlTable) -> MemoryMap:
 
 
 def _branches(table: TomlTable) -> BranchModel:
-    table.text("predictor", ("off",))
+    """The time of branches. Raises InputError if a predictor's are to be timed in another way."""
+    predictor = table.text("predictor", tuple(p.value for p in BranchPrediction))
     model = table.text("model", ("constant", "core-rows", "flag-distance"))
     constant = table.figure("cycles", 1) if model == "constant" else None
+    prediction = BranchPrediction(predictor)
+    if prediction is not BranchPrediction.OFF and model != "flag-distance":
+        raise table.error("predictor", f"{predictor} needs branch.model = flag-distance")
     table.close()
-    return BranchModel(constant)
+    return BranchModel(constant, prediction)
 
 
 def _entry_state(top: TomlTable) -> EntryState:

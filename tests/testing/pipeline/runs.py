@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -14,7 +15,7 @@ from cache.policy import ReplacementPolicy
 from pipeline import dual_issue
 from pipeline.block_times import BlockTimer, block_times, transfers
 from pipeline.charge import ChargedCosts, charge
-from pipeline.core import load_core
+from pipeline.core import CoreTable, load_core
 from pipeline.costs import CostCause
 from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.maxplus import IDLE
@@ -195,7 +196,11 @@ def _executed(
 
 
 def random_machine(
-    random: Random, ahead: int, entry: EntryState, board: Board = KZM
+    random: Random,
+    ahead: int,
+    entry: EntryState,
+    board: Board = KZM,
+    made: Callable[[CoreTable, MemoryBus, FetchAndCaches], PipelineMachine] = concrete_machine,
 ) -> PipelineMachine:
     """Any state that an entry may find: contents, outstanding accesses, busy registers."""
     geometry = random.choice(board.geometries)
@@ -208,7 +213,7 @@ def random_machine(
     chip = FetchAndCaches(caches[0], caches[1], ahead, random)
     level2 = random.choice([None, _level2(board, random)])
     memory = MemoryBus(board.memory, dirty=random.choice([7, 10]), l2=level2)
-    machine = concrete_machine(core, memory, chip)
+    machine = made(core, memory, chip)
     for _ in range(random.randint(0, entry.load_misses)):
         machine.fills.append(machine.memory.line(0)[1])
         machine.memory.write(0)

@@ -272,6 +272,7 @@ UNDECIDABLE = {
     "controller delay": ELSEWHERE,
     "platform: memory": ELSEWHERE,
     "platform: branches": ELSEWHERE,
+    "platform: wrong-path": ELSEWHERE,
     "platform: dual-issue": ELSEWHERE,
     "platform: tlb": "which translations are locked is not in the binary",
     "platform: fetch-ahead": ELSEWHERE,

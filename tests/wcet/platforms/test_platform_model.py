@@ -8,12 +8,17 @@ import pytest
 
 from cache.initial import InitialContentsKind
 from cache.reference import HitClass
+from quoll.assumptions import WRONG_PATHS
 from quoll.errors import InputError
 from quoll.image.image import Image
 from quoll.image.memory_map import Cacheability
 from wcet.platforms.platform_model import DIRECTORY, Platform, for_image, load, names
 
 KZM = (DIRECTORY / "kzm.toml").read_text()
+
+
+OFF = 'predictor = "off"\nmodel = "flag-distance"'
+PREDICTED = 'predictor = "arm1136-static"\nmodel = "flag-distance"'
 
 
 def test_shipped_platforms_load() -> None:
@@ -114,6 +119,12 @@ def test_memory_map() -> None:
         ("[0xF8000000,", "[0xF7FFFFFF,", "overlap"),
         ("fixed = true", "fixed = 1", r"memory\[0\].fixed: must be true or false"),
         ("[tlb]\n", "[tlb]\nextra = 1\n", "tlb.extra: unknown key"),
+        (
+            OFF,
+            PREDICTED.replace("flag-distance", "core-rows"),
+            "needs branch.model = flag-distance",
+        ),
+        (OFF, PREDICTED.replace("static", "perfect"), "branch.predictor: must be one of"),
         ("name =", "nom =", ": name: missing"),
         ("[entries]", "[entries", "not a TOML file"),
         ("[assumptions]", "[assumption]", "assumptions: missing"),
@@ -127,6 +138,20 @@ def test_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         load(str(file))
     assert str(file) in str(error.value)
+
+
+def test_predicted_branches_are_of_one_core_and_assume_translations(tmp_path: Path) -> None:
+    file = tmp_path / "board.toml"
+    file.write_text(KZM.replace(OFF, PREDICTED))
+    board = load(str(file))
+    assert board.hierarchy.prediction is board.timing.branches.prediction is not None
+    assert any(assumed.kind is WRONG_PATHS for assumed in board.assumptions)
+    assert not any(assumed.kind is WRONG_PATHS for assumed in load("kzm").assumptions)
+    with pytest.raises(InputError, match="wrong paths are not charged"):
+        board.with_tlb("last-page")
+    file.write_text(KZM.replace(OFF, PREDICTED).replace('"arm1136"', '"cortex-a8"'))
+    with pytest.raises(InputError, match="issues two instructions"):
+        load(str(file))
 
 
 def test_unknown_name_and_missing_file(tmp_path: Path) -> None:

@@ -1,0 +1,127 @@
+"""Lines that fetch may read past an instruction, if a predictor may send it to any successor.
+
+A *wrong path* begins behind a branch that is taken, or at the target of one that is not, and ends
+when the branch is resolved. Branches on it are predicted, too: fetch may follow both successors of
+each branch that the predictor may take, for ``fetch_ahead`` bytes in all. A folded branch takes no
+slot of the pipeline, and so none of the bytes; a branch behind a folded one is not folded (ARM1176
+TRM, DDI 0301, 5.2.4).
+
+The lines are in preorder, so that each wrong path fetches a subsequence of them. A cache analysis
+that takes each as join(access, no access) covers every wrong path.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+from cache.geometry import CacheGeometry
+from quoll.arm.branch_prediction import BranchPrediction
+from quoll.arm.decode import decode
+from quoll.arm.insn import Insn
+from quoll.image.image import Image
+
+__all__ = ["UNKNOWN_CODE", "InsnAt", "WrongPaths", "constant_code"]
+
+WORD = 4
+InsnAt = Callable[[int, bool], Insn | None]  # by address and instruction set; None: unknown
+Lines = tuple[int, ...]
+UNKNOWN_CODE = -1  # in place of a line: code that is not known may fetch any
+
+
+def constant_code(image: Image) -> InsnAt:
+    """The instructions of a binary, unknown where they may change."""
+
+    def at(addr: int, thumb: bool) -> Insn | None:
+        word = image.constant(addr, WORD)
+        return None if word is None else decode(word.to_bytes(WORD, "little"), addr, thumb)
+
+    return at
+
+
+class WrongPaths:
+    """The lines on wrong paths, each sequence computed once. ``code``: the instructions there."""
+
+    def __init__(
+        self, geometry: CacheGeometry, fetch_ahead: int, prediction: BranchPrediction, code: InsnAt
+    ) -> None:
+        self.geometry, self.fetch_ahead = geometry, fetch_ahead
+        self.prediction, self.code = prediction, code
+        self._known: dict[tuple[int, bool, int, bool], Lines] = {}
+
+    def behind(self, insn: Insn, least: int = 0) -> Lines:
+        """Lines that may be fetched past ``insn``, without a taken branch to its target.
+
+        At least ``least`` bytes are fetched.
+        """
+        ahead = max(self.fetch_ahead, least)
+        if self.prediction is BranchPrediction.OFF:
+            return tuple(self.geometry.lines(insn.next, ahead)) if ahead else ()
+        return self._from(insn.next, insn.thumb, ahead, folded=False)
+
+    def past(self, insn: Insn) -> Lines:
+        """Lines to fetch after ``insn``, the last one of a block, if it transfers control."""
+        end = self.geometry.line(insn.next - 1)
+        return self._first_fetches(end, self.behind(insn))
+
+    def at_target(self, insn: Insn) -> Lines:
+        """Lines to fetch after ``insn`` if it is a branch that is not taken: at its target.
+
+        Before a branch is decoded, and predicted by its direction, lines behind it may be fetched.
+        They are fetched once more afterwards: a miss if others of their set came between.
+        """
+        if insn.target is None or not insn.conditional or not self.prediction.follows(insn):
+            return ()
+        end, early = self.geometry.line(insn.next - 1), self.behind(insn)
+        there = self._from(insn.target, insn.target_thumb, self.fetch_ahead, folded=False)
+        competing = self._competing((end, *early, *there))
+        lines = (line for line in early if line in competing or line == UNKNOWN_CODE)
+        return self._first_fetches(end, (*lines, *there))
+
+    def _first_fetches(self, end: int, lines: Lines) -> Lines:
+        """``lines`` without repetitions that hit, when the line ``end`` has been fetched last."""
+        competing = self._competing((end, *lines))
+        seen, found = {end}, []
+        for line in _changes((end, *lines))[1:]:
+            if line not in seen or line in competing:
+                found.append(line)
+            seen.add(line)
+        return tuple(found)
+
+    def _competing(self, lines: Lines) -> frozenset[int]:
+        """The lines that share their set; others stay in the cache once they have been fetched."""
+        if UNKNOWN_CODE in lines:
+            return frozenset(lines)
+        of_set: defaultdict[int, set[int]] = defaultdict(set)
+        for line in lines:
+            of_set[self.geometry.set_of(line)].add(line)
+        shared = [found for found in of_set.values() if len(found) > 1]
+        return frozenset(line for found in shared for line in found)
+
+    def _from(self, addr: int, thumb: bool, left: int, *, folded: bool) -> Lines:
+        """The lines of ``left`` bytes from ``addr`` on; ``folded``: a branch before it may be."""
+        if left <= 0:
+            return ()
+        key = addr, thumb, left, folded
+        lines = self._known.get(key)
+        if lines is None:
+            lines = self._known[key] = self._followed(*key)
+        return lines
+
+    def _followed(self, addr: int, thumb: bool, left: int, folded: bool) -> Lines:
+        insn = self.code(addr, thumb)
+        if insn is None:
+            return (*self.geometry.lines(addr, left), UNKNOWN_CODE)
+        free = self.prediction.folds(insn) and not folded
+        after = left if free else left - insn.size
+        lines = [*self.geometry.lines(addr, min(left, insn.size))]
+        lines += self._from(insn.next, thumb, after, folded=free)
+        if insn.target is not None and self.prediction.follows(insn):
+            lines += self._from(insn.target, insn.target_thumb, after, folded=free)
+        return _changes(lines)
+
+
+def _changes(lines: Iterable[int]) -> Lines:
+    """The sequence without immediate repetitions."""
+    return tuple(line for line, _ in groupby(lines))

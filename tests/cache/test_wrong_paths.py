@@ -1,0 +1,85 @@
+"""The lines on wrong paths, worked by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from cache.geometry import CacheGeometry
+from cache.wrong_paths import UNKNOWN_CODE, WrongPaths
+from quoll.arm.branch_prediction import BranchPrediction
+from quoll.arm.insn import Insn
+from tests.testing.cache.graphs import at, pool
+
+OFF, STATIC, DYNAMIC = BranchPrediction
+LINE = 32
+PLAIN, BEQ, ALWAYS, CALL = pool("add r0, r1, r2\nbeq .\nb .\nbleq .\n")
+HERE, FORWARD, NEAR, OTHER = (LINE * n for n in (100, 300, 102, 100 + 128))
+
+
+def branch(insn: Insn, addr: int, target: int) -> Insn:
+    return at(insn, addr)._replace(target=target)
+
+
+def paths(
+    prediction: BranchPrediction, *branches: Insn, ahead: int = 16, known: bool = True
+) -> WrongPaths:
+    """Straight code with some branches; unless ``known``, nothing else is known."""
+    there = {insn.addr: insn for insn in branches}
+
+    def code(addr: int, thumb: bool) -> Insn | None:
+        return there.get(addr) or (at(PLAIN, addr) if known else None)
+
+    return WrongPaths(CacheGeometry(4 * 128 * LINE, 4, LINE), ahead, prediction, code)
+
+
+@pytest.mark.parametrize(
+    ("insn", "target", "followed"),
+    [
+        (BEQ, HERE + LINE, {DYNAMIC}),
+        (BEQ, HERE - LINE, {DYNAMIC, STATIC}),
+        (BEQ, HERE + 4, {DYNAMIC, STATIC}),  # by the sign of the distance
+        (ALWAYS, HERE + LINE, {DYNAMIC, STATIC}),
+        (CALL, HERE + LINE, {DYNAMIC}),
+        (PLAIN, None, set()),
+    ],
+)
+def test_branches_that_fetch_may_follow(
+    insn: Insn, target: int | None, followed: set[BranchPrediction]
+) -> None:
+    moved = at(insn, HERE)._replace(target=target)
+    assert {kind for kind in BranchPrediction if kind.follows(moved)} == followed
+
+
+def test_both_sides_of_a_branch() -> None:
+    last = branch(BEQ, HERE + 20, FORWARD + 28)
+    assert paths(OFF, last).past(last) == (101,)
+    for kind in (STATIC, DYNAMIC):
+        assert paths(kind, last).past(last) == (101,)
+    assert paths(DYNAMIC, last).at_target(last) == (300, 301)
+    assert paths(STATIC, last).at_target(last) == paths(OFF, last).at_target(last) == ()
+    assert paths(DYNAMIC, last, ahead=0).at_target(last) == ()
+
+
+def test_branches_on_a_wrong_path_are_predicted() -> None:
+    last = branch(BEQ, HERE, FORWARD)
+    nested = branch(ALWAYS, FORWARD + 12, NEAR + 28)
+    for ahead, lines in ((16, ()), (20, (102,)), (24, (102, 103))):
+        assert paths(STATIC, nested, ahead=ahead).past(at(PLAIN, FORWARD - 4)) == (300, *lines)
+    # Folded, the branch takes none of the bytes: the rest is fetched at its target.
+    for ahead, lines in ((12, ()), (16, (102,)), (20, (102, 103))):
+        assert paths(DYNAMIC, last, nested, ahead=ahead).at_target(last) == (300, *lines)
+
+
+def test_a_line_is_fetched_again_behind_one_of_its_set() -> None:
+    last = branch(BEQ, HERE + 24, OTHER)
+    assert paths(DYNAMIC, last).at_target(last) == (228,)
+    back = branch(ALWAYS, OTHER + 4, HERE)
+    assert paths(DYNAMIC, last, back, ahead=8).at_target(last) == (228, 100)
+
+
+def test_what_is_not_known_may_fetch_anything() -> None:
+    last = branch(BEQ, HERE + 20, FORWARD)
+    unknown = paths(DYNAMIC, last, known=False)
+    assert unknown.past(last) == (101, UNKNOWN_CODE)
+    assert UNKNOWN_CODE in unknown.at_target(last)
+    assert paths(OFF, last, known=False).past(last) == (101,)
