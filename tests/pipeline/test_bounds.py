@@ -38,7 +38,7 @@ from tests.testing.pipeline.runs import (
 
 WARM_CASES = cases(200)  # with every access a hit: the pipeline alone
 SAMPLED, STATES = cases(15), 100  # programs and states of each, on either core
-COLD_CASES = cases(500)  # with caches in any state; many more in campaigns/pipeline.py
+COLD_CASES = cases(200)  # with caches in any state; many more in campaigns/pipeline.py
 
 
 @pytest.mark.slow("simulates many executions instruction by instruction")

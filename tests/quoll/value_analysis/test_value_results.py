@@ -93,7 +93,7 @@ def test_values_without_dead_edges_are_those_computed_again(thumb: bool, optimis
     """Carried over to the smaller graph they cover executions, and are no less precise."""
     rng = random.Random(8)
     carried = 0
-    for source in (DEAD, *(random_program(seed) for seed in range(4))):
+    for source in (DEAD, *(random_program(seed) for seed in range(cases(2)))):
         image, whole, values = analysed(source, thumb, optimise, False)
         graph = without_edges(whole, values.dead_edges, image)
         known, again = values.within(graph), analyse(graph, image)
