@@ -26,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("all_processors")
 
 NEVER, ALWAYS = SummarySettings(contexts=1 << 62), SummarySettings(contexts=0, least=3)
 CODE = ("-Wl,-Ttext=0xf0010000",)
+FUNCTIONS = 25  # of a random program
 
 
 def analyse(
@@ -50,11 +51,11 @@ def shared(entry: EntryResult) -> list[str]:
 @pytest.mark.slow("several whole analyses")
 @pytest.mark.parametrize("seed", spread([1, 3], 1))
 def test_a_shared_bound_is_never_below_that_of_full_inlining(tmp_path: Path, seed: int) -> None:
-    elf = compile_program(generate(40, seed, recursion=False), tmp_path)
+    elf = compile_program(generate(FUNCTIONS, seed, recursion=False), tmp_path)
     plain, once = (analyse(elf, "entry", sharing) for sharing in (NEVER, ALWAYS))
     assert not shared(plain)
     assert shared(once)
-    assert len(once.graph.contexts) < len(plain.graph.contexts) == 40
+    assert len(once.graph.contexts) < len(plain.graph.contexts) == FUNCTIONS
     assert plain.cycles <= once.cycles < 3 * plain.cycles
 
 

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def elf() -> Path:
     return build(SOURCE, optimise="-O1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Results of all commands: they ask for the same stages."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("results")))
+        yield
+
+
 BARE = ("callgraph", "cfg", "disasm", "explain", "platform", "setup")  # they keep nothing
 
 
@@ -64,9 +73,7 @@ def on_terminal(
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     hidden = ("COLUMNS", "LINES", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    quiet = (
-        [] if arguments[0] in BARE else ["--no-cache"] if progress else ["--quiet", "--no-cache"]
-    )
+    quiet = [] if arguments[0] in BARE else ["--no-cache"] if progress else ["--quiet"]
     command = [sys.executable, "-m", "wcet.cli", *map(str, arguments), *quiet]
     run = subprocess.Popen(
         command,
