@@ -98,31 +98,22 @@ def sampled(executions: Iterable[Execution]) -> list[Execution]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Units of work for the workers of pytest-xdist, long ones first, so that all end together.
 
-    A unit is a named group, a slow test that shares no fixture of its module, or all others of a
-    file: spread over the workers, they would make each fixture of a module once a worker.
+    A unit is a named group, or a file: spread over the workers, its tests would compile each of its
+    programs, and make each of its fixtures, once a worker. Files without slow tests are the last.
     """
     groups = Counter(mark.args[0] for item in items for mark in item.iter_markers("xdist_group"))
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     for item in items:
-        slow = item.get_closest_marker("slow") is not None
-        if not item.get_closest_marker("xdist_group") and not (slow and not _shares(item)):
+        if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
     if "PYTEST_XDIST_WORKER" in os.environ:
-        files = {item.path for item in items if item.get_closest_marker("slow")}
 
-        def rank(item: pytest.Item) -> tuple[int, int]:
+        def rank(item: pytest.Item) -> tuple[bool, int]:
             mark = item.get_closest_marker("xdist_group")
-            if mark and mark.args[0] in groups:
-                return 0, -groups[mark.args[0]]
-            return (2 if mark is None else 1 if item.path in files else 3), 0
+            number = groups[mark.args[0]] if mark else 0
+            return not number, -(number or slow[item.path])
 
         items.sort(key=rank)
-
-
-def _shares(item: pytest.Item) -> bool:
-    """Whether other tests of the module use a fixture of this one."""
-    info = getattr(item, "_fixtureinfo", None)
-    found = info.name2fixturedefs.values() if info else ()
-    return any(fixtures[-1].scope == "module" for fixtures in found if fixtures)
 
 
 @pytest.hookimpl(tryfirst=True)
