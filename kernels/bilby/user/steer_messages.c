@@ -10,6 +10,7 @@
 #define WORDS    MESSAGE_WORDS_MAX
 #define CLIENT   20 /* priority: the answer makes the client run, in another space */
 #define SERVER   10
+#define HANDLER  5
 
 static void set_caps(word_t first, word_t second, word_t third)
 {
@@ -184,13 +185,28 @@ static void reads_nothing(word_t unused)
     (void)*(volatile word_t *)0x08000000u;
 }
 
-/* The first thread, more urgent, waits for the fault. */
+static void handle(word_t unused)
+{
+    (void)unused;
+    tells(message_label(receive(CHILD_ENDPOINT).info));
+}
+
+static void idle_on(word_t unused)
+{
+    (void)unused;
+    rest();
+}
+
+/* A handler waits that is less urgent: it is queued behind an equal, when the fault wakes it. */
 static bool fault(void (*run)(word_t), word_t label)
 {
     word_t endpoint = make(TYPE_ENDPOINT, 0);
 
+    run_child(handle, 0, HANDLER, endpoint, 0);
+    let_others_run();
+    run_child(idle_on, 0, HANDLER, endpoint, 0);
     deep_child(run, 0, SERVER, endpoint, endpoint);
-    SAME(message_label(receive(endpoint).info), label);
+    SAME(wait_report(), label);
     return true;
 }
 
