@@ -107,7 +107,7 @@ def build_ipet(
     names = edge_names(graph) + [f"end.{node_name(graph, n)}" for n in graph.exits]
     upper = nest.most_edges() + [1] * len(graph.exits)
     if execution is not None:
-        most = (*execution.edges, *(int(n == execution.last) for n in graph.exits))
+        most = (*execution.edges, *(int(n in execution.ends) for n in graph.exits))
         upper = list(map(min, upper, most))
     if excess is not None:
         names.append("excess.write-backs")

@@ -35,13 +35,14 @@ def proved_maximum(
     model = ipet.model.with_rows(cuts)
     proposal = None
     if not solver.preferred or model.inexact():
-        proposal = longest_path(ipet) if ipet.execution is None else executed(ipet, ipet.execution)
+        only = ipet.execution if ipet.execution and ipet.execution.only else None
+        proposal = longest_path(ipet) if only is None else executed(ipet, only)
     return maximise(model, solver, seconds, proposal)
 
 
 def executed(ipet: Ipet, execution: ExecutionCounts) -> Proposal:
     """The counts of the concrete execution as a proposal: they are the variables' maxima."""
-    values = list(execution.edges) + [int(n == execution.last) for n in ipet.graph.exits]
+    values = list(execution.edges) + [int(n in execution.ends) for n in ipet.graph.exits]
     values += [0] * (len(ipet.model.names) - len(values))
     duals = (0,) * (len(ipet.graph.nodes) + len(ipet.graph.loops))
     if ipet.excess is not None and ipet.excess.needed(values) > 0:

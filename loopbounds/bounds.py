@@ -50,9 +50,16 @@ from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph
+from quoll.inlining.supergraph import Supergraph, SuperLoop
 
-__all__ = ["BoundOptions", "Progress", "bound_loops", "bounds_by_counting", "deep_recursion"]
+__all__ = [
+    "BoundOptions",
+    "Progress",
+    "bound_loops",
+    "bounds_by_counting",
+    "deep_recursion",
+    "narrowed",
+]
 
 
 @contextmanager
@@ -143,13 +150,38 @@ def bounds_by_counting(
         for fact in stated:
             whole = executed + graph.apart(loop) if executed else 0
             refute_by_execution(fact, whole, execution.assumed)
-        around = loop.parent
-        product = 0 if around is None else execution.most[around] * executed
-        less = around is not None and execution.totals[loop.index] < product
-        header = graph.loops[around].header if around is not None and less else None
-        at = None if header is None else graph.nodes[header].block.addr
-        bounds.append(of_execution(loop, execution, at))
+        bounds.append(of_execution(loop, execution, _header_around(graph, loop, execution)))
     return tuple(bounds)
+
+
+def _header_around(graph: Supergraph, loop: SuperLoop, execution: ExecutionCounts) -> int | None:
+    """The header of the enclosing loop, if the total over it is less than the product."""
+    around = loop.parent
+    if around is None:
+        return None
+    product = execution.most[around] * execution.most[loop.index]
+    less = execution.totals[loop.index] < product
+    return graph.nodes[graph.loops[around].header].block.addr if less else None
+
+
+def narrowed(
+    graph: Supergraph, bounds: Sequence[LoopBound], execution: ExecutionCounts
+) -> tuple[LoopBound, ...]:
+    """The ``bounds``, with the counts of all executions where these are less."""
+    assumed = tuple(sorted({*execution.assumed, *(a for b in bounds for a in b.assumed)}))
+    execution = replace(execution, assumed=assumed)
+    return tuple(
+        _narrowed(b, of_execution(loop, execution, _header_around(graph, loop, execution)))
+        for b, loop in zip(bounds, graph.loops, strict=True)
+    )
+
+
+def _narrowed(bound: LoopBound, counted: LoopBound) -> LoopBound:
+    if bound.bound is None or counted.bound is None or counted.bound < bound.bound:
+        return counted
+    if counted.total is None or (bound.total is not None and bound.total <= counted.total):
+        return bound
+    return replace(bound, total=counted.total, around=counted.around, assumed=counted.assumed)
 
 
 @dataclass(slots=True)

@@ -38,6 +38,10 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
 ATTEMPTED_INSTRUCTIONS = 1_000_000  # the same, if unknown memory may decide: a second or two
+FOLLOWED_INSTRUCTIONS = 150_000  # of all executions together: two seconds or three
+FOLLOWED_STATES = 64  # states that are kept apart at one place
+FOLLOWED_ITERATIONS = 1024  # of a loop without a known bound: it may be endless
+FORGOTTEN_BYTES = 4096  # width of a store of unknown address, in which words are forgotten
 EXECUTED_OFTEN = 64  # executions of a block: from so many on, compiling it pays
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two
 REFUTING_VALUES = 20_000  # values of a slice made to refute a fact: beyond, it is not refuted

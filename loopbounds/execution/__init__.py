@@ -1,7 +1,7 @@
-"""Concrete execution of an entry whose branches all depend on memory as loaded: it counts loops.
+"""Concrete execution of an entry with unknown words: it counts loops.
 
-Takes a supergraph of paths that start with memory as loaded.
+Takes a supergraph.
 Gives how often each loop is executed, or the place where an unknown word decides a branch.
 Source: concrete execution with unknown words; docs/loopbounds.md#concrete-execution.
-Names: concrete.concrete_execution, activations.activated, loop_replay.ExecutionReplay, machine.
+Names: concrete.concrete_execution, together.executed_together, activations.activated, machine.
 """

@@ -173,8 +173,8 @@ class _Walk:
                 self._enter(loop)
             node = self._graph.edges[edge].dst
             self._count(node)
-        counted = tuple(self.most), tuple(self._totals), tuple(self.edges), node
-        return ExecutionCounts(machine.executed, *counted, machine.assumed)
+        counted = tuple(self.most), tuple(self._totals), tuple(self.edges)
+        return ExecutionCounts(machine.executed, *counted, frozenset({node}), machine.assumed)
 
     def follow_for(self, steps: int, values: KnownValues) -> bool:
         """Follow so many instructions at most; whether the path ended."""

@@ -1,4 +1,4 @@
-"""Counts of the concrete execution of an entry."""
+"""Counts of the executions of an entry."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ __all__ = ["ExecutionCounts", "ExecutionPrefix"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionCounts:
-    """The counts of the concrete execution of an entry, by index of loop or edge.
+    """The counts of the executions of an entry, by index of loop or edge.
 
     ``most``: executions of the header per entry from outside; 0 where it is not entered.
-    ``totals``: the most per entry of the enclosing loop. ``edges``: traversals of each edge of the
-    graph. ``last``: the last node of the path.
+    ``totals``: the most per entry of the enclosing loop. ``edges``: most traversals of each edge of
+    the graph. ``ends``: the last nodes of paths. ``only``: whether there is a single execution,
+    so that the counts are reached. Else ``open`` has the loops that an unknown word may end.
     """
 
     instructions: int
     most: tuple[int, ...]
     totals: tuple[int, ...]
     edges: tuple[int, ...]
-    last: int
+    ends: frozenset[int]
     assumed: tuple[Assumption, ...]
+    only: bool = True
+    open: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

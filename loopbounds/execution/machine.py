@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -94,6 +95,42 @@ class CompiledRun:
         return target
 
 
+class AssumedCondition:
+    """The result of an unknown condition; ``asked``: how often an instruction has tested one."""
+
+    def __init__(self, *, holds: bool) -> None:
+        self._holds, self.asked = holds, 0
+
+    def __call__(self, condition: ConcreteValue) -> int:
+        if isinstance(condition, int):
+            return condition
+        self.asked += 1
+        return self._holds
+
+
+class BothWays:
+    """An instruction, ready to be executed with either result of one unknown condition."""
+
+    def __init__(self, insn: CompiledInsn) -> None:
+        source = _source(insn.ops)
+        self._conditions = AssumedCondition(holds=True), AssumedCondition(holds=False)
+        self._effects = [_compiled(source, condition) for condition in self._conditions]
+
+    def execute(
+        self, way: int, registers: list[ConcreteValue], memory: ConcreteMemory
+    ) -> tuple[int, bool]:
+        """The next address as for an instruction, and whether a condition was unknown.
+
+        ``way``: 0 if it holds, 1 if not. Raises Undecided for two unknown conditions.
+        """
+        condition = self._conditions[way]
+        condition.asked = 0
+        target = self._effects[way](registers, memory)
+        if condition.asked > 1:
+            raise Undecided("two conditions are not known")
+        return target, condition.asked == 1
+
+
 def _runs(insns: Sequence[CompiledInsn]) -> Iterator[CompiledInsn | CompiledRun]:
     """The instructions in runs: all of them, or halves, or halves of these."""
     pending = [insns]
@@ -131,6 +168,8 @@ class ConcreteMachine:
         self._steps: dict[Hashable, CompiledInsn] = {}
         self._of_block: dict[int, tuple[CompiledInsn | CompiledRun, ...]] = {}  # by identity
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
+        self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
+        self._both_ways: dict[tuple[Op, ...], BothWays] = {}
 
     @property
     def assumed(self) -> tuple[Assumption, ...]:
@@ -154,6 +193,63 @@ class ConcreteMachine:
             for register, word in enumerate(self._registers[:PC])
             if isinstance(word, int)
         )
+
+    def fork(self) -> ConcreteMachine:
+        """The same state, of another execution."""
+        other = copy(self)
+        other._registers, other._memory = self._registers[:], self._memory.fork()
+        return other
+
+    def join(self, other: ConcreteMachine) -> None:
+        """Forget the words that are not the same in ``other``."""
+        pairs = zip(self._registers, other._registers, strict=True)
+        self._registers = [a if a == b else None for a, b in pairs]
+        self._memory.join(other._memory)
+
+    def known(self, registers: frozenset[int]) -> tuple[ConcreteValue, ...]:
+        """The words of some registers; the others are forgotten."""
+        words = [w if i in registers else None for i, w in enumerate(self._registers)]
+        self._registers = words
+        return tuple(words)
+
+    def steps(self, block: Block) -> tuple[CompiledInsn, ...]:
+        """The compiled instructions of a block, for ``ways``."""
+        found = self._single.get(id(block))
+        if found is None:
+            found = self._single[id(block)] = tuple(map(self._step, block.insns))
+        return found
+
+    def ways(
+        self, step: CompiledInsn, reach: Callable[[], tuple[int, int] | None]
+    ) -> list[tuple[int, ConcreteMachine]]:
+        """The possible states after an instruction, each with the address of the next or ``NEXT``.
+
+        ``reach``: the range of its first byte in memory; None: unknown. Raises Undecided as
+        ``execute``, but not if one condition is unknown, or the address of a store in reach.
+        """
+        if step.outputs is not None:
+            return [(step.execute(self._registers, self._memory), self)]
+        before = self._registers[:]
+        try:
+            return [(step.effect(self._registers, self._memory), self)]
+        except Undecided:
+            self._registers = before
+        both, other = self._with_both_ways(step), self.fork()
+        self._memory.reach = other._memory.reach = reach()
+        target, unknown = both.execute(0, self._registers, self._memory)
+        found = [(target, self)]
+        if unknown:
+            found.append((both.execute(1, other._registers, other._memory)[0], other))
+        self._memory.reach = other._memory.reach = None
+        if [to for to, _ in found] == [NEXT, NEXT]:
+            self.join(other)
+            del found[1:]
+        return found
+
+    def _with_both_ways(self, step: CompiledInsn) -> BothWays:
+        if step.ops not in self._both_ways:
+            self._both_ways[step.ops] = BothWays(step)
+        return self._both_ways[step.ops]
 
     def execute(self, block: Block) -> int:
         """The address of the next block, or ``NOWHERE``.
@@ -207,9 +303,9 @@ def _to(target: ConcreteValue, thumb: ConcreteValue) -> int:
     return NOWHERE
 
 
-def _compiled(source: list[str]) -> Effect:
+def _compiled(source: list[str], test: Callable[[ConcreteValue], int] = _test) -> Effect:
     names: dict[str, object] = {
-        **NAMESPACE, "trap": _trap, "test": _test, "to": _to, "mixed": mixed, "OpCode": OpCode,
+        **NAMESPACE, "trap": _trap, "test": test, "to": _to, "mixed": mixed, "OpCode": OpCode,
     }  # fmt: skip
     exec("\n".join(source), names)
     return cast("Effect", names["effect"])

@@ -10,6 +10,7 @@ decide, a store that may hit anything makes all words unknown instead, except co
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import takewhile
 
 from loopbounds.execution.value import ConcreteValue, LowBytes, StackAddress, Undecided
@@ -38,6 +39,24 @@ class ConcreteMemory:
         self._changeable: set[tuple[int, int]] = set()  # addresses and sizes without constants
         self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
+        self.reach: tuple[int, int] | None = None  # of stores to unknown addresses: first bytes
+
+    def fork(self) -> ConcreteMemory:
+        """The same memory, of another execution; both collect assumptions in one set."""
+        other = copy(self)
+        other._named, other._frames = dict(self._named), dict(self._frames)
+        other._recorded = dict(self._recorded)
+        return other
+
+    def join(self, other: ConcreteMemory) -> None:
+        """Forget the words that are not the same in ``other``."""
+        for one, two in ((self, other), (other, self)):
+            for word in two._recorded.keys() - one._recorded.keys():
+                one._look_at(word, 4)
+        named, frames = other._named, other._frames
+        self._named = {at: v if named[at] == v else None for at, v in self._named.items()}
+        self._frames = {at: v for at, v in self._frames.items() if frames.get(at) == v}
+        self._stored |= other._stored
 
     @property
     def assumed(self) -> frozenset[Assumption]:
@@ -66,7 +85,10 @@ class ConcreteMemory:
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
         if not isinstance(address, int | StackAddress):
-            self._store_anywhere()
+            if self.reach is None:
+                self._store_anywhere()
+            else:
+                self._store_within(self.reach[0], self.reach[1] + size - 1)
             return
         if isinstance(address, int):
             at, cells = address, self._named
@@ -94,6 +116,14 @@ class ConcreteMemory:
         self._named.clear()
         self._recorded.clear()
         self._image = self._image.starting_with(())
+
+    def _store_within(self, low: int, high: int) -> None:
+        """Forget the words of a range. Raises Undecided as ``store``."""
+        for word in _words(low, high + 1 - low):
+            self._look_at(word, 4)
+            self._refuse_constant(word, 4)
+            self._named[word] = None
+        self._stored = True
 
     def discard(self, address: ConcreteValue) -> None:
         """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""

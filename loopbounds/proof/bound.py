@@ -57,11 +57,17 @@ class ProvedInvariant:
 
 @dataclass(frozen=True, slots=True)
 class ConcreteExecution:
-    """The entry has one execution, of so many ``instructions``."""
+    """The entry has one execution, of so many ``instructions``.
+
+    Not ``only``: it may have several, and so many instructions follow all of them together.
+    """
 
     instructions: int
+    only: bool = True
 
     def __str__(self) -> str:
+        if not self.only:
+            return f"most in all executions of its entry, followed by {self.instructions:,} steps"
         return f"counted in the concrete execution of its entry, {self.instructions:,} instructions"
 
 

@@ -80,13 +80,13 @@ def judge(
 
 
 def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) -> LoopBound:
-    """The bound of a loop of an entry with one execution; ``around``: header of the outer one."""
+    """The bound of a loop of an entry by its executions; ``around``: header of the outer one."""
     return LoopBound(
         loop.index,
         found.most[loop.index],
-        True,
+        found.only or None,
         EXECUTION,
-        ConcreteExecution(found.instructions),
+        ConcreteExecution(found.instructions, found.only),
         None,
         0.0,
         total=None if around is None else found.totals[loop.index],

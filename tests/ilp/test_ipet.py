@@ -75,7 +75,7 @@ def test_no_edge_is_taken_more_often_than_in_the_only_execution() -> None:
     taken = [0] * len(NESTED.edges)
     for step in pairwise(pairs):
         taken[number[step]] += 1
-    found = ExecutionCounts(0, (3, 5), (3, 6), tuple(taken), 5, ())
+    found = ExecutionCounts(0, (3, 5), (3, 6), tuple(taken), frozenset({5}), ())
     got = worst_case(
         NESTED,
         costs(NESTED, {2: 1, 3: 10}),

@@ -26,11 +26,12 @@ from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from cache.unlocked import unlocked_before
 from cache.wrong_paths import constant_code
-from loopbounds.bounds import bound_loops, bounds_by_counting
+from loopbounds.bounds import bound_loops, bounds_by_counting, narrowed
 from loopbounds.counted_loops import by_counters, counter_limits
 from loopbounds.execution.concrete import common_prefix, concrete_execution
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.loop_replay import NoReplay
+from loopbounds.execution.together import executed_together
 from loopbounds.proof.bound import LoopBound
 from loopbounds.recursion import find_depths, with_depths
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
@@ -40,7 +41,9 @@ from quoll.cfg.call_graph import call_graph
 from quoll.cfg.cfg import Program
 from quoll.errors import FactsError, UsageError
 from quoll.extraction.extract import extract
+from quoll.facts.count_facts import LoopFact, LoopParameter
 from quoll.facts.entry_invariants import InvariantFact, LocatedInvariant
+from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.context_cuts import guided_in_contexts
 from quoll.inlining.expand import expand
@@ -156,7 +159,7 @@ class ValuedCode:
 
 @dataclass(frozen=True, slots=True)
 class BoundedLoops:
-    """The bound of each loop of a graph; ``execution``: its concrete execution, if known.
+    """The bound of each loop of a graph; ``execution``: counts of its executions, if known.
 
     ``prefix``: of all executions, if they start at the graph.
     """
@@ -333,6 +336,12 @@ def bounded(
         prefix = ExecutionPrefix(execution.instructions, execution.edges, execution.assumed)
         return BoundedLoops(bounds, execution, prefix)
     limits = counter_limits(cut_segments)
+    only = None if whole else frozenset(n for segment in cut_segments for n in segment.loops)
+    alone = whole and origin.starts and not limits and counts_itself(run.facts)
+    together = partial(executed_together, graph, run.image, values) if alone else nothing_known
+    execution = together({})
+    if execution is not None:
+        only = execution.open
     bounds = bound_loops(
         graph,
         run.image,
@@ -340,7 +349,7 @@ def bounded(
         run.facts,
         run.options.bounds,
         lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
-        None if whole else frozenset(loop for segment in cut_segments for loop in segment.loops),
+        only,
         counted=frozenset(limits),
         called=origin.called,
         stacks=origin.stacks,
@@ -348,12 +357,26 @@ def bounded(
         replay=None if origin.enters else NoReplay(),
         invariants=invariants_at(code),
     )
+    if execution is None and all(b.bound is not None and not b.assumes for b in bounds):
+        execution = together({b.loop: b.bound for b in bounds if b.bound is not None})
+    if execution is not None:
+        bounds = narrowed(graph, bounds, execution)
     reads = values.reading(run.platform.pending.registers) if whole and not origin.called else ()
     if reads and on_interrupt_path(valued):
-        bounds = not_by_tests(graph, reads, bounds)
+        bounds, execution = not_by_tests(graph, reads, bounds), None
     counted = tuple(by_counters(run.image, one, limits) for one in bounds)
     begins = whole and origin.enters
-    return BoundedLoops(counted, prefix=common_prefix(graph, run.image, values) if begins else None)
+    common = common_prefix(graph, run.image, values) if begins else None
+    return BoundedLoops(counted, execution, common)
+
+
+def counts_itself(facts: Facts) -> bool:
+    """Whether no fact counts executions of a loop."""
+    return not any(isinstance(fact, LoopFact | LoopParameter) for fact in facts.facts)
+
+
+def nothing_known(_: Mapping[int, int]) -> None:
+    """No execution is followed."""
 
 
 def classified(valued: ValuedCode, part: PendingSegment) -> CacheClassification:

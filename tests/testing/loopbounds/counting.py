@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -102,7 +103,15 @@ class Program:
                     most[header] = max(most[header], running[header])
         return most
 
-    def totals(self, arguments: tuple[int, ...]) -> Mapping[int, int]:
+    def executed(
+        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+    ) -> Counter[int]:
+        """Executions of each instruction, by address."""
+        return Counter(self._pcs(arguments, background))
+
+    def totals(
+        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+    ) -> Mapping[int, int]:
         """Most header executions of each inner loop per entry of the loop around it."""
         nodes, found = self.graph.nodes, dict[int, int]()
         around = {
@@ -115,7 +124,7 @@ class Program:
             if loop.parent is not None
         }
         running = dict.fromkeys(around, 0)
-        for at in self._pcs(arguments, lambda addr: 0):
+        for at in self._pcs(arguments, background):
             for header, body in around.items():
                 running[header] = running[header] + (at == header) if at in body else 0
                 found[header] = max(found.get(header, 0), running[header])

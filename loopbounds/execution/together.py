@@ -1,0 +1,260 @@
+"""All executions of an entry, followed together: the most executions of each loop.
+
+The executions are followed as if every loop were unrolled. Where an unknown word decides a branch,
+both ways are followed. A place is a block in one iteration of each loop around it. Executions that
+arrive at one place with the same words in the registers that may decide something go on as one,
+with the words of memory in which they agree, and with the highest counts. If they differ in too
+many ways, all of them go on as one, with the registers in which they agree. The words that decide
+the loops of a nest, such as the width that doubles and the start that moves by it, have the values
+of the program in each iteration.
+
+A place is written as the position of the header of each loop around in the graph without back
+edges, with the iteration, from the outermost on, and the position of the block. Every edge leads to
+a greater place. The least place is followed first, so that all executions have arrived there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from loopbounds.budgets import table
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.deciding import deciding_registers
+from loopbounds.execution.machine import NEXT, NOWHERE, ConcreteMachine
+from loopbounds.execution.value import ConcreteValue, Undecided
+from loopbounds.slicing.acyclic import AcyclicGraph
+from loopbounds.slicing.code import KnownValues
+from quoll.arm.insn import PC
+from quoll.assumptions import Assumption
+from quoll.cfg.cfg import EdgeKind
+from quoll.image.image import Image
+from quoll.inlining.supergraph import Supergraph
+
+__all__ = ["executed_together"]
+
+Counts = npt.NDArray[np.int64]  # traversals of each edge, then executions of each header
+Words = tuple[ConcreteValue, ...]  # of the registers that decide; () where states have joined
+Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
+
+
+def executed_together(
+    graph: Supergraph, image: Image, values: KnownValues, bounds: Mapping[int, int]
+) -> ExecutionCounts | None:
+    """The most that any execution of an entry counts; None if too little is known.
+
+    ``bounds``: of the header executions of loops per entry, if known. Raises ControlFlowError for
+    an instruction without semantics.
+    """
+    if graph.guidance.replaced:
+        return None
+    try:
+        return _Together(graph, image, values, bounds).followed()
+    except Undecided:
+        return None
+
+
+@dataclass(slots=True)
+class _Arrived:
+    """The executions at a place: the words in which they agree, and their highest counts."""
+
+    node: int
+    machine: ConcreteMachine
+    counts: Counts
+
+    def join(self, machine: ConcreteMachine, counts: Counts) -> None:
+        self.machine.join(machine)
+        np.maximum(self.counts, counts, out=self.counts)
+
+
+@dataclass(slots=True)
+class _Together:
+    graph: Supergraph
+    image: Image
+    values: KnownValues
+    bounds: Mapping[int, int]
+    _acyclic: AcyclicGraph = field(init=False)
+    _around: tuple[tuple[int, ...], ...] = field(init=False)  # node -> loops, outermost first
+    _headed: dict[int, int] = field(init=False)  # header -> loop
+    _backs: frozenset[int] = field(init=False)
+    _inside: dict[int, list[int]] = field(init=False, default_factory=dict)  # loop -> inner loops
+    _waiting: list[Place] = field(init=False, default_factory=list)
+    _arrived: dict[Place, dict[Words, _Arrived]] = field(init=False, default_factory=dict)
+    _deciding: list[frozenset[int]] = field(init=False)
+    _most: list[int] = field(init=False)
+    _totals: Counts = field(init=False)
+    _ended: Counts | None = field(init=False, default=None)
+    _ends: set[int] = field(init=False, default_factory=set)
+    _open: set[int] = field(init=False, default_factory=set)
+    _assumed: set[Assumption] = field(init=False, default_factory=set)
+    _executed: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        graph, loops = self.graph, self.graph.loops
+        self._deciding = deciding_registers(graph)
+        self._acyclic = AcyclicGraph.of(graph)
+        around = (tuple(self._acyclic.around(n))[::-1] for n in range(len(graph.nodes)))
+        self._around = tuple(around)
+        self._headed = {loop.header: loop.index for loop in loops}
+        self._backs = frozenset(chain.from_iterable(loop.backs for loop in loops))
+        for loop in loops:
+            if loop.parent is not None:
+                self._inside.setdefault(loop.parent, []).append(loop.index)
+        self._most = [0] * len(loops)
+        self._totals = np.zeros(len(loops), np.int64)
+
+    def followed(self) -> ExecutionCounts | None:
+        graph = self.graph
+        known = (self.values.register(graph.entry, register) for register in range(PC))
+        machine = ConcreteMachine(self.image, [one.exact for one in known])
+        counts = np.zeros(len(graph.edges) + len(graph.loops), np.int64)
+        self._arrive((0,) * len(self._around[graph.entry]), graph.entry, machine, counts)
+        while self._waiting:
+            place = heappop(self._waiting)
+            for at in self._arrived.pop(place).values():
+                self._follow(place, at)
+        if self._ended is None:
+            return None
+        return ExecutionCounts(
+            self._executed,
+            tuple(self._most),
+            tuple(map(int, self._totals)),
+            tuple(map(int, self._ended[: len(graph.edges)])),
+            frozenset(self._ends),
+            tuple(sorted(self._assumed)),
+            only=False,
+            open=frozenset(self._open),
+        )
+
+    def _follow(self, place: Place, at: _Arrived) -> None:
+        """Follow the block at a place; the place of each state after it takes the state in."""
+        graph, node = self.graph, at.node
+        block = graph.nodes[node].block
+        if block.passes:
+            raise Undecided("a call is passed over")
+        self._executed += len(block.insns)
+        if self._executed > table.FOLLOWED_INSTRUCTIONS:
+            raise Undecided("too many instructions")
+        after = list(self._after_block(node, at.machine))
+        ways = [(e, m) for target, m in after for e in self._edges(node, target)]
+        if node in graph.exits:
+            self._end(node, at)
+        if len(ways) > 1:
+            self._leave_open(node, {e for e, _ in ways})
+        turns = place[1:-1:2]
+        for number, (edge, machine) in enumerate(ways):
+            last = all(machine is not other for _, other in ways[number + 1 :])
+            self._take(edge, turns, machine if last else machine.fork(), at.counts)
+
+    def _after_block(
+        self, node: int, machine: ConcreteMachine
+    ) -> Iterator[tuple[int, ConcreteMachine]]:
+        """The states after the block of a node, each with the address of the next block."""
+        block, states = self.graph.nodes[node].block, [machine]
+        for index, step in enumerate(machine.steps(block)):
+            going = []
+            for state in states:
+                for target, one in state.ways(step, partial(self._reach, node, index)):
+                    if target == NEXT:
+                        going.append(one)
+                    else:
+                        yield target, one
+            states = going
+        for state in states:
+            self._assumed.update(state.assumed)
+            yield block.end, state
+
+    def _reach(self, node: int, insn: int) -> tuple[int, int] | None:
+        """The range of the first byte that an instruction accesses, if it is narrow."""
+        known = self.values.access(node, insn)
+        if known is None or known.high - known.low > table.FORGOTTEN_BYTES:
+            return None
+        return known.low, known.high
+
+    def _edges(self, node: int, target: int) -> list[int]:
+        """The edges to a block; if its address is not known, all edges of its last instruction.
+
+        No execution goes to an address that is no successor, except to end.
+        """
+        graph, edges = self.graph, self.graph.successors[node]
+        if target == NOWHERE:
+            returns = graph.nodes[node].block.returns
+            past = EdgeKind.FALLTHROUGH if returns else None
+            return [e for e in edges if graph.edges[e].kind is not past]
+        return [e for e in edges if graph.nodes[graph.edges[e].dst].block.addr == target]
+
+    def _leave_open(self, node: int, edges: set[int]) -> None:
+        for loop in self._around[node]:
+            inside = self.graph.loops[loop].nodes
+            if any(self.graph.edges[e].dst not in inside for e in edges):
+                self._open.add(loop)
+
+    def _end(self, node: int, at: _Arrived) -> None:
+        self._ends.add(node)
+        self._assumed.update(at.machine.assumed)
+        if self._ended is None:
+            self._ended = at.counts.copy()
+        np.maximum(self._ended, at.counts, out=self._ended)
+
+    def _take(
+        self, edge: int, turns: tuple[int, ...], machine: ConcreteMachine, counts: Counts
+    ) -> None:
+        """Let executions pass an edge from a place in the iterations ``turns``."""
+        graph, node = self.graph, self.graph.edges[edge].dst
+        source = self._around[graph.edges[edge].src]
+        shared = sum(1 for loop in self._around[node] if loop in source)
+        new = (*turns[:shared], *(0,) * (len(self._around[node]) - shared))
+        if edge in self._backs:
+            new = (*new[:-1], new[-1] + 1)
+        counts = counts.copy()
+        counts[edge] += 1
+        self._arrive(new, node, machine, counts)
+
+    def _arrive(
+        self, turns: tuple[int, ...], node: int, machine: ConcreteMachine, counts: Counts
+    ) -> None:
+        """Let executions come to a node; ``counts`` are theirs alone."""
+        loop = self._headed.get(node)
+        if loop is not None:
+            turn = turns[-1]
+            if turn >= self.bounds.get(loop, table.FOLLOWED_ITERATIONS):
+                if loop in self.bounds:
+                    return
+                raise Undecided("a loop may be executed too often")
+            self._count(loop, turn, counts)
+        order = self._acyclic.order
+        headers = (order[self.graph.loops[i].header] for i in self._around[node])
+        place = (*chain.from_iterable(zip(headers, turns, strict=True)), order[node])
+        if place not in self._arrived:
+            self._arrived[place] = {}
+            heappush(self._waiting, place)
+        self._keep_apart(self._arrived[place], _Arrived(node, machine, counts))
+
+    def _keep_apart(self, here: dict[Words, _Arrived], new: _Arrived) -> None:
+        """Add executions to those at a place; they join if too many states differ."""
+        words = new.machine.known(self._deciding[new.node])
+        if () in here or len(here) >= table.FOLLOWED_STATES:
+            others, words = list(here.values()), ()
+            here.clear()
+            for other in others:
+                new.join(other.machine, other.counts)
+        if words in here:
+            here[words].join(new.machine, new.counts)
+        else:
+            here[words] = new
+
+    def _count(self, loop: int, turn: int, counts: Counts) -> None:
+        """Count an execution of a header, in all and since the loop around it was entered."""
+        first = len(self.graph.edges)
+        self._most[loop] = max(self._most[loop], turn + 1)
+        if not turn:
+            for inner in self._inside.get(loop, ()):
+                counts[first + inner] = 0
+        counts[first + loop] += 1
+        self._totals[loop] = max(self._totals[loop], counts[first + loop])

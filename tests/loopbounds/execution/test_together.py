@@ -1,0 +1,146 @@
+"""All executions followed together: no execution counts more, and nests have their totals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from loopbounds.budgets import table
+from loopbounds.execution.counts import ExecutionCounts
+from loopbounds.execution.deciding import deciding_registers
+from loopbounds.execution.together import executed_together
+from quoll.arm.insn import LR
+from tests.testing.harness.cases import cases
+from tests.testing.loopbounds.counting import Program, load
+from tests.testing.quoll.building import build
+
+FLAGS = ("-fno-tree-loop-distribute-patterns", "-fno-unroll-loops")
+DATA = "#define data ((volatile unsigned char *)0x60000000)\n"
+OUTER = (
+    "for (int a = 1; a < {n}; a *= 2)", "for (int a = {n}; a; a /= 2)",
+    "for (int a = 1; a <= {m}; a++)", "for (int a = {m}; a > 0; a -= 2)",
+)  # fmt: skip
+INNER = (
+    "for (int b = 0; b < {n}; b += 2 * a)", "for (int b = a; b < {m}; b++)",
+    "for (int b = a; b < {n}; b += a)", "for (int b = {m}; b >= a; b--)",
+    "for (int b = 1; b < a; b *= 3)", "for (int b = 0; b < a && b * b < {n}; b++)",
+)  # fmt: skip
+INNERMOST = (
+    "for (int c = b; c < b + a; c++)", "for (int c = b; c >= a; c -= a)",
+    "for (int c = 0; c < a; c++)", "for (int c = 1; c <= b; c *= 2)",
+)  # fmt: skip
+TAIL = ("", "if (data[b & 63] & 1) break;", "if (data[a & 63] > s) s += b; else s ^= 3;")
+MERGE = """int main(void) {
+    int s = 0;
+    for (int width = 1; width < 64; width *= 2)
+        for (int start = 0; start < 64; start += 2 * width)
+            for (int k = start; k < start + 2 * width; k++) s += data[k];
+    return s;
+}
+"""
+MOVING = """int main(void) {
+    int s = 0;
+    for (int i = 0; i < 12; i++) {
+        while (i < 12 && data[i]) i++;
+        for (int k = i; k < 12; k++) s += data[k];
+    }
+    return s;
+}
+"""
+INPUT = """int main(unsigned n) {
+    int s = 0;
+    for (unsigned i = 0; i < n; i++) s += data[i];
+    return s;
+}
+"""
+
+
+def nest(random: Random) -> str:
+    """Two or three loops in each other, each limited by words of the outer ones."""
+    given = {"n": random.choice([8, 13, 16, 24]), "m": random.randint(3, 11)}
+    heads = [random.choice(OUTER), random.choice(INNER)]
+    heads += [random.choice(INNERMOST)] * random.randint(0, 1)
+    loops = "\n".join(head.format(**given) for head in heads)
+    rest, work = random.choice(TAIL), "s += data[(a + b) & 63];"
+    return (
+        f"{DATA}unsigned main(void) {{ unsigned s = 0;\n{loops} {{ {work} {rest} }}\nreturn s; }}"
+    )
+
+
+def together(code: Program) -> ExecutionCounts | None:
+    return executed_together(code.graph, code.image, code.values, {})
+
+
+def covers(code: Program, found: ExecutionCounts, seed: int) -> None:
+    """No execution with some content of memory counts more.
+
+    A block of a loop with two entries is several nodes; only the sum of their counts is compared.
+    """
+    memory = bytes(Random(seed).choices((0, 1, 2, 77, 255), k=256))
+    counts = code.counts((), lambda at: memory[at & 255])
+    totals = code.totals((), lambda at: memory[at & 255])
+    executed = code.executed((), lambda at: memory[at & 255])
+    places = [node.block.addr for node in code.graph.nodes]
+    for loop in code.graph.loops:
+        header = places[loop.header]
+        if places.count(header) > 1:
+            continue
+        assert counts[header] <= found.most[loop.index]
+        assert totals.get(header, 0) <= found.totals[loop.index]
+    ways = Counter({places[code.graph.entry]: 1})
+    for edge, most in zip(code.graph.edges, found.edges, strict=True):
+        ways[places[edge.dst]] += most
+    assert all(executed[place] <= ways[place] for place in places)
+
+
+@pytest.mark.parametrize("seed", range(cases(3)))
+def test_no_execution_of_a_random_nest_counts_more(seed: int) -> None:
+    random = Random(f"nests {seed}")
+    code = load(build(nest(random), *FLAGS, optimise=random.choice(["-O1", "-O2", "-Os"])))
+    found = together(code)
+    assert found is not None
+    for content in range(3):
+        covers(code, found, content)
+
+
+@pytest.mark.parametrize("states", [1, 64])
+def test_joined_states_cover_more(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "FOLLOWED_STATES", states)
+    code = load(build(DATA + MOVING, *FLAGS, optimise="-O1"))
+    found = together(code)
+    assert (found is None) is (states == 1)  # the counter of both loops is lost
+    if found is not None:
+        covers(code, found, 1)
+
+
+def test_a_width_that_doubles() -> None:
+    """64 words are merged in each of six rounds, of 63 steps in all."""
+    code = load(build(DATA + MERGE, *FLAGS, optimise="-O1"))
+    found = together(code)
+    assert found is not None
+    assert not found.open
+    innermost = max(code.graph.loops, key=lambda loop: code.graph.nodes[loop.header].block.addr)
+    depth = {n: sum(n in loop.nodes for loop in code.graph.loops) for n in innermost.nodes}
+    most = max(sum(found.edges[e] for e in code.graph.predecessors[n]) for n in depth)
+    assert most <= 6 * 64 + 63
+    covers(code, found, 0)
+
+
+def test_an_argument_leaves_a_loop_open() -> None:
+    code = load(build(DATA + INPUT, *FLAGS, optimise="-O1"))
+    assert together(code) is None
+    [loop] = code.graph.loops
+    found = executed_together(code.graph, code.image, code.values, {loop.index: 7})
+    assert found is not None
+    assert (list(found.most), list(found.open)) == ([7], [loop.index])
+
+
+def test_the_sum_that_is_returned_decides_nothing() -> None:
+    """Only the pointer, the end and the return address decide."""
+    code = load(build(DATA + INPUT, *FLAGS, optimise="-O1"))
+    [loop] = code.graph.loops
+    found = deciding_registers(code.graph)[loop.header]
+    assert LR in found
+    assert len(found) == 3
