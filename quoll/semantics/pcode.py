@@ -49,7 +49,10 @@ PAST_END = 1 << 30  # the label of the end of the instruction
 
 
 class _Translator:
-    """A pypcode context for one instruction set, rebuilt when its context has leaked."""
+    """A pypcode context for one instruction set, rebuilt when its context has leaked.
+
+    To build one takes 60 ms.
+    """
 
     def __init__(self, thumb: bool) -> None:
         self._thumb = thumb
@@ -62,6 +65,12 @@ class _Translator:
         if self._thumb:
             context.setVariableDefault("TMode", 1)
         return context
+
+    @property
+    def registers(self) -> dict[str, Any]:
+        """The specification's registers by name."""
+        registers: dict[str, Any] = self._context.registers
+        return registers
 
     def _probed(self, addr: int) -> tuple[int, int]:
         ops = self._context.translate(self._probe, addr, max_instructions=1).ops
@@ -80,31 +89,20 @@ def _translator(thumb: bool) -> _Translator:
 
 
 @cache
-def _registers() -> dict[str, Any]:
-    """The specification's registers by name; building a context takes 20 ms."""
-    registers: dict[str, Any] = pypcode.Context(LANGUAGE).registers
-    return registers
-
-
-@cache
-def _register_bytes() -> dict[int, tuple[Var, int]]:
+def _register_bytes(thumb: bool) -> dict[int, tuple[Var, int]]:
     """For each byte of the specification's register space, its register and the byte in it."""
+    registers = _translator(thumb).registers
     return {
-        _registers()[name].offset + byte: (var, byte)
+        registers[name].offset + byte: (var, byte)
         for name, var in REGISTERS.items()
         for byte in range(var.size)
     }
 
 
 @cache
-def _scratch_offsets() -> frozenset[int]:
-    return frozenset(_registers()[name].offset for name in SCRATCH)
-
-
-@cache
-def _register_offset(name: str) -> int:
-    offset: int = _registers()[name].offset
-    return offset
+def _scratch_offsets(thumb: bool) -> frozenset[int]:
+    registers = _translator(thumb).registers
+    return frozenset(registers[name].offset for name in SCRATCH)
 
 
 def translate(raw: bytes, thumb: bool, addr: int) -> list[Op] | None:
@@ -172,7 +170,7 @@ class _Translation:
 
     def _is_temporary(self, varnode: Any) -> bool:
         space = varnode.space.name
-        scratch = space == "register" and varnode.offset in _scratch_offsets()
+        scratch = space == "register" and varnode.offset in _scratch_offsets(self._thumb)
         return space == "unique" or scratch
 
     def _fresh(self, size: int) -> Var:
@@ -279,7 +277,7 @@ class _Translation:
 
     def _register(self, varnode: Any) -> tuple[Var, int]:
         """The register that holds ``varnode``, and the position of ``varnode`` in it in bytes."""
-        found = _register_bytes().get(varnode.offset)
+        found = _register_bytes(self._thumb).get(varnode.offset)
         if found is None or found[1] + varnode.size > found[0].size:
             what = f"semantics using register {varnode.getRegisterName()}"
             raise _unsupported(self._raw, self._addr, what)
@@ -295,7 +293,8 @@ class _Translation:
             piece = self._fresh(varnode.size)
             self._emit(code, piece, *ins)
             self._insert(whole, start, piece)
-        if varnode.space.name == "register" and varnode.offset == _register_offset("TB"):
+        state = _translator(self._thumb).registers["TB"].offset
+        if varnode.space.name == "register" and varnode.offset == state:
             self._goto_thumb = whole
 
     def _insert(self, whole: Var, start: int, piece: Var) -> None:
