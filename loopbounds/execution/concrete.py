@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
@@ -24,6 +23,7 @@ from quoll.facts.guidance import PathStartFact
 from quoll.facts.read import Facts
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ANY, ValueSet
 
 __all__ = [
     "LoopExecution",
@@ -33,6 +33,8 @@ __all__ = [
     "executed_most",
     "follow",
 ]
+
+Limits = tuple[tuple[int, ValueSet], ...]  # registers with their values
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class _Walk:
         self._entered: dict[int, list[int]] = {}  # loops by edge
         self._inside: dict[int, list[int]] = {}  # inner loops by the enclosing one
         self._ways: dict[tuple[int, int], int | None] = {}  # edges by source and address
+        self._limits: dict[int, Limits] = {}  # by node, of one analysis of values
         for loop in graph.loops:
             self._headed.setdefault(loop.header, []).append(loop.index)
             for edge in loop.entries:
@@ -182,7 +185,7 @@ class _Walk:
         machine = self.machine
         try:
             while node is not None and machine.executed <= steps:
-                if not machine.agrees(partial(values.register, node)):
+                if not machine.agrees(self._limits_at(node, values)):
                     break
                 self._count(node)
                 block = self._graph.nodes[node].block
@@ -199,6 +202,13 @@ class _Walk:
         except Undecided:
             pass
         return node is None
+
+    def _limits_at(self, node: int, values: KnownValues) -> Limits:
+        """The registers that cannot hold any word where a node begins."""
+        if node not in self._limits:
+            each = ((register, values.register(node, register)) for register in range(PC))
+            self._limits[node] = tuple((register, held) for register, held in each if held != ANY)
+        return self._limits[node]
 
     def _enter(self, loop: int) -> None:
         self._running[loop] = 0

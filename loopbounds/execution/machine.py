@@ -186,12 +186,12 @@ class ConcreteMachine:
         """Change a word of memory. Raises Undecided as ``ConcreteMemory.store``."""
         self._memory.store(address, size, word)
 
-    def agrees(self, known: Callable[[int], ValueSet]) -> bool:
-        """Whether each register with a known word holds one of its ``known`` values."""
+    def agrees(self, known: Iterable[tuple[int, ValueSet]]) -> bool:
+        """Whether each of these registers holds one of its values, or is not known."""
+        held = self._registers
         return all(
-            word in known(register)
-            for register, word in enumerate(self._registers[:PC])
-            if isinstance(word, int)
+            not isinstance(word := held[register], int) or word in values
+            for register, values in known
         )
 
     def fork(self) -> ConcreteMachine:
