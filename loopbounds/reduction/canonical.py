@@ -31,9 +31,7 @@ def canonical(model: LoopModel) -> LoopModel:
     constraints = sorted(model.constraints, key=shapes.__getitem__)
     names = _numbered(model, [*roots, *constraints], shapes)
 
-    def named(term: Term) -> Term:
-        return rewrite.substitute(term, names)
-
+    named = rewrite.Substitution(names)
     variables = (StateVariable(names[v.symbol], named(v.initial), named(v.next)) for v in state)
     return LoopModel(
         _in_order(names[p] for p in model.parameters),

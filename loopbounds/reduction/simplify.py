@@ -91,12 +91,13 @@ def _solved(condition: Term, inputs: set[Term]) -> tuple[Term, Term] | None:
 
 def _substituted(model: LoopModel, values: Mapping[Term, Term]) -> LoopModel:
     """The model with inputs of its step replaced; next values count only where the loop repeats."""
+    replaced = rewrite.Substitution(values)
     return replace(
         model,
         inputs=tuple(i for i in model.inputs if i not in values),
-        state=tuple(replace(v, next=rewrite.substitute(v.next, values)) for v in model.state),
-        again=rewrite.substitute(model.again, values),
-        exits=tuple(rewrite.substitute(e, values) for e in model.exits),
+        state=tuple(replace(v, next=replaced(v.next)) for v in model.state),
+        again=replaced(model.again),
+        exits=tuple(map(replaced, model.exits)),
     )
 
 
@@ -203,10 +204,10 @@ def _rebased(model: LoopModel) -> LoopModel:
 def _moved(model: LoopModel, variable: StateVariable) -> LoopModel:
     """The model in which the variable's symbol is the distance from its initial value."""
     symbol, start = variable.symbol, variable.initial
-    new = {symbol: terms.add(start, symbol)}
+    replaced = rewrite.Substitution({symbol: terms.add(start, symbol)})
 
     def moved(v: StateVariable) -> StateVariable:
-        following = rewrite.substitute(v.next, new)
+        following = replaced(v.next)
         if v.symbol is not symbol:
             return replace(v, next=following)
         return StateVariable(symbol, const(0, symbol.width), terms.sub(following, start))
@@ -214,9 +215,9 @@ def _moved(model: LoopModel, variable: StateVariable) -> LoopModel:
     return replace(
         model,
         state=tuple(map(moved, model.state)),
-        again=rewrite.substitute(model.again, new),
-        exits=tuple(rewrite.substitute(e, new) for e in model.exits),
-        hints=tuple(rewrite.substitute(h, new) for h in model.hints),
+        again=replaced(model.again),
+        exits=tuple(map(replaced, model.exits)),
+        hints=tuple(map(replaced, model.hints)),
     )
 
 

@@ -333,19 +333,16 @@ class _Slicer:
 
     def _assemble(self, initial: dict[Term, Term]) -> tuple[LoopModel, dict[str, WordDescription]]:
         starts = list(initial.values())
-        exits = [rewrite.substitute(t, self._fixed) for t in self._exits]
-        steps = [
-            rewrite.substitute(t, self._fixed) for t in (self._again, *self._changing.values())
-        ]
+        at_entry = rewrite.Substitution(self._fixed)
+        exits = list(map(at_entry, self._exits))
+        steps = list(map(at_entry, (self._again, *self._changing.values())))
         leaves = list(self._changing)
         local = self._scope.symbols.origin.keys() | self._lost
         inputs = _sorted(rewrite.symbols(steps) & local)
         trips = self._trips(self._scope, inputs)
         known = {*leaves, *inputs, *self._fixed}
         rounds = self._rounds(self._scope, inputs)
-        trips += [
-            rewrite.substitute(c, self._fixed) for c in rounds if rewrite.symbols([c]) <= known
-        ]
+        trips += [at_entry(c) for c in rounds if rewrite.symbols([c]) <= known]
         steps[0] = reduce(both, trips, steps[0])
         exits += trips
         known = set(leaves) | set(inputs)
@@ -381,10 +378,7 @@ class _Slicer:
             for s in (*inputs, *parameters)
             if (loop := self._havocked_by(s)) is not None
         }
-
-        def named(term: Term) -> Term:
-            return rewrite.substitute(term, names)
-
+        named = rewrite.Substitution(names)
         again, *following = map(named, steps)
         state = tuple(
             StateVariable(names[leaf], named(initial[leaf]), after)

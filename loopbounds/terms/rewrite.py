@@ -9,7 +9,16 @@ from operator import attrgetter, is_
 from loopbounds.terms import bit_vectors as terms
 from loopbounds.terms.bit_vectors import Term
 
-__all__ = ["parts", "rebuild", "size", "substitute", "symbols", "symbols_of", "walk"]
+__all__ = [
+    "Substitution",
+    "parts",
+    "rebuild",
+    "size",
+    "substitute",
+    "symbols",
+    "symbols_of",
+    "walk",
+]
 
 
 def walk(roots: Iterable[Term]) -> list[Term]:
@@ -39,16 +48,43 @@ def symbols_of(term: Term) -> tuple[Term, ...]:
     return tuple(t for t in walk([term]) if t.op == "sym")
 
 
+class Substitution:
+    """Replaces symbols in terms, which are simplified again; each common subterm once."""
+
+    def __init__(self, replacement: Mapping[Term, Term]) -> None:
+        self._replacement, self._done = replacement, dict[Term, Term]()
+
+    def __call__(self, term: Term) -> Term:
+        """``term`` with symbols replaced."""
+        if not term.args:
+            return self._replacement.get(term, term)
+        known = self._done.get(term)
+        if known is not None:
+            return known
+        if self._replacement.keys().isdisjoint(symbols_of(term)):
+            return term
+        for t in self._new(term):
+            self._done[t] = (
+                rebuild(t, [self._done[a] for a in t.args])
+                if t.args
+                else self._replacement.get(t, t)
+            )
+        return self._done[term]
+
+    def _new(self, term: Term) -> list[Term]:
+        """The subterms that no earlier term had, arguments first."""
+        seen, stack = {term}, [term]
+        while stack:
+            for part in stack.pop().args:
+                if part not in seen and part not in self._done:
+                    seen.add(part)
+                    stack.append(part)
+        return sorted(seen, key=attrgetter("serial"))
+
+
 def substitute(term: Term, replacement: Mapping[Term, Term]) -> Term:
     """``term`` with symbols replaced, simplified again."""
-    if not term.args:
-        return replacement.get(term, term)
-    if replacement.keys().isdisjoint(symbols_of(term)):
-        return term
-    done: dict[Term, Term] = {}
-    for t in parts(term):
-        done[t] = rebuild(t, [done[a] for a in t.args]) if t.args else replacement.get(t, t)
-    return done[term]
+    return Substitution(replacement)(term)
 
 
 @lru_cache(1 << 14)

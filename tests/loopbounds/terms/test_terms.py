@@ -128,10 +128,12 @@ def conditions(draw: st.DrawFn, assignment: dict[Term, int], depth: int = 3) -> 
 def test_simplification_keeps_values(data: st.DataObject, x: int, y: int, z: int) -> None:
     """Every constructor gives the value of plain arithmetic, with any simplification."""
     assignment = {X: x, Y: y, Z: z}
+    replaced = rewrite.Substitution({X: const(x, WIDTH)})
     for term, value in (data.draw(values(assignment)), data.draw(conditions(assignment))):
         assert evaluate(term, assignment) == value
         again = rewrite.substitute(term, {X: const(x, WIDTH)})
         assert evaluate(again, assignment) == value
+        assert replaced(term) is again
 
 
 @pytest.mark.slow("many random terms")
