@@ -60,11 +60,17 @@ S6 = assumptions.S6.of()
 
 @dataclass(slots=True)
 class MemoryUsage:
-    """The memory that one analysis has used."""
+    """The memory that one analysis has used.
+
+    ``scatters``: a stack address, or a part of one, was stored where not every word has a cell
+    then. With ``scattered``, any word of a stack without a cell may be a stack address.
+    """
 
     assumptions: set[Assumption] = field(default_factory=set)
     stored: set[Span] = field(default_factory=set)  # known places of stores
     untold: set[int] = field(default_factory=set)  # cells at addresses without a known translation
+    scatters: bool = False
+    scattered: bool = False
 
 
 class AbstractMemory:
@@ -125,6 +131,8 @@ class AbstractMemory:
         where = describe(address, facts)
         if not isinstance(where, AnchoredTerm) or not (where.base == TAINT or is_stack(where.base)):
             return False
+        if self.use.scattered:
+            return True
         first = where.offsets.low - BIAS - 3
         reach = where.offsets.high - where.offsets.low + 7
         return any(
@@ -349,6 +357,7 @@ class AbstractMemory:
         if not isinstance(fact, AnchoredTerm):
             self._store_in_range(plain(fact), size, sp, facts)
             hit = self._cut_stacks(plain(fact), size, sp, facts)
+            self.use.scatters |= stored and self._may_be_in_stacks(plain(fact))
             return [key for key, cell in hit.items() if stored or is_marked(cell, facts)]
         if not is_stack(fact.base) and fact.base != TAINT:
             self._store_unknown(sp, facts)
@@ -360,6 +369,7 @@ class AbstractMemory:
         lost = [key for key in before if key not in self.frames and key & 3 == 0]
         if not stored:
             return [key for key in lost if is_marked(before[key], facts)]
+        self.use.scatters |= not _has_few_words(fact)
         return list(dict.fromkeys([*lost, *_words(fact)]))
 
     def _store_in_range(self, fact: ValueSet, size: int, sp: Term, facts: Facts) -> None:
@@ -397,6 +407,12 @@ class AbstractMemory:
             for key in hit:
                 del cells[key]
         return {key: cell for key, cell in hit.items() if key & 3 == 0}
+
+    def _may_be_in_stacks(self, fact: ValueSet) -> bool:
+        """Whether a store within ``fact`` may hit a stack of known place, and S1 does not apply."""
+        low, high = fact.low, fact.high
+        near = high - low <= NEAR
+        return near and any(low < top and top - NEAR <= high for top in self.stacks.values())
 
     def _is_in_frames(self, span: Span, sp: Term, facts: Facts) -> bool:
         """Whether all of ``span`` is in live frames of the stack in use."""
@@ -484,11 +500,14 @@ class AbstractMemory:
                 del cells[key]
 
 
+def _has_few_words(fact: AnchoredTerm) -> bool:
+    return is_stack(fact.base) and fact.offsets.high - fact.offsets.low <= MARKED
+
+
 def _words(fact: AnchoredTerm) -> Iterator[Term]:
     """The words that a store into an array on a stack may hit, if they are few."""
-    low, high = fact.offsets.low, fact.offsets.high
-    if is_stack(fact.base) and high - low <= MARKED:
-        for offset in range(low & ~3, high + 1, 4):
+    if _has_few_words(fact):
+        for offset in range(fact.offsets.low & ~3, fact.offsets.high + 1, 4):
             yield fact.base << 32 | (offset - BIAS) & MASK
 
 

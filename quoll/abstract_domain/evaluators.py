@@ -29,6 +29,7 @@ from quoll.abstract_domain.terms import (
     exact_term,
     is_stack,
     known_bits,
+    on_stack,
     plain,
     scale_fact,
     subtract_facts,
@@ -185,7 +186,7 @@ def load(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
     if type(cell) is int:
         m.v[out] = cell if size == 4 else _low_bytes(m, cell, size, site)
         return
-    marked = size == 4 and m.memory.is_marked(address, m.facts)
+    marked = (size == 4 or m.environment.use.scattered) and m.memory.is_marked(address, m.facts)
     value = m.fresh(site, TAINTED if marked else _loaded(m, address, size))
     m.memory.remember(address, size, value, m.facts)
     m.v[out] = value
@@ -281,9 +282,17 @@ def _low_bytes(m: AbstractMachine, term: Term, size: int, site: Any) -> Term:
         return term
     low = interval_arithmetic.subpiece(words, 0, 8 * size)
     fact = describe(term, m.facts)
+    if _is_scattered(m, fact):
+        return m.fresh(site, TAINTED)
     if isinstance(fact, MaskedWords | StatusWord):
         return m.fresh(site, _fields(OpCode.INT_AND, fact, ValueSet.of((1 << 8 * size) - 1), low))
     return m.fresh(site, low)
+
+
+def _is_scattered(m: AbstractMachine, fact: Fact) -> bool:
+    """Whether a part of a word with ``fact`` counts as a stack address (``MemoryUsage``)."""
+    m.environment.use.scatters |= on_stack(fact)
+    return m.environment.use.scattered and on_stack(fact)
 
 
 def subpiece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
@@ -296,6 +305,8 @@ def subpiece(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:
         m.v[out] = m.fresh(site, interval_arithmetic.any_word(bits))
     elif low_bit == 0:
         m.v[out] = _low_bytes(m, value, bits // 8, site)
+    elif _is_scattered(m, describe(value, m.facts)):
+        m.v[out] = m.fresh(site, TAINTED)
     else:
         m.v[out] = m.fresh(site, interval_arithmetic.subpiece(m.words(value), low_bit, bits))
 

@@ -188,9 +188,11 @@ def _under(
     *,
     starts: bool,
     retranslated: bool,
+    scattered: bool = False,
 ) -> ValueResults:
-    """The values, with the constants of ``image``."""
+    """The values, with the constants of ``image``; ``scattered``: as in ``MemoryUsage``."""
     environment = environment_in(image, regions, retranslated=retranslated)
+    environment.use.scattered = scattered
     flow = flow_of(graph)
     order = WeakOrder.of(flow)
     code = BlockCode(
@@ -207,6 +209,16 @@ def _under(
     for node, state in enumerate(found.states):
         if state is not None and not graph.successors[node]:
             domain.outcome(node, state)  # for its stores: no query follows it
+    if environment.use.scatters and not scattered:
+        return _under(
+            graph,
+            image,
+            entry,
+            regions,
+            starts=starts,
+            retranslated=retranslated,
+            scattered=True,
+        )
     return ValueResults(graph, domain, found)
 
 

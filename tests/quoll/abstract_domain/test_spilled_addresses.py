@@ -96,7 +96,44 @@ int main(unsigned a, unsigned b)
     return x[b & 3];
 }
 """
-SOURCES = [ONE_PATH, OTHER_VALUE, IN_A_LOOP, IN_AN_ARRAY, BESIDE_AN_ARRAY]
+IN_A_LARGE_ARRAY = """
+volatile unsigned sink;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *volatile p[512];
+
+    p[a & 511] = &n;
+    n = 5;
+    *p[a & 511] = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
+BYTE_BY_BYTE = """
+volatile unsigned sink;
+int main(unsigned a, unsigned b)
+{
+    unsigned n, *volatile p = &n, *volatile q;
+
+    for (unsigned i = 0; i < sizeof p; i++)
+        ((volatile char *)&q)[i] = ((volatile char *)&p)[i];
+    n = 5;
+    *q = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
+SOURCES = [
+    ONE_PATH,
+    OTHER_VALUE,
+    IN_A_LOOP,
+    IN_AN_ARRAY,
+    BESIDE_AN_ARRAY,
+    IN_A_LARGE_ARRAY,
+    BYTE_BY_BYTE,
+]
 
 
 @pytest.mark.slow("executes many random instruction sequences")
