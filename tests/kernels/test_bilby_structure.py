@@ -17,15 +17,15 @@ from tests.testing.harness import build as products
 def file_calls(objects: Path, sources: list[str]) -> dict[str, set[str]]:
     """For each C file, the C files with functions that it names."""
     defined: dict[str, str] = {}
-    wanted: dict[str, set[str]] = {}
-    for name in sources:
-        wanted[name] = set()
-        for line in output(f"{CROSS}nm", objects / f"{name}.o").splitlines():
-            kind, symbol = line.split()[-2:]
-            if kind == "T":
-                defined[symbol] = name
-            elif kind == "U":
-                wanted[name].add(symbol)
+    wanted: dict[str, set[str]] = {name: set() for name in sources}
+    files = [objects / f"{name}.o" for name in sources]
+    for line in output(f"{CROSS}nm", "--print-file-name", *files).splitlines():
+        file, *_, kind, symbol = line.replace(":", " ").split()
+        name = Path(file).stem
+        if kind == "T":
+            defined[symbol] = name
+        elif kind == "U":
+            wanted[name].add(symbol)
     return {
         name: {defined[symbol] for symbol in symbols if symbol in defined}
         for name, symbols in wanted.items()

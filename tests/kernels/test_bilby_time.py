@@ -35,8 +35,8 @@ PROGRAMS = {
 SLOWED = {"attacks", "isolation", "sample", "sched_user"}
 SLOWER = ("-icount", "shift=2,sleep=off")
 # All programs run on both boards in ``make campaign-mcs_results``; here one whose instructions
-# must take 1 ns, for half a minute, and nine shares of a hog only among many cases.
-LONG = ["edf", "isolation"]
+# must take 1 ns, for half a minute, and two that take long only among many cases.
+LONG = ["edf", "isolation", "cfs"]
 BOTH = ("attacks", "budgets")  # the least budget is another on each board
 HERE = [program for program in PROGRAMS if program not in LONG[cases(1) - 1 :]]
 BOARDS = ["cubieboard", "kzm"]

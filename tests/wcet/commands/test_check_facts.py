@@ -27,7 +27,7 @@ from wcet.cli import main
 from wcet.executions.fact_check import FactRecord, check_facts, gone_elsewhere
 from wcet.executions.path_replay import by_path
 
-PATHS = 80  # of each entry
+PATHS = 20  # of each entry
 
 PROGRAM = """\
 unsigned table[64];
