@@ -179,9 +179,10 @@ def narrowed(
 def _narrowed(bound: LoopBound, counted: LoopBound) -> LoopBound:
     if bound.bound is None or counted.bound is None or counted.bound < bound.bound:
         return counted
+    bound = replace(bound, assumed=counted.assumed)
     if counted.total is None or (bound.total is not None and bound.total <= counted.total):
         return bound
-    return replace(bound, total=counted.total, around=counted.around, assumed=counted.assumed)
+    return replace(bound, total=counted.total, around=counted.around)
 
 
 @dataclass(slots=True)

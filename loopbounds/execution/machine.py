@@ -26,7 +26,7 @@ from quoll.semantics.lift import identity, lift
 from quoll.semantics.operations import NAMESPACE, expression
 from quoll.semantics.ops import UNKNOWN_CODES, Op, OpCode, Space, Var
 
-__all__ = ["NOWHERE", "ConcreteMachine", "longest_execution"]
+__all__ = ["NEXT", "NOWHERE", "CompiledInsn", "ConcreteMachine", "longest_execution"]
 
 REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address

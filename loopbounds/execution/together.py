@@ -27,7 +27,7 @@ import numpy.typing as npt
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
-from loopbounds.execution.machine import NEXT, NOWHERE, ConcreteMachine
+from loopbounds.execution.machine import NEXT, NOWHERE, CompiledInsn, ConcreteMachine
 from loopbounds.execution.value import ConcreteValue, Undecided
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import KnownValues
@@ -36,9 +36,11 @@ from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
+from quoll.semantics.ops import OpCode
 
 __all__ = ["executed_together"]
 
+WORD_SIZE = 4
 Counts = npt.NDArray[np.int64]  # traversals of each edge, then executions of each header
 Words = tuple[ConcreteValue, ...]  # of the registers that decide; () where states have joined
 Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
@@ -160,7 +162,7 @@ class _Together:
         for index, step in enumerate(machine.steps(block)):
             going = []
             for state in states:
-                for target, one in state.ways(step, partial(self._reach, node, index)):
+                for target, one in state.ways(step, partial(self._reach, node, index, step)):
                     if target == NEXT:
                         going.append(one)
                     else:
@@ -170,12 +172,14 @@ class _Together:
             self._assumed.update(state.assumed)
             yield block.end, state
 
-    def _reach(self, node: int, insn: int) -> tuple[int, int] | None:
-        """The range of the first byte that an instruction accesses, if it is narrow."""
+    def _reach(self, node: int, insn: int, step: CompiledInsn) -> tuple[int, int] | None:
+        """The range of the first byte of each store of an instruction, if it is narrow."""
         known = self.values.access(node, insn)
-        if known is None or known.high - known.low > table.FORGOTTEN_BYTES:
+        stores = sum(op.code is OpCode.STORE for op in step.ops)
+        if known is None or known.high - known.low > table.FORGOTTEN_BYTES or not stores:
             return None
-        return known.low, known.high
+        further = WORD_SIZE * (stores - 1)
+        return known.low - further, known.high + further
 
     def _edges(self, node: int, target: int) -> list[int]:
         """The edges to a block; if its address is not known, all edges of its last instruction.

@@ -337,7 +337,7 @@ def bounded(
         return BoundedLoops(bounds, execution, prefix)
     limits = counter_limits(cut_segments)
     only = None if whole else frozenset(n for segment in cut_segments for n in segment.loops)
-    alone = whole and origin.starts and not limits and counts_itself(run.facts)
+    alone = whole and origin.starts and graph.loops and not limits and counts_itself(run.facts)
     together = partial(executed_together, graph, run.image, values) if alone else nothing_known
     execution = together({})
     if execution is not None:

@@ -241,6 +241,7 @@ def _result(
         *(a for b in answer.bounds for a in b.assumptions),
         *(limit.assumption for limit in answer.limits),
         *(stated(c.fact) for c in inputs.constraints),
+        *(paths.execution.assumed if paths.execution and 0 in paths.execution.edges else ()),
     )
     context = paths.graph.nodes[paths.graph.entry].context
     return EntryResult(

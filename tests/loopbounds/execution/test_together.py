@@ -12,6 +12,7 @@ from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.together import executed_together
 from quoll.arm.insn import LR
+from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import Program, load
 from tests.testing.quoll.building import build
@@ -48,6 +49,12 @@ MOVING = """int main(void) {
     }
     return s;
 }
+"""
+BASE = 0x60000000
+STORING = f"""__attribute__((naked)) int main(unsigned a) {{
+    asm("ldr r6, ={BASE}; mov r5, #5; str r5, [r6, #28]; and r4, r0, #1; add r4, r6, r4, lsl #4;"
+        "STORE; ldr r1, [r6, #28]; 1: subs r1, r1, #1; bne 1b; bx lr; .ltorg");
+}}
 """
 INPUT = """int main(unsigned n) {
     int s = 0;
@@ -135,6 +142,17 @@ def test_an_argument_leaves_a_loop_open() -> None:
     found = executed_together(code.graph, code.image, code.values, {loop.index: 7})
     assert found is not None
     assert (list(found.most), list(found.open)) == ([7], [loop.index])
+
+
+@pytest.mark.parametrize(
+    ("store", "most"), [("str r0, [r4]", 5), ("stm r4, {r0-r3}", None), ("str r0, [r4, #12]", None)]
+)
+def test_a_store_of_unknown_address_forgets_what_it_may_hit(store: str, most: int | None) -> None:
+    """The word at r6 + 28 counts the loop; the store begins at r6 or at r6 + 16."""
+    ram = MemoryRegion("ram", BASE, BASE + 0xFFF, RegionKind.CACHED, BASE, fixed=True)
+    elf = build(STORING.replace("STORE", store), optimise="-O1")
+    found = together(Program(elf, "main", memory=MemoryMap((ram,))))
+    assert (found and found.most) == (most and (most,))
 
 
 def test_the_sum_that_is_returned_decides_nothing() -> None:

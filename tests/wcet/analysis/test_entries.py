@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from quoll.assumptions import S5
 from tests.testing.quoll.building import build
 from tests.testing.quoll.overlays import overlaid
 from tests.testing.wcet.interrupts import kernel
+from tests.testing.wcet.programs import CODE, bound
 from wcet.cli import main
 
 SOURCE = "unsigned left;\nint main(void) { return left = 0; }\nvoid handler(void) { left++; }\n"
@@ -83,3 +85,13 @@ def test_a_stripped_image_is_searched_for_its_vectors(capsys: pytest.CaptureFixt
     said = refusal(capsys, "analyse", elf, "--platform", "kzm", "--entry", "syscall", "--quiet")
     assert "a table of vectors has it at --entry 0xf0010008" in said
     assert main(["analyse", str(elf), "--platform", "kzm", "--entry", "0xf0010008", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "assumed"),
+    [("return a ? 3 : 4;", False), ("int *volatile p = (int *)&a; return p ? 3 : 4;", True)],
+)
+def test_the_assumptions_of_counts_in_an_entry_without_loops(body: str, *, assumed: bool) -> None:
+    """Counts of an execution limit edges, and no loop names their assumptions."""
+    elf = build(f"int main(unsigned a) {{ {body} }}", optimise="-O0", link=(CODE,))
+    assert (S5.of() in bound(elf).entries["main"].assumptions) is assumed
