@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from loopbounds.budgets import table
+
 __all__ = ["Budget", "ProcessLimits", "SolverLimits", "StepLimits"]
 
 
@@ -60,3 +62,13 @@ class Budget:
     queries: int = 48
     steps: int = 120_000  # of the SMT solver in the search, in all
     limits: SolverLimits = field(default_factory=SolverLimits)  # of each query
+
+    @property
+    def to_lower(self) -> Budget:
+        """The share that may go into lowering a known bound."""
+        return replace(
+            self,
+            seconds=max(1, self.seconds // table.LOWERING_SECONDS_SHARE),
+            queries=max(1, self.queries // table.LOWERING_SHARE),
+            steps=max(1, self.steps // table.LOWERING_SHARE),
+        )

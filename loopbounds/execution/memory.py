@@ -50,12 +50,13 @@ class ConcreteMemory:
 
     def join(self, other: ConcreteMemory) -> None:
         """Forget the words that are not the same in ``other``."""
-        for one, two in ((self, other), (other, self)):
-            for word in two._recorded.keys() - one._recorded.keys():
-                one._look_at(word, 4)
-        named, frames = other._named, other._frames
-        self._named = {at: v if named[at] == v else None for at, v in self._named.items()}
-        self._frames = {at: v for at, v in self._frames.items() if frames.get(at) == v}
+        if self._recorded.keys() != other._recorded.keys():
+            for one, two in ((self, other), (other, self)):
+                for word in two._recorded.keys() - one._recorded.keys():
+                    one._look_at(word, 4)
+        for mine, others in ((self._named, other._named), (self._frames, other._frames)):
+            if mine != others:
+                mine.update(dict.fromkeys(at for at, _ in mine.items() - others.items()))
         self._stored |= other._stored
 
     @property

@@ -80,7 +80,7 @@ class LoopAbstractions:
             loose = outcome.bound is None or outcome.bound > near
         if loose and self.simple != self.whole:
             if outcome.bound is not None:
-                budget = _lowering_share(budget)
+                budget = budget.to_lower
             given = _share(budget) if detail else budget
             most = (outcome.bound or table.HUGE) // 2
             outcome = _lower(prove_model(self.whole, given, checker, most), outcome)
@@ -92,16 +92,6 @@ class LoopAbstractions:
 def _share(budget: Budget) -> Budget:
     """The budget of a model before the more detailed one."""
     return replace(budget, steps=max(1, budget.steps // table.ABSTRACT_SHARE))
-
-
-def _lowering_share(budget: Budget) -> Budget:
-    """The share of the budget that may go into lowering a proved bound."""
-    return replace(
-        budget,
-        seconds=max(1, budget.seconds // table.LOWERING_SECONDS_SHARE),
-        queries=max(1, budget.queries // table.LOWERING_SHARE),
-        steps=max(1, budget.steps // table.LOWERING_SHARE),
-    )
 
 
 def _lower(new: ProofOutcome, old: ProofOutcome) -> ProofOutcome:

@@ -337,17 +337,17 @@ def bounded(
         return BoundedLoops(bounds, execution, prefix)
     limits = counter_limits(cut_segments)
     only = None if whole else frozenset(n for segment in cut_segments for n in segment.loops)
-    alone = whole and origin.starts and graph.loops and not limits and counts_itself(run.facts)
+    alone = whole and origin.starts and graph.loops and not limits and without_counts(run.facts)
     together = partial(executed_together, graph, run.image, values) if alone else nothing_known
-    execution = together({})
+    execution, options = together({}), run.options.bounds
     if execution is not None:
-        only = execution.open
+        only, options = execution.open, replace(options, budget=options.budget.to_lower)
     bounds = bound_loops(
         graph,
         run.image,
         values,
         run.facts,
-        run.options.bounds,
+        options,
         lambda done, of, place: run.stages.say(f"loop bounds: {done} of {of}: {place}"),
         only,
         counted=frozenset(limits),
@@ -370,7 +370,7 @@ def bounded(
     return BoundedLoops(counted, execution, common)
 
 
-def counts_itself(facts: Facts) -> bool:
+def without_counts(facts: Facts) -> bool:
     """Whether no fact counts executions of a loop."""
     return not any(isinstance(fact, LoopFact | LoopParameter) for fact in facts.facts)
 
