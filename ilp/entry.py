@@ -62,8 +62,8 @@ def bound_entry(
     """The bound of the longest path; ``values``: the parameters with a number.
 
     ``execution``: the concrete execution, if known. ``exclusions``: edges that no execution takes
-    together; a parametric bound does not use them. ``known``: a cached solution of the same
-    program, with or without its constraints.
+    together; a parametric bound does not use them, nor those of the costs. ``known``: a cached
+    solution of the same program, with or without its constraints.
 
     Raises as ``worst_case`` and ``parametric_bound`` do.
     """
@@ -79,6 +79,7 @@ def bound_entry(
                 solver=solver, seconds=seconds, place=place,
             )  # fmt: skip
         return EntryBound(worst, stated, checked_bounds(graph, stated), None, {}, limits)
+    costs = costs.without_exclusions()
     parametric = parametric_bound(
         graph,
         costs,

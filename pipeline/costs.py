@@ -157,6 +157,10 @@ class Costs:
             found[call.node] = found.get(call.node, 0) + one.count * cycles
         return found
 
+    def without_exclusions(self) -> Costs:
+        """The same costs, where results of calls exclude no edges."""
+        return replace(self, limited=tuple(replace(call, excluded=()) for call in self.limited))
+
     def on_path(
         self, nodes: Sequence[int], edges: Sequence[int], calls: Sequence[OptionCount] = ()
     ) -> Costs:

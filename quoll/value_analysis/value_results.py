@@ -443,6 +443,11 @@ class ValueResults:
         """The domain of this graph, for other states; the record of used memory stays as it is."""
         return self._domain.apart()
 
+    def assume_constants(self) -> None:
+        """Add S3 if only it says that stores write none of the constants that were read by now."""
+        if _assumes_constants_apart(self.environment):
+            self.environment.used.add(S3)
+
     def forgets(self, node: int, address: int) -> bool:
         """Whether other code may run in ``node``, or the word at ``address`` may be another one."""
         memory = self.environment.map

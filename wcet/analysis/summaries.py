@@ -239,7 +239,7 @@ def _of_call(code: AnalysisTarget, program: Program) -> FunctionSummary | _Rejec
         *(removed.fact for removed in graph.guidance.removed),
         *values.assumptions,
         *(rest for bound in bounds for rest in bound.assumed),
-        *charges.costs.assumptions,
+        *costs.assumptions,
         *result.assumptions,
     )
     replacement = FunctionReplacement(

@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pipeline.costs import Costs, ExcludedEdges, LimitedCall
+from quoll.assumptions import Assumption
 from quoll.inlining.supergraph import Supergraph
-from quoll.intervals.strided_interval import ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet
 from quoll.preemption.edge_copies import EdgeCopies
 from quoll.preemption.segments import PendingSegment
 from quoll.value_analysis.value_results import ValueResults
 from wcet.result_classes.result_paths import ResultPaths
 
-__all__ = ["ExcludedBranch", "excluded_branches", "with_branches", "with_results"]
+__all__ = ["ExcludedBranches", "excluded_branches", "with_branches", "with_results"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +32,38 @@ class ExcludedBranch:
     node: int
 
 
-def excluded_branches(values: ValueResults) -> tuple[ExcludedBranch, ...]:
+@dataclass(frozen=True, slots=True)
+class ExcludedBranches:
+    """The branches that results of calls exclude in a whole graph.
+
+    ``assumptions``: those that only values behind calls with a certain result depend on.
+    """
+
+    found: tuple[ExcludedBranch, ...]
+    assumptions: tuple[Assumption, ...]
+
+
+def excluded_branches(values: ValueResults) -> ExcludedBranches:
     """The branches that results of calls exclude in the whole graph of ``values``."""
     known = _results(values.graph)
     if not known:
-        return ()
+        return ExcludedBranches((), ())
+    before = frozenset(values.assumptions)
     paths = ResultPaths.of(values)
-    return tuple(one for call, results in known.items() for one in _behind(paths, call, results))
+    found = [one for call, results in known.items() for one in _behind(paths, call, results)]
+    values.assume_constants()
+    new = (assumption for assumption in values.assumptions if assumption not in before)
+    return ExcludedBranches(tuple(found), tuple(new))
 
 
 def _results(graph: Supergraph) -> dict[int, tuple[ValueSet, ...]]:
     """By edge, the results by which the calls that it passes are told apart."""
     found = (
-        (edge, [one.result for of in graph.passed(edge) for one in of.limited if one.result])
+        (edge, dict.fromkeys(one.result for of in graph.passed(edge) for one in of.limited))
         for edge in range(len(graph.edges))
     )
-    return {edge: tuple(dict.fromkeys(results)) for edge, results in found if results}
+    known = ((edge, tuple(r for r in of if r is not None and r != ANY)) for edge, of in found)
+    return {edge: results for edge, results in known if results}
 
 
 def _behind(paths: ResultPaths, call: int, results: Sequence[ValueSet]) -> Iterator[ExcludedBranch]:
@@ -61,18 +78,18 @@ def _behind(paths: ResultPaths, call: int, results: Sequence[ValueSet]) -> Itera
 
 
 def with_branches(
-    branches: Sequence[ExcludedBranch], whole: Supergraph, part: PendingSegment, costs: Costs
+    branches: ExcludedBranches, whole: Supergraph, part: PendingSegment, costs: Costs
 ) -> Costs:
     """``costs`` of the paths from one start, with the branches that results exclude there.
 
     A path from a start is part of an execution of ``whole``. So the first pass may begin behind
     the node that passes execute.
     """
-    if not branches:
+    if not branches.found:
         return costs
     copies = EdgeCopies(part, whole)
     by_call: dict[int, list[ExcludedBranch]] = {}
-    for one in branches:
+    for one in branches.found:
         for call in copies.of(one.call):
             by_call.setdefault(call, []).append(one)
     rows = partial(_excluded, copies, whole)
@@ -82,7 +99,8 @@ def with_branches(
         else call
         for call in costs.limited
     )
-    return replace(costs, limited=limited)
+    assumptions = (*costs.assumptions, *branches.assumptions)
+    return replace(costs, limited=limited, assumptions=assumptions)
 
 
 def _excluded(
