@@ -26,6 +26,7 @@ from quoll.extraction.contradictions import refuse_returning_exits
 from quoll.extraction.cuts import guided
 from quoll.extraction.endless_waits import endless_waits
 from quoll.extraction.extraction_facts import ExtractionFacts
+from quoll.extraction.lone_function import is_endless
 from quoll.extraction.work_list import CallGraphFixpoint
 from quoll.facts.contract import contract_of_any
 from quoll.facts.located import NO_FACTS, LocatedFacts
@@ -233,7 +234,8 @@ def _with_candidates(
     """The transfers with proposals: calls, jumps that may leave as calls do, and switches."""
     if statements.restricted_to is not None:
         return {}
-    candidates = Candidates(image, statements.vtables, statements.address_taken)
+    endless = partial(is_endless, image)
+    candidates = Candidates(image, statements.vtables, statements.address_taken, endless)
     found = {}
     for cfg in functions:
         open_blocks = [

@@ -19,11 +19,9 @@ from quoll.abstract_domain.function_values import LocalValues
 from quoll.arm.insn import AccessKind, ControlFlow, Insn
 from quoll.arm.wide_constants import relative_addresses, wide_constants
 from quoll.cfg.cfg import Block, Cfg, Edge
-from quoll.cfg.discover import DiscoveryPolicy, FunctionBuilder, SupervisorCallEffect
-from quoll.cfg.growing_function import GrowingFunction
-from quoll.cfg.transfers import by_form
+from quoll.cfg.growing_function import CalleeEntry
 from quoll.errors import WcetError
-from quoll.extraction.functions import built, function_name
+from quoll.extraction.lone_function import lone_function
 from quoll.image.dwarf_types import Signature
 from quoll.image.image import Image
 from quoll.image.memory_map import Span
@@ -169,7 +167,7 @@ class StoredFunctions:
 
     def _add(self, uses: _Uses, symbol: Symbol) -> bool:
         """Add the uses of one function; returns whether its code is understood."""
-        cfg = _sketch(self._image, symbol)
+        cfg = lone_function(self._image, CalleeEntry(symbol.addr, symbol.thumb))
         values = None if cfg is None else _values(cfg, self._image)
         if cfg is None or values is None:
             return False
@@ -274,48 +272,6 @@ def _results(signature: Signature | None, *, void: bool) -> int:
 def _is_wide(shape: str) -> bool:
     """Whether a value needs more than a register, or is handed on by its address."""
     return not (shape.endswith(("*", "8", "16", "32")) or shape == "void")
-
-
-def _sketch(image: Image, symbol: Symbol) -> Cfg | None:
-    """The graph of one function, if all callees return; None if its code is not understood."""
-    policy = DiscoveryPolicy(
-        ends=frozenset(),
-        is_function=lambda addr: any(s.kind == "func" for s in image.symbols.at(addr)),
-        returning=frozenset(s.addr for s in image.symbols.symbols if s.kind == "func"),
-        inline=frozenset(),
-        fragments=frozenset(),
-        apart=frozenset(),
-        replaced=frozenset(),
-        going_on=frozenset(),
-        supervisor=SupervisorCallEffect.UNKNOWN,
-        self_jumps_end=False,
-    )
-    function = GrowingFunction(symbol.addr, symbol.thumb, {}, {symbol.addr})
-    builder = FunctionBuilder(image, function, policy)
-    seen: set[int] = set()
-    try:
-        while builder.growing:
-            builder.explore()
-            for site in sorted(function.sites - seen):
-                seen.add(site)
-                if not _followed(image, builder, function.insns[site]):
-                    return None
-    except WcetError:
-        return None
-    return built(function, function_name(image, symbol.addr), returns=True)
-
-
-def _followed(image: Image, builder: FunctionBuilder, insn: Insn) -> bool:
-    """Follow an indirect transfer that is a call or a return by its form."""
-    if insn.flow is ControlFlow.INDIRECT_CALL:
-        builder.continue_after(insn.addr)
-        return True
-    function = builder.function
-    effect = by_form(image, function.before(insn), insn, preserves_lr=function.keeps_lr)
-    if effect is None or not effect.returns:
-        return False
-    function.returns_at(insn.addr)
-    return True
 
 
 def _values(cfg: Cfg, image: Image) -> LocalValues | None:

@@ -10,8 +10,8 @@ functions left out, with the assumption. A proposal is no part of any result unt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import cache, cached_property
 
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.unresolved import CandidateFact
@@ -34,13 +34,17 @@ NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
     "call is no virtual one, and that no address from a vtable is handed around"
 )
+ENDLESS = "{} functions that never return, as threads, are left out: this assumes no call of one"
 
 
 class Candidates:
     """Proposals for the calls of one image."""
 
-    def __init__(self, image: Image, vtables: Vtables, taken: AddressTaken) -> None:
+    def __init__(
+        self, image: Image, vtables: Vtables, taken: AddressTaken, endless: Callable[[int], bool]
+    ) -> None:
         self._image, self._vtables, self._taken = image, vtables, taken
+        self._is_endless = cache(endless)
 
     def proposal(
         self, cfg: Cfg, into: Mapping[int, Sequence[Edge]], block: Block
@@ -57,12 +61,15 @@ class Candidates:
         virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
         vtables = virtual and bool(self._vtables.functions(None, slot))
         tables = [symbol for symbol, _ in self._taken.tables.tables]
-        functions = self._taken.callbacks
+        functions = self._coming_back(self._taken.callbacks)
+        left_out = len(self._taken.callbacks) - len(functions)
         notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
         if vtables and (tables or functions):
             notes.setdefault(VIRTUAL)
         elif self._vtables and not virtual:
             notes.setdefault(NOT_VIRTUAL)
+        if left_out:
+            notes.setdefault(ENDLESS.format(left_out))
         return self._proposal(tables, functions, notes, vtables=vtables)
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
@@ -78,13 +85,23 @@ class Candidates:
         fitting = [word for word in taken if plain and self._fits(word, plain)]
         if len(fitting) == len(taken) or not (virtual or any(map(self._signature, fitting))):
             return None
+        others = len(taken) - len(fitting)
+        coming_back = self._coming_back(fitting)
         kinds = ("a virtual function",) if virtual else ()
         shown = " or ".join((*kinds, *sorted(map(str, plain))))
         note = (
-            f"it calls {shown} by the debug information, so that {len(taken) - len(fitting)} "
+            f"it calls {shown} by the debug information, so that {others} "
             "functions of other types are left out: this assumes that none is cast"
         )
-        return self._proposal((), fitting, [note], vtables=virtual)
+        left_out = len(fitting) - len(coming_back)
+        notes = [note, ENDLESS.format(left_out)] if left_out else [note]
+        return self._proposal((), coming_back, notes, vtables=virtual)
+
+    def _coming_back(self, functions: Sequence[int]) -> Sequence[int]:
+        """The functions with a way out; all of them if none has one."""
+        if len(functions) > MOST_NAMED:
+            return functions
+        return [word for word in functions if not self._is_endless(word)] or functions
 
     def _is_from_device(self, origin: LoadOrigin) -> bool:
         """Whether a device register, which no variable is, holds a number added to an address."""

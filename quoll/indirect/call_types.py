@@ -15,19 +15,24 @@ from quoll.indirect.load_origins import LoadOrigin, LoadRoot
 
 __all__ = ["call_types"]
 
+# constant of the root, offsets of all loads but the first -> variable
+Entered = dict[tuple[int, tuple[int | None, ...]], TypeRef]
+
 
 def call_types(
     types: DebugTypes, function: int, origins: Iterable[LoadOrigin]
 ) -> Set[Signature] | None:
     """The types that a call in ``function`` may have; None if they are not known."""
     found: set[Signature] = set()
+    origins = tuple(origins)
+    entered = _entered(types, origins)
     for origin in origins:
         if held := _of_variable(types, origin):
             found |= held
             continue
         if origin.root in (LoadRoot.LOADED, LoadRoot.NUMBER) or _is_index(types, function, origin):
             continue  # further along a list, or added to an address, which is another origin
-        signatures = _signatures(types, function, origin)
+        signatures = _signatures(types, function, origin, entered)
         if not signatures:
             return None
         found |= signatures
@@ -35,23 +40,47 @@ def call_types(
 
 
 def _of_variable(types: DebugTypes, origin: LoadOrigin) -> set[Signature]:
-    """The types of the member that is loaded through a variable in a register, if it is one."""
-    if origin.base is None or origin.offsets[0] != 0 or origin.offsets[1] is None:
+    """The types of the member that is loaded through a variable in a register, if it is one.
+
+    Perhaps through further members, at the offsets of the loads between.
+    """
+    if origin.offsets[0] != 0:
         return set()
-    register = origin.base.register
-    kinds = [kind for addr in origin.base.places for kind in types.held_in(register, addr)]
-    objects = [to for kind in kinds if (to := types.pointee(kind)) is not None]
-    words = [word for to in objects for word in types.words_at(to, origin.offsets[1])]
+    words: list[TypeRef] = []
+    for level in range(len(origin.bases), 0, -1):
+        base = origin.bases[level - 1]
+        held = [kind for addr in base.places for kind in types.held_in(base.register, addr)]
+        offset = base.offset if held else origin.offsets[level]
+        objects = [to for kind in held or words if (to := types.pointee(kind)) is not None]
+        exact = objects if offset is not None else []
+        words = [word for to in exact for word in types.words_at(to, offset)]
     known = map(types.pointed_function, words)
     return {signature for signature in known if signature is not None}
 
 
-def _signatures(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Signature]:
+def _entered(types: DebugTypes, origins: Iterable[LoadOrigin]) -> Entered:
+    """The variables in which pointers are at a known place first.
+
+    A pointer that a loop advances stays in the variable (C11, 6.5.6).
+    """
+    found: Entered = {}
+    for origin in origins:
+        last = origin.offsets[-1]
+        if origin.root is LoadRoot.CONSTANT and origin.levels and last is not None:
+            variable = types.variable(origin.constant + last & 0xFFFFFFFF)
+            if variable is not None:
+                found[origin.constant, origin.offsets[:-1]] = variable[1]
+    return found
+
+
+def _signatures(
+    types: DebugTypes, function: int, origin: LoadOrigin, entered: Entered
+) -> set[Signature]:
     """The types of the functions that one origin leads to; empty if they are not known."""
     if origin.root is LoadRoot.CONSTANT and not origin.levels:
         own = types.signature(origin.constant & ~1) if origin.offsets[0] == 0 else None
         return set() if own is None else {own}
-    words, exact = _loaded_words(types, function, origin, origin.offsets[1:])
+    words, exact = _loaded_words(types, function, origin, origin.offsets[1:], entered)
     known = [types.pointed_function(word) for word in words]
     if origin.offsets[0] != 0 or (exact and None in known):
         return set()
@@ -59,13 +88,17 @@ def _signatures(types: DebugTypes, function: int, origin: LoadOrigin) -> set[Sig
 
 
 def _loaded_words(
-    types: DebugTypes, function: int, origin: LoadOrigin, offsets: Sequence[int | None]
+    types: DebugTypes,
+    function: int,
+    origin: LoadOrigin,
+    offsets: Sequence[int | None],
+    entered: Entered,
 ) -> tuple[list[TypeRef], bool]:
     """The types of the word behind the loads at ``offsets``, the last one first.
 
     Whether it is one of exactly these; no types where a word on the way is no pointer.
     """
-    words, exact = _root_words(types, function, origin)
+    words, exact = _root_words(types, function, origin, entered)
     for offset in reversed(offsets if origin.root is LoadRoot.WORD else offsets[:-1]):
         pointees = [to for word in words if (to := types.pointee(word)) is not None]
         if exact and len(pointees) < len(words):
@@ -82,7 +115,7 @@ def _is_index(types: DebugTypes, function: int, origin: LoadOrigin) -> bool:
         return True
     if origin.levels < 2 or origin.offsets[1] is not None:
         return False
-    words, _ = _loaded_words(types, function, origin, origin.offsets[2:])
+    words, _ = _loaded_words(types, function, origin, origin.offsets[2:], {})
     return bool(words) and all(map(types.is_number, words))
 
 
@@ -93,7 +126,9 @@ def _word_type(types: DebugTypes, function: int, origin: LoadOrigin) -> TypeRef 
     return None if origin.register is None else types.parameter(function, origin.register)
 
 
-def _root_words(types: DebugTypes, function: int, origin: LoadOrigin) -> tuple[list[TypeRef], bool]:
+def _root_words(
+    types: DebugTypes, function: int, origin: LoadOrigin, entered: Entered
+) -> tuple[list[TypeRef], bool]:
     """The types of the word at the root; whether its place is known exactly."""
     if origin.root is LoadRoot.WORD:
         kind = _word_type(types, function, origin)
@@ -101,6 +136,9 @@ def _root_words(types: DebugTypes, function: int, origin: LoadOrigin) -> tuple[l
     if origin.root is not LoadRoot.CONSTANT or not origin.levels:
         return [], True
     last = origin.offsets[-1]
+    advanced = entered.get((origin.constant, origin.offsets[:-1]))
+    if last is None and advanced is not None:
+        return list(types.words_at(advanced, None)), False
     if last is None:  # a neighbour too, as compilers fold indices into addresses
         addr = origin.constant + origin.shift & 0xFFFFFFFF
         near = types.variables_near(addr) if types.variable(addr) else ()

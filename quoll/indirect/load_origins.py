@@ -52,10 +52,14 @@ class LoadRoot(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadBase:
-    """The base ``register`` of a load, which is unchanged before each instruction at ``places``."""
+    """The base ``register`` of a load, which is unchanged before each instruction at ``places``.
+
+    ``offset`` is added to it, None if it is not constant.
+    """
 
     register: int
     places: tuple[int, ...]
+    offset: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class LoadOrigin:
     ``constant`` is the root's value, and ``shift`` the sum of the constants that are added to it
     before the first load, beside unknown summands. Of a word, ``register`` is where it is when the
     function is entered, or ``callee`` is the entry of the only function whose result it is.
-    ``base``: where the target is loaded.
+    ``bases``: of each load, that of the target first.
     """
 
     offsets: tuple[int | None, ...]
@@ -75,7 +79,12 @@ class LoadOrigin:
     shift: int = 0
     register: int | None = None
     callee: int | None = None
-    base: LoadBase | None = None
+    bases: tuple[LoadBase, ...] = ()
+
+    @property
+    def base(self) -> LoadBase | None:
+        """Where the target is loaded."""
+        return self.bases[0] if self.bases else None
 
     @property
     def levels(self) -> int:
@@ -183,7 +192,7 @@ class _Query:
     offsets: tuple[int | None, ...]
     left: EdgeKind | None = None
     shift: int = 0
-    base: LoadBase | None = None
+    bases: tuple[LoadBase, ...] = ()
 
     def plus(self, change: int | None) -> tuple[int | None, ...]:
         """The offsets, with ``change`` added at the last level."""
@@ -227,11 +236,11 @@ class _OriginSearch:
         return None
 
     def _root(self, query: _Query, root: LoadRoot, constant: int = 0) -> None:
-        self._found.add(LoadOrigin(query.offsets, root, constant, query.shift, base=query.base))
+        self._found.add(LoadOrigin(query.offsets, root, constant, query.shift, bases=query.bases))
 
     def _word(self, query: _Query, *, register: int | None, callee: int | None) -> None:
         word = LoadOrigin(query.offsets, LoadRoot.WORD, register=register, callee=callee)
-        self._found.add(replace(word, base=query.base))
+        self._found.add(replace(word, bases=query.bases))
 
     def _resolve(self, query: _Query) -> None:
         block, register = query.block, query.register
@@ -265,7 +274,7 @@ class _OriginSearch:
             if not self._across and len(query.offsets) < LEVELS:
                 self._root(query, LoadRoot.UNKNOWN)
                 return
-        key = source.index, query.register, query.offsets[:-1], query.base
+        key = source.index, query.register, query.offsets[:-1], query.bases
         seen = self._visited.setdefault(key, set())
         offset = query.offsets[-1]
         if offset in seen or None in seen:
@@ -278,7 +287,7 @@ class _OriginSearch:
         end = len(source.insns)
         offsets = (*query.offsets[:-1], offset)
         self._pending.append(
-            _Query(source, end, query.register, offsets, edge.kind, shift, query.base)
+            _Query(source, end, query.register, offsets, edge.kind, shift, query.bases)
         )
 
     def _defined(self, query: _Query, index: int, insn: Insn) -> None:
@@ -317,7 +326,7 @@ class _OriginSearch:
     def _follow(self, query: _Query, index: int, register: int, change: int | None) -> None:
         offsets, shift = query.plus(change), query.shift + (change or 0)
         self._pending.append(
-            _Query(query.block, index, register, offsets, shift=shift, base=query.base)
+            _Query(query.block, index, register, offsets, shift=shift, bases=query.bases)
         )
 
     def _wide(self, query: _Query, index: int, upper: int) -> None:
@@ -346,9 +355,10 @@ class _OriginSearch:
             place += WORD * insn.transfers.index(query.register)
         exact = insn.operation in (Operation.LOAD_WORD, Operation.LOAD_PAIR)
         offset = place if exact and memory.index is None else None
-        base = query.base if len(query.offsets) > 1 else _base(query.block, index, memory.base)
+        added = place if memory.index is None else None
+        bases = (*query.bases, _base(query.block, index, memory.base, added))
         offsets = (*query.offsets, offset)
-        loaded = replace(query, position=index, offsets=offsets, shift=place, base=base)
+        loaded = replace(query, position=index, offsets=offsets, shift=place, bases=bases)
         if memory.base == PC:
             known = offset is not None
             self._root(
@@ -361,7 +371,7 @@ class _OriginSearch:
         self._pending += [replace(loaded, register=base) for base in bases]
 
 
-def _base(block: Block, index: int, register: int) -> LoadBase:
+def _base(block: Block, index: int, register: int, offset: int | None) -> LoadBase:
     """The base of the load at ``index``, with all places in the block where it is unchanged."""
     places = [block.insns[index].addr]
     for insn in reversed(block.insns[:index]):
@@ -372,7 +382,7 @@ def _base(block: Block, index: int, register: int) -> LoadBase:
         if register in insn.writes:
             break
         places.append(insn.next)
-    return LoadBase(register, tuple(places))
+    return LoadBase(register, tuple(places), offset)
 
 
 def _copies(insn: Insn) -> bool:

@@ -65,9 +65,7 @@ def test_only_functions_of_the_type_are_candidates(name: str) -> None:
         assert typed is (function in EXPECTED)
     everything = found.pop("raw")
     if "clang" in name:  # devices stand beside other variables
-        assert (
-            found.pop("use") == "calls at PLACE go to keys, peek, read_it, thread, uart, write_it"
-        )
+        assert found.pop("use") == "calls at PLACE go to keys, peek, read_it, uart, write_it"
     assert found.items() <= EXPECTED.items()
     assert all(name in everything for name in ("uart", "peek", "thread", "wake"))
 
@@ -116,12 +114,72 @@ def test_an_index_has_no_type(name: str) -> None:
         assert call.proposal.fact == "calls at PLACE go to timer, uart", function
 
 
+THROUGH = """
+struct ops { int (*send)(int *, int); int (*poll)(int *); void (*reset)(int *); };
+struct port { const struct ops *ops; int count; } ports[2], *volatile ready;
+struct handler { short kind; void (*input)(struct port *, int *); };
+static int send(int *p, int n) { return *p + n; }
+static int poll(int *p) { return *p; }
+static void reset(int *p) { *p = 0; }
+static const struct ops all = {send, poll, reset};
+static void arp(struct port *p, int *d) { p->count += *d; }
+static void any(struct port *p, int *d) { p->count -= *d; }
+static void tick(void *p) { sink++; }
+void (*volatile ticks[2])(void *) = {tick, 0};
+static const struct handler handlers[] = {{6, arp}, {8, any}, {0, any}};
+N static int output(struct port *p, int *d) { *d += sink; return p->ops->send(d, 2) + p->count; }
+N int by_member(int *d) { return output(ready, d) + 1; }
+N int by_walk(int kind, int *d) {
+    const struct handler *h = handlers;
+    while (h->kind && h->kind != kind) h++;
+    h->input(ready, d);
+    return kind;
+}
+void init(void) { ports[0].ops = &all; ready = &ports[0]; }
+int run(int x) { return by_member(&x) + by_walk(x, &x); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("function", "callees"), [("by_member", "send"), ("by_walk", "any, arp")])
+def test_members_and_rows_have_their_type(name: str, function: str, callees: str) -> None:
+    """A parameter of a static function, through two members; a pointer that a loop advances."""
+    image = Image.load(build_pointers(THROUGH, BUILDS[name]))
+    symbol = image.symbol(function)
+    assert symbol is not None
+    calls = extract(image, [symbol.addr | symbol.thumb]).unresolved
+    found = [call.proposal.fact for call in calls if call.proposal]
+    assert found == [f"calls at PLACE go to {callees}"] or ("clang" in name and not calls)
+
+
 HELD_BUILDS = [
     ("C gcc -O2", "-gdwarf-4"),
     ("C gcc -Os Thumb-2", "-gdwarf-5"),
     ("C clang -O2 movw", "-gdwarf-4"),
     ("C clang -O2 movw", "-gdwarf-5"),
 ]
+THREADS = """
+int (*volatile hooks[2])(int); static int one(int x) { return x + 1; }
+static int thread(int x) { for (;;) sink += x; }
+void *leaked = (void *)hooks;
+N int hooked(int n) { return hooks[n & 1](2) + 1; }
+void init(void) { hooks[0] = choice ? one : thread; }
+int run(int x) { return hooked(x); }
+"""
+
+
+def test_threads_are_left_out_with_an_assumption() -> None:
+    image = Image.load(build_pointers(THREADS, BUILDS["C gcc -O2"]))
+    symbol = image.symbol("hooked")
+    assert symbol is not None
+    (call,) = extract(image, [symbol.addr]).unresolved
+    assert call.proposal is not None
+    assert call.proposal.fact == "calls at PLACE go to one"
+    assert "1 functions that never return, as threads, are left out" in call.proposal.note
+
+
 HELD = """
 typedef struct timer timer; typedef struct thread thread;
 struct timer { unsigned left; void (*expired)(unsigned long); unsigned long word; timer *next; };
