@@ -367,8 +367,8 @@ class _OriginSearch:
                 insn.pc_operand + (offset or 0),
             )
             return
-        bases = [memory.base] if memory.index is None else [memory.base, memory.index]
-        self._pending += [replace(loaded, register=base) for base in bases]
+        summands = [memory.base] if memory.index is None else [memory.base, memory.index]
+        self._pending += [replace(loaded, register=summand) for summand in summands]
 
 
 def _base(block: Block, index: int, register: int, offset: int | None) -> LoadBase:

@@ -210,7 +210,7 @@ def test_colours_tell_functions_apart(browser: Browser) -> None:
     for kind in ("cause", "function"):
         Select(colour).select_by_value(kind)
         assert findings(browser.driver) == []
-    styles = {f.get_attribute("style").partition("background")[2] for f in browser.all(".frame")}
+    styles = {f.value_of_css_property("background-color") for f in browser.all(".frame")}
     assert len(styles) > 2
 
 
