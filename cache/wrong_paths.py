@@ -28,6 +28,7 @@ WORD = 4
 InsnAt = Callable[[int, bool], Insn | None]  # by address and instruction set; None: unknown
 Lines = tuple[int, ...]
 UNKNOWN_CODE = -1  # in place of a line: code that is not known may fetch any
+MOST = 100  # lines on the wrong paths from one place; code with more is taken as not known
 
 
 def constant_code(image: Image) -> InsnAt:
@@ -73,7 +74,8 @@ class WrongPaths:
         """
         if insn.target is None or not insn.conditional or not self.prediction.follows(insn):
             return ()
-        end, early = self.geometry.line(insn.next - 1), self.behind(insn)
+        end = self.geometry.line(insn.next - 1)
+        early = self.behind(insn) if BranchPrediction.STATIC.follows(insn) else ()
         there = self._from(insn.target, insn.target_thumb, self.fetch_ahead, folded=False)
         competing = self._competing((end, *early, *there))
         lines = (line for line in early if line in competing or line == UNKNOWN_CODE)
@@ -106,7 +108,8 @@ class WrongPaths:
         key = addr, thumb, left, folded
         lines = self._known.get(key)
         if lines is None:
-            lines = self._known[key] = self._followed(*key)
+            found = self._followed(*key)
+            lines = self._known[key] = found if len(found) <= MOST else (UNKNOWN_CODE,)
         return lines
 
     def _followed(self, addr: int, thumb: bool, left: int, folded: bool) -> Lines:

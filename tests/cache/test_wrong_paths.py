@@ -83,3 +83,8 @@ def test_what_is_not_known_may_fetch_anything() -> None:
     assert unknown.past(last) == (101, UNKNOWN_CODE)
     assert UNKNOWN_CODE in unknown.at_target(last)
     assert paths(OFF, last, known=False).past(last) == (101,)
+
+
+def test_code_with_many_branches_may_fetch_anything() -> None:
+    branches = [branch(BEQ, 4 * n, 4 * (n * 37 % 200)) for n in range(200)]
+    assert UNKNOWN_CODE in paths(DYNAMIC, *branches, ahead=100).past(at(PLAIN, 0))

@@ -68,6 +68,7 @@ OWN_CORE = ".csv"  # suffix of a core.name that is a file beside the platform fi
 LARGEST_CORE = 4 << 20  # bytes of such a file
 SMALLEST_PAGE = 4096  # bytes: virtual and physical addresses agree within a page
 ERRORS_SHOWN = 40
+MOST_AHEAD = 128  # bytes of a wrong path
 COPIED = "copied from "  # prefix of a source that was not looked up for this board
 
 
@@ -427,6 +428,8 @@ def _platform(path: Path) -> Platform:
         tlb=tlb,
         controller_delay=delay,
     )
+    if predicts and fetch_ahead > MOST_AHEAD:
+        raise top.error("core", f"fetch_ahead is at most {MOST_AHEAD} if branches are predicted")
     if predicts and core_module.issue_width(platform.timing) > 1:
         raise top.error("branch", "no predictor of a core that issues two instructions is known")
     top.close()

@@ -149,6 +149,9 @@ def test_predicted_branches_are_of_one_core_and_assume_translations(tmp_path: Pa
     assert not any(assumed.kind is WRONG_PATHS for assumed in load("kzm").assumptions)
     with pytest.raises(InputError, match="wrong paths are not charged"):
         board.with_tlb("last-page")
+    file.write_text(KZM.replace(OFF, PREDICTED).replace("value = 48", "value = 200"))
+    with pytest.raises(InputError, match="fetch_ahead is at most 128"):
+        load(str(file))
     file.write_text(KZM.replace(OFF, PREDICTED).replace('"arm1136"', '"cortex-a8"'))
     with pytest.raises(InputError, match="issues two instructions"):
         load(str(file))
