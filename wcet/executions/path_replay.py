@@ -22,6 +22,7 @@ import numpy as np
 from cache.cache_simulator import SimulatedCache
 from cache.geometry import CacheGeometry
 from cache.policy import ReplacementPolicy
+from cache.wrong_paths import InsnAt, constant_code
 from ilp.paths.path_check import path_cycles
 from ilp.paths.solution import PathStep
 from pipeline.block_times import transfers
@@ -30,8 +31,10 @@ from pipeline.dual_issue_simulator import concrete_machine
 from pipeline.native import CompiledTrace as Steps
 from pipeline.native import Instructions, SplitMix, execute
 from pipeline.pipeline_simulator import ExecutedInsn, FetchAndCaches, MemoryBus, PipelineMachine
+from pipeline.predictor_simulator import PredictingMachine, SimulatedPredictor
 from pipeline.timing_model import CoreProfile, TimingModel
 from pipeline.tlb_simulator import Tlb
+from quoll.arm.branch_prediction import BranchPrediction
 from quoll.arm.insn import AccessKind, Insn
 from quoll.cfg.cfg import EdgeKind
 from quoll.errors import InputError, UsageError
@@ -66,6 +69,7 @@ __all__ = [
 DISPLACED = (
     0x1000_0000  # lines of user programs that pollute the caches, outside the kernel's window
 )
+PREDICTED = 128  # branches of user programs that a predictor may remember
 
 
 class StartContents(Enum):
@@ -186,11 +190,12 @@ def random_machine(
     random: Random,
     *,
     real_l2: bool = False,
+    code: InsnAt = lambda addr, thumb: None,
 ) -> PipelineMachine:
     """A machine in a random state that an entry may have: caches, pending accesses, busy units.
 
     An enabled L2 misses on every access, except for locked lines; with ``real_l2`` it is a cache
-    with contents of its own.
+    with contents of its own. ``code``: the instructions that a predictor may fetch.
     """
     hierarchy, timing = platform.hierarchy, platform.timing
     if hierarchy.locked_i or hierarchy.locked_d:
@@ -222,21 +227,39 @@ def random_machine(
         level2 = SimulatedCache(hierarchy.l2, policy, random)
     if contents != StartContents.COLD:
         own = contents == StartContents.MIXED
-        code = {s.insn.addr for s in steps} if own else set()
+        own_code = {s.insn.addr for s in steps} if own else set()
         data = {s.address for s in steps if own and s.address is not None and s.cached}
         fraction = random.choice([0.5, 1.0]) if own else 1.0
-        for cached, used in ((icache, code), (dcache, data), (level2, code | data)):
+        for cached, used in ((icache, own_code), (dcache, data), (level2, own_code | data)):
             if cached is not None:
                 lines = sorted({cached.geometry.line(addr) for addr in used})
                 cached.pollute(lines + _foreign(cached.geometry), fraction)
     memory = MemoryBus(timing.memory, locked=hierarchy.locked, l2=level2)
     chip = FetchAndCaches(icache, dcache, hierarchy.fetch_ahead, random)
-    machine = concrete_machine(nominal_core(timing), memory, chip, aligned=hierarchy.aligned)
+    machine = _machine(platform, steps, memory, chip, code)
     _outstanding(machine, timing, random)
     if timing.tlb is not None:
         addresses = [a for s in steps for a in (s.insn.addr, s.address) if a is not None]
         machine.tlb = Tlb(timing.tlb, [timing.tlb.page(a) for a in addresses], random)
     return machine
+
+
+def _machine(
+    platform: Platform,
+    steps: Sequence[ExecutedInsn],
+    memory: MemoryBus,
+    chip: FetchAndCaches,
+    code: InsnAt,
+) -> PipelineMachine:
+    """The machine; a predictor remembers some branches of the path, and of other programs."""
+    core, hierarchy = nominal_core(platform.timing), platform.hierarchy
+    if hierarchy.prediction is BranchPrediction.OFF:
+        return concrete_machine(core, memory, chip, aligned=hierarchy.aligned)
+    branches = sorted({step.insn.addr for step in steps if step.insn.target is not None})
+    branches += [DISPLACED + 4 * chip.random.randrange(1 << 20) for _ in range(PREDICTED)]
+    chip.random.shuffle(branches)
+    predictor = SimulatedPredictor(hierarchy.prediction, chip.random, branches)
+    return PredictingMachine(core, memory, chip, predictor, code, aligned=hierarchy.aligned)
 
 
 def _foreign(geometry: CacheGeometry) -> list[int]:
@@ -435,7 +458,14 @@ def initial(
     )
     every = list(StartContents)
     contents = every[state] if state < len(every) else random.choice(every)
-    machine = random_machine(subject.platform, steps, contents, random, real_l2=subject.real_l2)
+    machine = random_machine(
+        subject.platform,
+        steps,
+        contents,
+        random,
+        real_l2=subject.real_l2,
+        code=constant_code(subject.image),
+    )
     return machine, steps, contents
 
 
