@@ -167,6 +167,8 @@ class AbstractMemory:
             self._store_unknown(sp, facts)
         if (home := self._home(exact, size)) is not None:
             self._put(home, size, value)
+        elif size == WORD and exact & 3:
+            self.use.scatters |= on_stack(describe(value, facts))
         return ()
 
     def retranslate(self, sp: Term, facts: Facts) -> None:

@@ -71,6 +71,7 @@ Evaluator = Callable[[AbstractMachine, int, int, int, Any], None]
 
 TABLE_LIMIT = 64  # largest address set whose constants are read one by one
 SMALL = 1 << 12  # no stack is below this address
+BYTE = 0xFF
 
 
 def copy_word(m: AbstractMachine, out: int, a: int, b: int, site: Any) -> None:
@@ -460,8 +461,10 @@ WIDE = ValueSet(0, (1 << 64) - 1, 1)
 
 def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> Fact:
     """``result``, marked if it may be an address computed from a stack address."""
-    if result.high < SMALL or bits < 32 or not (m.tainted(p) or m.tainted(q)):
+    if bits < 32 or not (m.tainted(p) or m.tainted(q)):
         return result
+    if result.high < SMALL:
+        return TAINTED if result.high == BYTE and _is_part(m, p) else result
     if type(p) is int and not m.tainted(q):
         fact = describe(p, m.facts)
         base = m.environment.stacks.get(fact.base) if isinstance(fact, AnchoredTerm) else None
@@ -470,6 +473,14 @@ def _marked(m: AbstractMachine, result: ValueSet, bits: int, p: Any, q: Any) -> 
                 fact.base, interval_arithmetic.subtract(result, ValueSet.of(base - BIAS))
             )
     return TAINTED
+
+
+def _is_part(m: AbstractMachine, value: Any) -> bool:
+    """Whether a byte of ``value`` counts as a stack address; code may store the others, too."""
+    fact = describe(value, m.facts) if type(value) is int else ANY
+    known = isinstance(fact, AnchoredTerm) and is_stack(fact.base)
+    m.environment.use.scatters |= known
+    return m.environment.use.scattered and on_stack(fact)
 
 
 def restrict(m: AbstractMachine, out: int, a: int, b: int, extra: Any) -> None:

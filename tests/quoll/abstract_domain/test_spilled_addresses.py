@@ -125,6 +125,22 @@ int main(unsigned a, unsigned b)
     return 0;
 }
 """
+UNALIGNED = """
+volatile unsigned sink;
+struct __attribute__((packed)) { char first; unsigned *p; } typedef volatile packed;
+int main(unsigned a, unsigned b)
+{
+    unsigned n;
+    packed in;
+
+    in.p = &n;
+    n = 5;
+    *in.p = b;
+    for (unsigned i = 0; i < n; i++)
+        sink = i;
+    return 0;
+}
+"""
 SOURCES = [
     ONE_PATH,
     OTHER_VALUE,
@@ -133,6 +149,7 @@ SOURCES = [
     BESIDE_AN_ARRAY,
     IN_A_LARGE_ARRAY,
     BYTE_BY_BYTE,
+    UNALIGNED,
 ]
 
 
