@@ -6,17 +6,19 @@ SOLVER is an executable, or the shared library of NuSMV 2.5.4, whose start-up se
 ``NuSMVCore_init_data``, ``_init`` with one row for the add-ons, ``_init_cmd_options``, ``_main``,
 and ``_quit`` when that returns true. Address space and processor time are limited first, and the
 process dies with PARENT, so that a runaway solver harms nobody.
+
+Most runs are short, so that modules of which only an executable needs something are imported there.
 """
 
 import ctypes
 import os
 import resource
-import signal
 import sys
 
 __all__ = ["limit", "main", "run_library", "run_program"]
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
+SIGKILL, SIGTERM = 9, 15  # asm-generic/signal.h
 STACK = 1 << 27  # bytes: NuSMV recurses into terms; Linux leaves that much room below a stack
 
 
@@ -58,14 +60,17 @@ def run_program(command: list[str], memory: int, seconds: int) -> int:
     The executable may be a script whose child processes outlive it. So this process waits, and
     kills its whole process group when its own parent exits.
     """
+    import signal
+
+    signal.signal(SIGTERM, lambda number, frame: os.killpg(0, SIGKILL))
     child = os.fork()
     if not child:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(SIGTERM, signal.SIG_DFL)
         limit(memory, seconds)
         os.execv(command[0], command)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status < 0:
-        if -status != signal.SIGKILL:  # nobody can catch it, nor reset it
+        if -status != SIGKILL:  # nobody can catch it, nor reset it
             signal.signal(-status, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), -status)
@@ -77,10 +82,7 @@ def main() -> int:
     parent, memory, seconds = map(int, sys.argv[1:4])
     solver, arguments = sys.argv[4], sys.argv[5:]
     program = not solver.endswith(".so")
-    if program:
-        signal.signal(signal.SIGTERM, lambda number, frame: os.killpg(0, signal.SIGKILL))
-    how = signal.SIGTERM if program else signal.SIGKILL
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, how)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGTERM if program else SIGKILL)
     if os.getppid() != parent:
         return 1
     if program:
