@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from loopbounds.smt.solver import SmtSolver
 from quoll.recordings.trace import Execution, Trace
 from tests.testing.harness import qemu
 from tests.testing.harness.cases import cases
@@ -126,6 +127,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: no collection of garbage looks at them again."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        SmtSolver()  # loads its library here, and not in each process that is forked for a proof
     gc.collect()
     gc.freeze()
     _use_huge_pages()
