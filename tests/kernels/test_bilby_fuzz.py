@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_operations() -> None:
 @pytest.mark.parametrize("preset", spread(PRESETS, 2))
 def test_a_call_is_preempted_while_others_act(preset: str) -> None:
     """It ends as one of two orders does, unless it works in steps that others can see."""
-    path = program(preset, "plain")
+    path = program(preset)
     with running(path) as host:
         statistics = Interleaver(path, host, SEED, preset).run(INTERLEAVINGS)
     assert statistics.interleaved == INTERLEAVINGS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.bilby.verification.fuzz.host import running
+from kernels.bilby.verification.fuzz.host import program, running
 from kernels.bilby.verification.fuzz.run import symbols as host_symbols
 from kernels.bilby.verification.spec.layout import API
 from quoll.image.image import Image
@@ -173,8 +173,7 @@ def test_the_other_board_has_no_way_to_lock() -> None:
 
 def test_new_memory_has_no_old_instructions() -> None:
     """Executed, deleted, made again: its lines were dropped one by one."""
-    products.make("kernels/bilby/verification/check", "PRESET=latency", "PIN=l1")
-    path = products.ROOT / "build" / "bilby" / "host-latency-l1" / "serve"
+    path = program("latency", "plain", "l1")
     with running(path) as host:
         region = Region(host, host_symbols(path))
         assert region.retype("FRAME_4K", 0) == OK
