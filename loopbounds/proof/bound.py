@@ -67,7 +67,8 @@ class ConcreteExecution:
 
     def __str__(self) -> str:
         if not self.only:
-            return f"most in all executions of its entry, followed by {self.instructions:,} steps"
+            followed = f"followed together in {self.instructions:,} instructions"
+            return f"the most in any execution of its entry; all were {followed}"
         return f"counted in the concrete execution of its entry, {self.instructions:,} instructions"
 
 

@@ -68,7 +68,7 @@ WORDS = (
         "contexts", ("analyse", "cache", "loops"), "chains of calls, each analysed by itself"
     ),
     ScreenWord("nusmv", LOOPS, "proved by the model checker"),
-    ScreenWord("execution", LOOPS, "counted in a concrete execution of the entry"),
+    ScreenWord("execution", LOOPS, "counted in executions of the entry"),
     ScreenWord("smt", LOOPS, "proved by the SMT solver"),
     ScreenWord("fact", LOOPS, "stated by you, and assumed"),
     ScreenWord("parameter", LOOPS, "a name in place of a number, by a fact"),

@@ -25,6 +25,9 @@ EVIDENCE: dict[str, Evidence] = {
     "count <= 7 is an invariant (k-induction with 1 relation); not known to be tight; assumes F1, "
     "S1; counted after the first iteration": ProvedInvariant(7, 1, apart=True),
     "counted in the concrete execution of its entry, 1,234 instructions": ConcreteExecution(1234),
+    "the most in any execution of its entry; all were followed together in 1,234 instructions": (
+        ConcreteExecution(1234, only=False)
+    ),
     "a.facts:7 (assumed, no proof was tried)": StatedCount("a.facts:7", tried=False),
     "a.facts:7 (assumed, not proved; the proved bound is 9; the solver failed; if it is "
     "entered, it may be executed 8 times)": StatedCount(
