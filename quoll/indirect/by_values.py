@@ -166,6 +166,6 @@ def _unknown(values: LocalValues, leave: BlockExit) -> UnknownTarget:
         bounded = fact.size <= LARGEST_TABLE
         return UnknownTarget(f"the target is one of {fact}", bounded=bounded, stored=True)
     return UnknownTarget(
-        "the target is not known: it does not come from constants and an index with few values",
+        "the target does not come from constants and an index with few values",
         loaded=fact is ANY or isinstance(fact, ValueSet),
     )

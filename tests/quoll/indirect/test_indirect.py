@@ -150,7 +150,7 @@ main:   push    {r4, lr}
 
 def test_writable_table_is_not_believed() -> None:
     (unknown,) = grow(WRITABLE_TABLE, "c").unknown.values()
-    assert "not known" in unknown.reason
+    assert "does not come from constants" in unknown.reason
 
 
 def test_overwritten_return_address_is_no_return() -> None:

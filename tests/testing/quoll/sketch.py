@@ -57,8 +57,10 @@ def drawn(
 
 def _shortened(text: str) -> str:
     """The drawing with the reasons that values give in few words."""
-    text = text.replace("known: it does not come from constants and an index with few values", "X")
-    text = text.replace("not X", "not constant")
+    text = text.replace(
+        "the target does not come from constants and an index with few values",
+        "the target is not constant",
+    )
     text = text.replace("some targets are outside the function and start no other", "too far")
     text = re.sub(r"its frame is not followed beyond (.*) at 0x\w+ <.*", r"lost at \1", text)
     return text.replace(" as it was when the function was entered", " at entry")
