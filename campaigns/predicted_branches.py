@@ -1,0 +1,135 @@
+"""Bounds and executions with branch prediction: ``make campaign-predicted_branches ARGS=--write``.
+
+The shipped kernel under ``kzm`` and ``kzm-predictor``, which differ in the predictor only. The
+recorded paths of each entry that take most without it are replayed with and without it from the
+same numbers of random states: caches, pending accesses, and histories of the kernel's branches and
+of others. Figure 9 of EuroSys 2012 compares measurements so.
+
+With ``--write`` the table in ``docs/results/observed.md`` is replaced. Exits with status 1 if an
+execution takes longer than its bound, or than the charge of its path.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from campaigns.documented import markdown, replace
+from campaigns.kernel_bounds import analysis
+from campaigns.observed import charge, recorded
+from pipeline.native import Instructions
+from quoll.recordings.trace import Execution
+from wcet.analysis.result import AnalysisResult
+from wcet.executions.path_replay import (
+    ReplayPath,
+    ReplaySubject,
+    initial,
+    nominal_core,
+    replay,
+    takes_exception,
+)
+from wcet.executions.recorded_paths import RecordedPath, cut
+
+__all__ = ["Replayed", "main"]
+
+PLATFORMS = ("kzm", "kzm-predictor")
+FEW, LONGEST, SEED = 3, 2, 2026
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """An entry under one platform: its bound, and the most and the mean observed cycles."""
+
+    bound: int
+    most: int
+    mean: float
+    exceeded: bool
+
+
+def cycles(subject: ReplaySubject, path: RecordedPath, number: int, states: int) -> list[int]:
+    """Cycles of a path from each of ``states`` random states."""
+    steps = ReplayPath.of(path.paths.graph, path.visits)
+    exception, aligned = takes_exception(subject, path), subject.platform.hierarchy.aligned
+    known = Instructions(nominal_core(subject.platform.timing), aligned=aligned)
+    found = []
+    for state in range(states):
+        machine, executed, _ = initial(subject, steps, path, number, state, SEED)
+        found.append(replay(machine, executed, exception=exception, instructions=known))
+    return found
+
+
+def longest(subject: ReplaySubject, recordings: Sequence[Sequence[Execution]]) -> tuple[int, ...]:
+    """The recorded paths that take most, by number."""
+    paths = cut(subject.paths, subject.image, recordings, subject.width)
+    few = [max(cycles(subject, path, number, FEW)) for number, path in enumerate(paths)]
+    return tuple(sorted(range(len(paths)), key=few.__getitem__)[-LONGEST:])
+
+
+def replayed(
+    subject: ReplaySubject,
+    bound: int,
+    recordings: Sequence[Sequence[Execution]],
+    chosen: Iterable[int],
+    states: int,
+) -> Replayed:
+    """Some of the recorded paths, from many states."""
+    paths = cut(subject.paths, subject.image, recordings, subject.width)
+    found = {number: cycles(subject, paths[number], number, states) for number in chosen}
+    exceeded = any(
+        max(times) > (min(bound, charge(paths[number])) if paths[number].complete else bound)
+        for number, times in found.items()
+    )
+    every = [time for times in found.values() for time in times]
+    return Replayed(bound, max(every), sum(every) / len(every), exceeded)
+
+
+def subject_of(result: AnalysisResult, name: str) -> ReplaySubject:
+    return ReplaySubject(name, result.entries[name].paths, result.image, result.platform)
+
+
+def table(found: dict[str, tuple[Replayed, Replayed]]) -> str:
+    """Without and with the predictor, and the ratios."""
+    head = (
+        "entry", "bound: off", "on", "on / off", "most observed: off", "on", "on / off",
+        "mean observed: on / off",
+    )  # fmt: skip
+    return markdown(
+        head,
+        [
+            (name, f"{off.bound:,}", f"{on.bound:,}", f"{on.bound / off.bound:.2f}",
+             f"{off.most:,}", f"{on.most:,}", f"{on.most / off.most:.2f}",
+             f"{on.mean / off.mean:.2f}")
+            for name, (off, on) in found.items()
+        ],
+    )  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--states", type=int, default=20, help="of each path")
+    parser.add_argument("--write", action="store_true", help="into docs/results/observed.md")
+    options = parser.parse_args()
+    recordings = recorded("kzm-after")
+    off, on = (analysis("kzm", platform, "after", {}) for platform in PLATFORMS)
+    found = {}
+    for name, entry in off.entries.items():
+        paths = recordings.get(entry.address, [])
+        if paths:
+            chosen = longest(subject_of(off, name), paths)
+            both = (
+                replayed(subject_of(r, name), r.entries[name].cycles, paths, chosen, options.states)
+                for r in (off, on)
+            )
+            found[name] = next(both), next(both)
+            print(f"{name}: {found[name]}", flush=True)
+    text = table(found)
+    print(text)
+    if options.write:
+        replace("results/observed.md", "predicted branches", text)
+    return int(any(one.exceeded for both in found.values() for one in both))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
