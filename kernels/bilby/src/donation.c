@@ -10,7 +10,8 @@
  *
  * A context may be bound to a notification instead: then it is on nobody, until a thread without a
  * context gets a signal.  It is donated to that thread.  If another has it meanwhile, the thread that is
- * bound to the notification gets it next.
+ * bound to the notification gets it next.  If that thread waits for a context in the middle of its work, a
+ * signal donates it, too, and waits itself.
  *
  * A thread is runnable (THREAD_RUNNING) only on a context; but for the current one, of which the
  * scheduler decides in the end.  A thread that would run and has none waits for one
@@ -88,13 +89,18 @@ void donation_for_signal(const struct notification *notification, struct tcb *th
         put_on(context, thread);
 }
 
-/* The bound thread gets the context of its notification, which is on nobody, if it waits for one. */
-static void donate_again(struct context *context)
+/* The bound thread gets the context of its notification, if it waits for one, and that is on nobody. */
+void donation_offer(const struct notification *notification)
 {
-    struct tcb *thread = notification_at(context->notification)->bound;
+    struct context *context = notification->context;
+    struct tcb *thread = notification->bound;
 
-    if (thread != NULL && tcb_at(thread)->state == THREAD_WITHOUT_CONTEXT)
-        give(context, tcb_at(thread));
+    if (context == NULL || thread == NULL)
+        return;
+    context = context_at(context);
+    thread = tcb_at(thread);
+    if (thread->state == THREAD_WITHOUT_CONTEXT && context_is_free(context))
+        give(context, thread);
 }
 
 /* A context that is on nobody any more. */
@@ -108,7 +114,7 @@ static void go_home(struct context *context)
         if (home->context == NULL)
             give(context, home);
     } else if (context->notification != NULL) {
-        donate_again(context);
+        donation_offer(notification_at(context->notification));
     } else {
         contexts_bound--;
     }

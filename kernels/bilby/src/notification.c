@@ -47,6 +47,7 @@ void notification_signal(struct notification *notification, word_t badge)
         if (waiter == NULL) {
             notification->pending |= badge;
             notification->signalled = 1;
+            donation_offer(notification);
             return;
         }
         badge |= BOUND_SIGNAL;

@@ -129,6 +129,7 @@ static word_t bind_to_notification(struct context *context, const struct cap *ca
     contexts_bound++;
     context->notification = notification;
     notification->context = context;
+    donation_offer(notification);
     signal_again(notification);
     return ERROR_NONE;
 }

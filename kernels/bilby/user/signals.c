@@ -144,6 +144,93 @@ static bool signals_wait_for_donated_time(void)
     return true;
 }
 
+/* Its notification has time of its own, which another thread uses until it waits again. */
+static struct child server_that_waits(word_t endpoint, word_t notification, word_t context)
+{
+    struct child server = passive_bound_server(serves_and_signals, endpoint, notification);
+    struct child other = make_child(works_when_signalled, 0, WORK, 0);
+
+    give(&other, CHILD_ENDPOINT, notification, RIGHTS_ALL, 0);
+    share_with(&other);
+    start(&other);
+    let_others_run();
+    make_passive(&other);
+    require(context_configure(context, 10 * MILLISECOND, 40 * MILLISECOND), "budget");
+    require(context_bind(context, notification), "bind");
+    return server;
+}
+
+/* The signal has come to it, and then other time comes to the notification. */
+static bool other_time_reaches_who_waits(void)
+{
+    word_t endpoint = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
+    word_t first = make(TYPE_CONTEXT, 0), second = make(TYPE_CONTEXT, 0);
+
+    server_that_waits(endpoint, notification, first);
+    SAME(context_configure(second, SLICE, SLICE), 0);
+    SAME(send(SYS_SEND, notification, 0), 0); /* to the other thread, which begins to work */
+    SAME(send(SYS_SEND, notification, 0), 0); /* to the server, which waits for its time */
+    SAME(context_unbind(first), 0);
+    SAME(context_bind(first, notification), ERROR_ILLEGAL_OPERATION); /* in use */
+    SAME(context_bind(second, notification), 0);
+    SAME(answer_to(endpoint, 10), 11);
+    SAME(context_unbind(second), 0);
+    SAME(context_bind(second, notification), 0);
+    return true;
+}
+
+static void serves_for_ever(word_t unused)
+{
+    (void)unused;
+    receive(CHILD_ENDPOINT);
+    for (;;)
+        continue;
+}
+
+/* Calls another server with each signal. */
+static void calls_when_signalled(word_t unused)
+{
+    (void)unused;
+    for (;;) {
+        receive(CHILD_ENDPOINT);
+        call(CHILD_OTHER, 0, 0);
+        tell(10);
+    }
+}
+
+/*
+ * Its time was donated, and is with the notification again when another thread answers it: it goes on with
+ * the next signal, which it takes afterwards.
+ */
+static bool who_is_answered_by_another_goes_on(void)
+{
+    word_t inner = make(TYPE_ENDPOINT, 0), notification = make(TYPE_NOTIFICATION, 0);
+    word_t context = make(TYPE_CONTEXT, 0), caller = new_slots(1);
+    struct child helper = passive_server(serves_for_ever, 0, inner);
+    struct child server = make_child(calls_when_signalled, 0, HANDLES, 0);
+    struct message m = { 0, 0, { 0, 0, 0, 0 } };
+
+    give(&server, CHILD_ENDPOINT, make(TYPE_ENDPOINT, 0), RIGHTS_ALL, 0);
+    give(&server, CHILD_OTHER, inner, RIGHTS_ALL, 0);
+    SAME(tcb_bind(server.tcb, notification), 0);
+    start(&server);
+    let_others_run();
+    make_passive(&server);
+    SAME(context_configure(context, 10 * MILLISECOND, 20 * MILLISECOND), 0);
+    SAME(context_bind(context, notification), 0);
+    SAME(send(SYS_SEND, notification, 0), 0);
+    sleep_for(2 * BUDGET_LEAST); /* the helper has the time */
+    SAME(tcb_suspend(helper.tcb), 0);
+    SAME(tcb_save_caller(helper.tcb, ROOT_CNODE, caller, 32), 0);
+    SAME(cnode_swap_caller(ROOT_CNODE, caller, 32), 0);
+    syscall(SYS_REPLY, &m);
+    SAME(send(SYS_SEND, notification, 0), 0);
+    run_child(tells, NEVER, 1, 0, 0);
+    SAME(wait_report(), 10);
+    SAME(wait_report(), NEVER);
+    return true;
+}
+
 /* If either of the two ends, the other can be bound again. */
 static bool donation_ends_with_either(void)
 {
@@ -191,6 +278,8 @@ static const struct test tests[] = {
     { signalled_servers_go_on, "a passive server that was signalled while it served goes on" },
     { signals_donate, "a signal donates the time of its notification" },
     { signals_wait_for_donated_time, "a signal waits until the time of its notification is back" },
+    { other_time_reaches_who_waits, "other time of the notification reaches who waits for it" },
+    { who_is_answered_by_another_goes_on, "who is answered when its time is with the notification again goes on with a signal" },
     { donation_ends_with_either, "a context and a notification, each can be bound again" },
     { callers_without_time_step_back, "a caller that loses its time while it waits keeps nobody waiting" },
     { NULL, NULL },

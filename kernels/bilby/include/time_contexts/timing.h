@@ -137,6 +137,7 @@ void donation_leave_notification(struct notification *notification);
 void donation_lose(struct tcb *thread);
 void donation_for_signal(const struct notification *notification, struct tcb *thread);
 void donation_take_own(struct tcb *thread);
+void donation_offer(const struct notification *notification);
 
 /* Whether a signalled thread will run: on its own context, or on the bound one when it returns. */
 static inline bool donation_has_time_for(const struct notification *notification,

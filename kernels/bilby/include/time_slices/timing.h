@@ -164,6 +164,11 @@ static inline void donation_end(struct tcb *thread)
     (void)thread;
 }
 
+static inline void donation_offer(const struct notification *notification)
+{
+    (void)notification;
+}
+
 static inline void donation_stop(struct tcb *thread)
 {
     (void)thread;

@@ -116,6 +116,7 @@ def bind_to_notification(kernel: Kernel, context: Context, notification: Notific
     count_bound(kernel)
     kernel.touch(context, notification)
     context.notification, notification.context = notification, context
+    donations.offer(kernel, notification)
     signal_again(kernel, notification)
 
 

@@ -49,6 +49,15 @@ def for_signal(kernel: Kernel, notification: Notification, thread: Thread) -> No
         _put_on(kernel, context, thread)
 
 
+def offer(kernel: Kernel, notification: Notification) -> None:
+    """The bound thread gets the notification's context, if it waits for one and that is free."""
+    context, thread = notification.context, notification.bound
+    if context is None or thread is None or context.thread is not None:
+        return
+    if thread.state is state.State.WITHOUT_CONTEXT and thread.context is None:
+        _put_on(kernel, context, thread)
+
+
 def wakes(kernel: Kernel, thread: Thread) -> None:
     """A thread has become runnable."""
     context = thread.context
@@ -87,13 +96,10 @@ def _go_home(kernel: Kernel, time: Time, context: Context) -> None:
     kernel.touch(context)
     context.thread = None
     time.bound -= not context.is_bound
-    thread = context.home
     if context.notification is not None:
-        thread = context.notification.bound
-        if thread is not None and thread.state is not state.State.WITHOUT_CONTEXT:
-            thread = None
-    if thread is not None and thread.context is None:
-        _put_on(kernel, context, thread)
+        offer(kernel, context.notification)
+    elif context.home is not None and context.home.context is None:
+        _put_on(kernel, context, context.home)
 
 
 def make(kernel: Kernel, source: Thread, to: Thread, *, call: bool) -> None:

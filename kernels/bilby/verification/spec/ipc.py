@@ -287,6 +287,7 @@ def signal(kernel: Kernel, notification: Notification, badge: int) -> None:
     else:
         notification.pending |= badge
         notification.signalled = True
+        donations.offer(kernel, notification)
         return
     waiter.regs[0], waiter.regs[1] = badge, 0
     donations.for_signal(kernel, notification, waiter)

@@ -252,3 +252,89 @@ def who_faults_and_loses_its_time_faults_again(script: Script) -> None:
     script.syscall("RECEIVE", endpoint)
     assert script.thread_of(TCB).regs[1] >> 12 == API["FAULT_DATA_ABORT"]
     script.invoke(NODE, "CNODE_SWAP_CALLER", [script.slots(), 32])
+
+
+def _waits_for_its_notification(script: Script) -> tuple[int, int, int, int]:
+    """A server that has a signal while another has the time, which is of its notification.
+
+    Gives the server, the notification, the context, and who has that.
+    """
+    server, _, notification, context = _server(script, donates=True)
+    waiter = script.passive(notification)
+    script.syscall("SEND", notification)
+    assert _is_on(script, waiter, context)
+    script.syscall("SEND", notification)
+    assert script.waits_for_context(server)
+    return server, notification, context, waiter
+
+
+def other_time_comes_to_the_notification(script: Script) -> None:
+    """The bound thread that waits for some goes on; its own comes first to one that has both."""
+    if not script.is_timed:
+        return
+    server, notification, context, waiter = _waits_for_its_notification(script)
+    script.invoke(context, "CONTEXT_UNBIND")
+    assert script.waits_for_context(server)
+    other = script.context()
+    script.bind(other, notification)
+    assert _is_on(script, server, other)
+    assert _is_on(script, waiter, context)
+    script.yield_until(server)
+    script.invoke(other, "CONTEXT_UNBIND")
+    assert script.runs(server)  # it keeps the time
+
+
+def a_signal_comes_to_a_thread_that_waits_for_a_context(script: Script) -> None:
+    """It has never had one, or lost its own: its notification's, and then it takes the signal."""
+    if not script.is_timed:
+        return
+    for end in ("never", "UNBIND"):
+        script.begin_again()
+        notification, lent = script.make("NOTIFICATION"), script.context()
+        endpoint, thread = script.make("ENDPOINT"), script.make("TCB")
+        script.configure(thread)
+        script.invoke(thread, "TCB_BIND", [], [notification])
+        script.bind(lent, notification)
+        script.invoke(thread, "TCB_SET_PRIORITY", [255])
+        if end == "UNBIND":
+            context = script.context()
+            script.bind(context, thread)
+        script.invoke(thread, "TCB_RESUME")
+        if end == "UNBIND":
+            script.invoke(context, "CONTEXT_UNBIND")
+        assert script.waits_for_context(thread)
+        script.syscall("SEND", script.mint(notification, 2))
+        assert _is_on(script, thread, lent)
+        script.syscall("SEND", script.mint(notification, 4))
+        script.yield_until(thread)
+        script.syscall("RECEIVE", endpoint)
+        assert script.runs(thread)
+        assert script.thread_of(thread).regs[0] == SIGNAL | 6
+        script.syscall("RECEIVE", endpoint)
+        assert script.context_of(lent).thread is None
+
+
+def an_answer_when_the_time_is_back_at_the_notification(script: Script) -> None:
+    """The caller had donated it.  Whoever answers, the caller goes on with the next signal."""
+    if not script.is_timed:
+        return
+    inner, kept = script.make("ENDPOINT"), script.slots()
+    helper = script.passive(inner)
+    server, _, notification, context = _server(script, donates=True)
+    script.syscall("SEND", notification)
+    script.yield_until(server)
+    script.syscall("CALL", inner, SHORT)
+    assert _is_on(script, helper, context)
+    script.yield_until(TCB)
+    script.invoke(helper, "TCB_SUSPEND")
+    assert script.context_of(context).thread is None
+    assert script.thread_of(server).state is State.REPLY
+    script.syscall("SEND", notification)
+    assert script.context_of(context).thread is None  # it waits for the answer
+    script.invoke(helper, "TCB_SAVE_CALLER", [kept, 32], [NODE])
+    script.invoke(NODE, "CNODE_SWAP_CALLER", [kept, 32])
+    script.syscall("REPLY")
+    assert script.waits_for_context(server)
+    script.syscall("SEND", notification)
+    assert _is_on(script, server, context)
+    script.yield_until(server)
