@@ -59,7 +59,7 @@ def drawn(first: int) -> Iterator[Drawn]:
 
 @pytest.mark.slow("whole analyses of random programs")
 def test_executions_are_within_the_bounds_of_their_results() -> None:
-    for one in islice(drawn(0), cases(2)):
+    for one in islice(drawn(0), cases(1)):
         image = Image.load(one.elf)
         plain = bounded(one.elf, "main", INLINED, one.platform)
         for execution in executions(image, "main", RUNS, one.seed):
