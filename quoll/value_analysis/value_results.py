@@ -188,9 +188,24 @@ def _under(
     *,
     starts: bool,
     retranslated: bool,
-    scattered: bool = False,
 ) -> ValueResults:
-    """The values, with the constants of ``image``; ``scattered``: as in ``MemoryUsage``."""
+    """The values, with the constants of ``image``."""
+    run = partial(_run, graph, image, entry, regions, starts=starts, retranslated=retranslated)
+    found = run(scattered=False)
+    return run(scattered=True) if found.environment.use.scatters else found
+
+
+def _run(
+    graph: Supergraph,
+    image: Image,
+    entry: EntryRegisters,
+    regions: MemoryRegions,
+    *,
+    starts: bool,
+    retranslated: bool,
+    scattered: bool,
+) -> ValueResults:
+    """One analysis; ``scattered``: as in ``MemoryUsage``."""
     environment = environment_in(image, regions, retranslated=retranslated)
     environment.use.scattered = scattered
     flow = flow_of(graph)
@@ -209,16 +224,6 @@ def _under(
     for node, state in enumerate(found.states):
         if state is not None and not graph.successors[node]:
             domain.outcome(node, state)  # for its stores: no query follows it
-    if environment.use.scatters and not scattered:
-        return _under(
-            graph,
-            image,
-            entry,
-            regions,
-            starts=starts,
-            retranslated=retranslated,
-            scattered=True,
-        )
     return ValueResults(graph, domain, found)
 
 
