@@ -108,7 +108,7 @@ class Candidates:
         return [word for word in functions if not self._is_endless(word)] or functions
 
     def _callbacks(self, found: Iterable[LoadOrigin]) -> Sequence[int]:
-        """The functions of pointers; those of start-up code only if the call may load theirs."""
+        """The functions of pointers; constructors only if the call may load their addresses."""
         loads = any(map(self._may_load_start_up, found))
         return self._taken.callbacks if loads else self._taken.later_callbacks
 

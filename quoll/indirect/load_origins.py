@@ -70,7 +70,7 @@ class LoadOrigin:
     ``constant`` is the root's value, and ``shift`` the sum of the constants that are added to it
     before the first load, beside unknown summands. Of a word, ``register`` is where it is when the
     function is entered, or ``callee`` is the entry of the only function whose result it is.
-    ``bases``: of each load, that of the target first.
+    ``bases``: the base of each load, beginning with the load of the target.
     """
 
     offsets: tuple[int | None, ...]

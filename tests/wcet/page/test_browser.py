@@ -188,7 +188,7 @@ def test_equal_calls_are_one_frame_in_the_left_heavy_view(browser: Browser) -> N
 
 
 def test_a_sandwich_has_callers_and_callees(browser: Browser, kernel_data: dict[str, Any]) -> None:
-    """The cycles of a function are those of the table of calls."""
+    """A function has the cycles that the table of calls shows."""
     browser.go("path/0/0")
     Select(browser.one(".tools label:nth-of-type(2) select")).select_by_value("sandwich")
     Select(browser.one(".tools label:nth-of-type(3) select")).select_by_visible_text(
