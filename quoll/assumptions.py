@@ -137,7 +137,8 @@ def _fact(
 S1 = AssumptionKind(
     "S1",
     "S1: a store of unknown address does not hit live stack frames",
-    proved_by="nothing in the binary: it is the calling convention of correct compiled code",
+    proved_by="nothing in the binary: compiled code does so if no memory but frames holds the "
+    "address of a local variable",
     refuted_by="an execution in which a store of unknown address hits a live frame",
     checked_by=f"{LEAVES}, because a store changed its frame",
 )
