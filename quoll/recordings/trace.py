@@ -106,7 +106,7 @@ class Trace:
         """The distinct executions, in the order of their first occurrence."""
         return tuple(dict.fromkeys(self.executions))
 
-    def begun_at(self, entries: Collection[int]) -> Trace:
+    def from_entries(self, entries: Collection[int]) -> Trace:
         """The same executions, each from the first of ``entries`` on that it runs.
 
         A kernel copies its vectors to their page at run time, so that the ELF has no code there,

@@ -48,7 +48,7 @@ def recorded(
     graph = whole_graph(run, run.entries[entry.name])
     executions, most, known = 0, Counter[int](), set[bytes]()
     for file in files:
-        for execution in read_recording(file, run.image).begun_at({entry.address}).executions:
+        for execution in read_recording(file, run.image).from_entries({entry.address}).executions:
             if execution.entry != entry.address or execution.end is End.STOPPED:
                 continue
             executions += 1

@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     analysis = AnalysisRun.begin(options.kernel, wanted, stages)
     starts = {address & ~1 for address in analysis.entries.values()}
     traces = [
-        (path, read_recording(path, analysis.image).begun_at(starts)) for path in options.traces
+        (path, read_recording(path, analysis.image).from_entries(starts)) for path in options.traces
     ]
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
     entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}

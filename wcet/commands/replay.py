@@ -184,7 +184,7 @@ def run(options: argparse.Namespace) -> int:
         )
     stages = StageLog(verbose=not options.quiet)
     result = analyse(options.kernel, wanted, stages)
-    recorded = by_path(trace.begun_at({entry.address for entry in result.entries.values()}))
+    recorded = by_path(trace.from_entries({entry.address for entry in result.entries.values()}))
     for label in result.facts:
         if isinstance(label.fact, PathStartFact):
             raise UsageError(

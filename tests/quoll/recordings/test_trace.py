@@ -73,7 +73,7 @@ def test_copied_vectors_before_an_entry_are_left_out(folder: Path) -> None:
     accesses = [RecordedAccess(0, 0xFFFF0028, 4, False), RecordedAccess(2, 0xF0020000, 4, True)]
     run = Run([0xFFFF0008, 0xF0010000, 0xF0010004], accesses, End.OUTSIDE, [])
     data = HEADER + run.chunks() + repeat(0) + trailer([run, run])
-    first, second = read(data, folder).begun_at({0xF0010000}).executions
+    first, second = read(data, folder).from_entries({0xF0010000}).executions
     assert first is second
     assert list(first.pcs) == run.pcs[1:]
     assert list(first.accesses()) == [RecordedAccess(1, 0xF0020000, 4, True)]
@@ -84,7 +84,7 @@ def test_an_execution_that_begins_elsewhere_is_as_it_was_recorded(
     pcs: list[int], folder: Path
 ) -> None:
     trace = read(recording([Run(pcs, [], End.OUTSIDE, [])]), folder)
-    assert list(trace.begun_at({0xF0010000}).executions[0].pcs) == pcs
+    assert list(trace.from_entries({0xF0010000}).executions[0].pcs) == pcs
 
 
 def test_the_first_version_is_read(folder: Path) -> None:
