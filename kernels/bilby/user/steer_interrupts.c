@@ -15,7 +15,7 @@
 #define SIGNAL   16 /* badge */
 #define DRIVER   200 /* priority */
 #define WORKER   100
-#define ROUNDS   4
+#define ROUNDS   2
 #define NUMBERS  256 /* of address spaces */
 #define DELAY    (TICK_CLOCKS / 4 * 3)
 
