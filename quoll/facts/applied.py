@@ -63,12 +63,14 @@ class RemovedEdge:
     """Control does not pass from the instruction at ``source`` to the instruction at ``target``.
 
     None stands for any other end: ``source`` None for an ignored block or function, ``target`` None
-    for every effect of the instruction but falling through.
+    for every effect of the instruction but falling through. Not ``everywhere``: in some calling
+    contexts it does.
     """
 
     source: int | None
     target: int | None
     fact: Assumption
+    everywhere: bool = True
 
     def explains(self, source: int, target: int | None) -> bool:
         """Whether an execution from ``source`` to ``target`` (None: ends) refutes the fact."""

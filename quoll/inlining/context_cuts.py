@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quoll.cfg.cfg import EdgeKind
-from quoll.extraction.cuts import cut_of, never_runs, require_branch
+from quoll.extraction.cuts import Cut, cut_of, never_runs, require_branch
 from quoll.facts.applied import RemovedEdge
 from quoll.facts.count_facts import NeverExecutesFact
 from quoll.facts.guidance import BranchFact
@@ -37,12 +37,16 @@ def _without_blocks(graph: Supergraph, image: Image, facts: LocatedFacts) -> Sup
             if inside[node.context] and never_runs(node.block, cut):
                 for e in graph.predecessors[n]:
                     source = graph.nodes[graph.edges[e].src].block.last.addr
-                    removed[e] = RemovedEdge(source, node.block.addr, cut.stated)
+                    removed[e] = _removed(source, node.block.addr, cut)
     if not removed:
         return graph
     edges = dict.fromkeys((*graph.guidance.removed, *removed.values()))
     guidance = replace(graph.guidance, removed=tuple(edges))
     return without_edges(graph, removed, image, guidance=guidance)
+
+
+def _removed(source: int, target: int | None, cut: Cut) -> RemovedEdge:
+    return RemovedEdge(source, target, cut.stated, everywhere=False)
 
 
 def _without_branches(graph: Supergraph, image: Image, facts: LocatedFacts) -> Supergraph:
@@ -63,10 +67,10 @@ def _without_branches(graph: Supergraph, image: Image, facts: LocatedFacts) -> S
             dead.update(dict.fromkeys(ways))
             for e in ways:
                 target = graph.nodes[graph.edges[e].dst].block.addr
-                removed[RemovedEdge(node.block.last.addr, target, cut.stated)] = None
+                removed[_removed(node.block.last.addr, target, cut)] = None
             if not fact.taken and n in graph.exits:
                 no_exits.add(n)
-                removed[RemovedEdge(node.block.last.addr, None, cut.stated)] = None
+                removed[_removed(node.block.last.addr, None, cut)] = None
     if not dead and not no_exits:
         return graph
     guidance = replace(graph.guidance, removed=(*graph.guidance.removed, *removed))

@@ -168,7 +168,8 @@ class Expansion:
         active = tuple(n + (f == callee) for f, n in zip(self.bounded, here.active, strict=True))
         depth = self.guidance.depths.get(callee)
         if depth is not None and active[self.bounded.index(callee)] > depth.activations:
-            self.removed |= dict.fromkeys(RemovedEdge(site, callee, fact) for fact in depth.facts)
+            removed = (RemovedEdge(site, callee, fact, everywhere=False) for fact in depth.facts)
+            self.removed |= dict.fromkeys(removed)
             self.draft.cut.add(node)
             return None
         after = tuple(here.base + v for v in here.shape.across[vertex])

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from quoll.arm.decode import decode
-from quoll.arm.insn import Insn
+from quoll.arm.insn import ControlFlow, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.least_instructions import issued
 from quoll.errors import FactsError, WcetError
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
 
+CALLS = (ControlFlow.CALL, ControlFlow.INDIRECT_CALL)
 WIDEST = 2  # instructions that a core issues in a cycle at most: no bundled core issues more
 
 __all__ = ["WIDEST", "MissingEdge", "NodeVisit", "RefutedFact", "follow", "follow_prefix"]
@@ -213,11 +214,14 @@ class _Follower:
     def _missing(self, at: int, message: str) -> MissingEdge:
         """The error for a step that is missing in the graph, naming the fact that removed it.
 
-        Blocks that only lead to removed edges are gone too, so the fact may be refuted later.
+        Blocks that only lead to removed edges are gone too, so that a later step may be the removed
+        one: of an edge that is removed in some contexts only, until the function returns.
         """
         removed = self.graph.guidance.removed
+        frames = 0  # of functions entered since; negative once this one has returned
         for source, target in self._steps(at - 1) if removed else ():
-            fact = next((r.fact for r in removed if r.explains(source, target)), None)
+            here = (r for r in removed if r.everywhere or frames >= 0)
+            fact = next((r.fact for r in here if r.explains(source, target)), None)
             if fact is not None:
                 to = "ends" if target is None else f"goes on at {self.image.place(target)}"
                 return refuted(
@@ -226,7 +230,20 @@ class _Follower:
                     where=self.image.place(source),
                     hint="remove the fact",
                 )
+            frames += self._entered(source, target) if frames >= 0 else 0
         return MissingEdge(message, where=self.image.place(self.pcs[at - 1]))
+
+    def _entered(self, source: int, target: int | None) -> int:
+        """1 if a step calls a function, -1 if it may return from one, else 0."""
+        code = self.image.read(source, 4) or self.image.read(source, 2)
+        if code is None or target is None:
+            return 0
+        insn = decode(code, source, self.image.thumb_at(source) is True)
+        if target == insn.next:
+            return 0
+        if insn.flow in CALLS:
+            return 1
+        return -1 if insn.flow is ControlFlow.INDIRECT else 0
 
     def _steps(self, start: int) -> Iterator[tuple[int, int | None]]:
         yield from pairwise(self.pcs[start:])

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from quoll.errors import ControlFlowError, FactsError
-from quoll.recordings.follow import RefutedFact, follow
+from quoll.recordings.follow import RefutedFact, follow, follow_prefix
 from tests.testing.quoll.building import address, build
 from tests.testing.wcet.programs import CODE, FLAGS, check, guided, run
 from wcet.cli import main
@@ -129,6 +129,19 @@ def test_a_deeper_execution_refutes_the_fact(tmp_path: Path) -> None:
             follow(entry.graph, result.image, pcs)
         refuted += deep
     assert 0 < refuted < 8
+
+
+def test_a_call_behind_a_missing_return_refutes_no_depth(tmp_path: Path) -> None:
+    """An execution that leaves the graph goes on in another activation, where it may call."""
+    result = guided(compiled("direct"), tmp_path, "recursion of fact at most 2")
+    entry, fact = result.entries["main"], result.image.symbol("fact")
+    assert fact is not None
+    runs = (run(result.image, entry.address, Random(seed))[0] for seed in range(8))
+    pcs = next(pcs for pcs in runs if pcs.count(fact.addr) == 2)
+    inner = pcs.index(fact.addr, pcs.index(fact.addr) + 1)
+    inside = [i for i, pc in enumerate(pcs) if fact.addr <= pc < fact.addr + fact.size]
+    path = follow_prefix(entry.graph, result.image, [*pcs[: inside[-1] + 1], *pcs[inner - 1 :]])
+    assert path[-1].start <= inside[-1]
 
 
 def test_a_depth_of_none_is_refused(tmp_path: Path) -> None:
