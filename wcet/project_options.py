@@ -73,8 +73,15 @@ def given_for(options: argparse.Namespace) -> None:
     if not path.exists():
         return
     project = ProjectFile.load(path)
-    if project.kernel.resolve() == options.kernel.resolve():
+    if _is_one_file(project.kernel, options.kernel):
         fill(options, project)
+
+
+def _is_one_file(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except (OSError, ValueError):  # missing, a loop of links, no name of a file
+        return False
 
 
 def fill(options: argparse.Namespace, project: ProjectFile) -> None:

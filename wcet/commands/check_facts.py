@@ -88,11 +88,11 @@ def run(options: argparse.Namespace) -> int:
     wanted = requested(options, options.entry)
     proving = replace(wanted.bounds, prove_stated=True)
     wanted = replace(wanted, vivu=replace(wanted.vivu, unroll=False), bounds=proving)
+    image = wanted.loaded_memory.image(options.kernel)
+    recordings = [(path, read_recording(path, image)) for path in options.traces]
     analysis = AnalysisRun.begin(options.kernel, wanted, stages)
     starts = {address & ~1 for address in analysis.entries.values()}
-    traces = [
-        (path, read_recording(path, analysis.image).from_entries(starts)) for path in options.traces
-    ]
+    traces = [(path, recording.from_entries(starts)) for path, recording in recordings]
     recorded = {execution.entry for _, trace in traces for execution in trace.executions}
     entries = {name: a for name, a in analysis.entries.items() if a & ~1 in recorded}
     if not entries:
