@@ -179,7 +179,6 @@ def test_no_execution_falls_below_them() -> None:
         for number in range(4):
             check(result, Random(f"{seed} {number}"), counts)
     assert counts["rows"] >= 15
-    assert counts["loops"] >= 2
     assert counts["calls"] >= 10
     assert counts["near"] > 0, "some are not far below"
 
@@ -195,7 +194,6 @@ def check(result: AnalysisResult, random: Random, counts: Counter[str]) -> None:
     rows = least_rows(paths.graph, paths.bounds, paths.prefix)
     assert all(row.holds(edges) for row in rows)
     counts["rows"] += len(rows)
-    counts["loops"] += sum(row.name.startswith("least.loop") for row in rows)
     facts = locate(parse("function main takes at most 1 cycle", "x"), result.image)
     (fact,) = facts.of(ReplacedFact)
     least = least_call(result.image, facts, frozenset(), fact)

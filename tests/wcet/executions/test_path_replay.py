@@ -291,7 +291,7 @@ def test_memory_types() -> None:
     [
         (["--states", "0"], 2, "--states"),
         (["--raw", "memory.bin"], 2, "is not FILE@ADDRESS"),
-        ([], 3, "not a recording"),
+        ([], 3, "is no address"),
     ],
 )
 def test_bad_input(

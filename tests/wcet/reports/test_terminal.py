@@ -180,9 +180,9 @@ ELSEWHERE = {
     "replay": "it needs a recording: tests/wcet/executions",
 }
 EXPLAINED = {
-    "analyse": {"I-misses", "own", "nusmv"},
+    "analyse": {"I-misses", "own", "execution"},
     "cache": {"NC", "runs"},
-    "loops": {"nusmv", "exact"},
+    "loops": {"execution", "exact"},
     "path": {"issue", "own"},
     "timing": {"issue", "not classified"},
     "values": {"any"},
