@@ -38,8 +38,8 @@ INDEXED = "ldr r1, =w\nand r0, r0, #12\n{}\nstr r2, [r1, r0]\n" + RETURNS
 # The word is 9 in the middle.
 FOR_A_WHILE = "ldr r4, =w\nmov r0, #9\nstr r0, [r4]\n{}\nmov r0, #0\nstr r0, [r4]\n" + RETURNS
 IN_A_LOOP = (
-    "and r2, r2, #3\nadd r2, r2, #5\nldr r1, =w\n1: ldr r0, [r1]\nadd r0, r0, #1\n{}str r0, [r1]\nsubs r2, r2, #1\n"
-    "bne 1b\n" + RETURNS
+    "and r2, r2, #3\nadd r2, r2, #5\nldr r1, =w\n"
+    "1: ldr r0, [r1]\nadd r0, r0, #1\n{}str r0, [r1]\nsubs r2, r2, #1\nbne 1b\n" + RETURNS
 )
 CALLS = "ldr sp, =0xf0200000\npush {r4, lr}\nbl g\npop {r4, lr}\n" + RETURNS
 LEAVES = "ldr sp, =0xf0200000\npush {r4, lr}\nldr r1, =w\nbl g\nbl g\npop {r4, lr}\n" + RETURNS
@@ -239,7 +239,7 @@ def test_an_analysis_lists_the_assumptions_of_the_proof(tmp_path: Path) -> None:
 
 
 TESTED = (
-    "and r2, r2, #3\nadd r2, r2, #5\nldr r1, =w\n1: ldr r0, [r1]\ncmp r0, r3\nbne 2f\ncmp r0, #7\nbls 2f\n"
+    "mov r2, #5\nldr r1, =w\n1: ldr r0, [r1]\ncmp r0, r3\nbne 2f\ncmp r0, #7\nbls 2f\n"
     "large: nop\n2: {}subs r2, r2, #1\nbne 1b\n"
     "mov r0, #0\nstr r0, [r1]\n" + RETURNS
 )
