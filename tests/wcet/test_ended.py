@@ -104,7 +104,7 @@ class Started:
 def analysis(tmp_path: Path) -> Iterator[Started]:
     """One that waits for solvers, which hang."""
     elf = build(LOOPS, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
-    started = Started(tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main"])
+    started = Started(tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main", "--checker", "nusmv"])
     yield started
     started.end()
 
