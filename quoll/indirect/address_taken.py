@@ -17,8 +17,6 @@ from quoll.image.image import Image
 __all__ = ["ANY_TAKEN", "AddressTaken"]
 
 ANY_TAKEN = "any address-taken function"  # in a fact
-START_UP = (".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors")
-WORD = 4  # bytes
 
 
 class AddressTaken:
@@ -40,28 +38,10 @@ class AddressTaken:
     @cached_property
     def callbacks(self) -> tuple[int, ...]:
         """``by_code`` without functions of which only exception vectors load the address."""
-        return self._without(self._vectors)
-
-    @cached_property
-    def later_callbacks(self) -> tuple[int, ...]:
-        """``callbacks`` without functions whose address stands in tables of start-up code only."""
-        return self._without(self._vectors | self.start_up_words)
-
-    @cached_property
-    def start_up_words(self) -> frozenset[int]:
-        """The places of the words in which start-up code finds static constructors."""
-        sections = (s for s in self._image.sections if s.name.startswith(START_UP))
-        return frozenset(at for s in sections for at in range(s.addr, s.addr + s.size, WORD))
-
-    @cached_property
-    def _vectors(self) -> frozenset[int]:
-        return frozenset().union(*(t.literals for t in exception_tables(self._image)))
-
-    def _without(self, places: frozenset[int]) -> tuple[int, ...]:
-        """``by_code`` without functions whose addresses stand at ``places`` only."""
-        if not places:
+        literals = [table.literals for table in exception_tables(self._image)]
+        if not any(literals):
             return self.by_code
-        return self._outside(function_tables(self._image, places))
+        return self._outside(function_tables(self._image, frozenset().union(*literals)))
 
     def _outside(self, tables: FunctionTables) -> tuple[int, ...]:
         image, made = self._image, dict.fromkeys(tables.taken)

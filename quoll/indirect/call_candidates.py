@@ -34,7 +34,6 @@ NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
     "call is no virtual one, and that no address from a vtable is handed around"
 )
-START_UP = "static constructors are left out: this assumes that only start-up code calls them"
 ENDLESS = "{} functions that never return, as threads, are left out: this assumes no call of one"
 
 
@@ -62,9 +61,8 @@ class Candidates:
         virtual = bool(self._vtables) and (spilled or may_be_virtual(cfg, into, block, self._image))
         vtables = virtual and bool(self._vtables.functions(None, slot))
         tables = [symbol for symbol, _ in self._taken.tables.tables]
-        callbacks = self._callbacks(found)
-        functions = self._coming_back(callbacks)
-        left_out = len(callbacks) - len(functions)
+        functions = self._coming_back(self._taken.callbacks)
+        left_out = len(self._taken.callbacks) - len(functions)
         notes = dict.fromkeys(sorted(set(filter(None, map(self._near, ways)))))
         if vtables and (tables or functions):
             notes.setdefault(VIRTUAL)
@@ -72,8 +70,6 @@ class Candidates:
             notes.setdefault(NOT_VIRTUAL)
         if left_out:
             notes.setdefault(ENDLESS.format(left_out))
-        if len(callbacks) < len(self._taken.callbacks):
-            notes.setdefault(START_UP)
         return self._proposal(tables, functions, notes, vtables=vtables)
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
@@ -84,7 +80,7 @@ class Candidates:
         if signatures is None:
             return None
         virtual = VIRTUAL_CALL in signatures
-        taken = dict.fromkeys((*self._callbacks(found), *self._in_tables))
+        taken = dict.fromkeys((*self._taken.callbacks, *self._in_tables))
         plain = signatures - {VIRTUAL_CALL}
         fitting = [word for word in taken if plain and self._fits(word, plain)]
         if len(fitting) == len(taken) or not (virtual or any(map(self._signature, fitting))):
@@ -106,19 +102,6 @@ class Candidates:
         if len(functions) > MOST_NAMED:
             return functions
         return [word for word in functions if not self._is_endless(word)] or functions
-
-    def _callbacks(self, found: Iterable[LoadOrigin]) -> Sequence[int]:
-        """The functions of pointers; constructors only if the call may load their addresses."""
-        loads = any(map(self._may_load_start_up, found))
-        return self._taken.callbacks if loads else self._taken.later_callbacks
-
-    def _may_load_start_up(self, origin: LoadOrigin) -> bool:
-        """Whether it may be loaded through an argument, or from a table of start-up code."""
-        words = self._taken.start_up_words
-        if origin.root is LoadRoot.CONSTANT:
-            return origin.constant + origin.shift in words or origin.constant in words
-        pointer = origin.levels == 1 and origin.offsets[1] is not None  # else it may be an index
-        return origin.root is LoadRoot.WORD and pointer
 
     def _is_from_device(self, origin: LoadOrigin) -> bool:
         """Whether a device register, which no variable is, holds a number added to an address."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("all_processors")
 
 LOOPS = """volatile unsigned sink;
 int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
-int masked(unsigned n) { for (unsigned i = 0; i < (n & 63); i++) sink = i; return 0; }
+int masked(unsigned n) { for (unsigned i = 0; i < (n & 4095); i++) sink = i; return 0; }
 int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; return 0; }
 int main(void) { return fixed() + masked(sink) + third(sink); }
 """
@@ -104,7 +104,9 @@ class Started:
 def analysis(tmp_path: Path) -> Iterator[Started]:
     """One that waits for solvers, which hang."""
     elf = build(LOOPS, *FLAGS, link=("-Wl,-Ttext=0xf0010000",))
-    started = Started(tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main", "--checker", "nusmv"])
+    started = Started(
+        tmp_path, ["-m", "wcet.cli", "loops", str(elf), "--entry", "main", "--checker", "nusmv"]
+    )
     yield started
     started.end()
 

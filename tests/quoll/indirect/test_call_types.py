@@ -180,34 +180,6 @@ def test_threads_are_left_out_with_an_assumption() -> None:
     assert "1 functions that never return, as threads, are left out" in call.proposal.note
 
 
-STARTED = """
-typedef void (*isr)(void);
-__attribute__((constructor)) static void begun(void) { sink = 5; }
-extern isr __init_array_start[], __init_array_end[];
-static void uart(void) { sink++; }
-static void none(void) {}
-isr table[96]; void *leaked = table;
-N int dispatch(unsigned n) { table[n & 63](); return 1; }
-N int start(void) {
-    for (isr *f = __init_array_start; f != __init_array_end; f++) (*f)();
-    return 1;
-}
-void init(void) { table[3] = choice ? uart : none; }
-int run(int x) { return dispatch(x) + start(); }
-"""
-
-
-@pytest.mark.parametrize(("function", "among"), [("dispatch", False), ("start", True)])
-def test_constructors_are_candidates_of_start_up_code(function: str, *, among: bool) -> None:
-    image = Image.load(build_pointers(STARTED, (*BUILDS["C gcc -O2"], "-g0")))
-    symbol = image.symbol(function)
-    assert symbol is not None
-    (call,) = extract(image, [symbol.addr]).unresolved
-    assert call.proposal is not None
-    assert ("begun" in call.proposal.fact) is among
-    assert ("static constructors are left out" in call.proposal.note) is not among
-
-
 HELD = """
 typedef struct timer timer; typedef struct thread thread;
 struct timer { unsigned left; void (*expired)(unsigned long); unsigned long word; timer *next; };
