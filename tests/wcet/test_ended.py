@@ -23,7 +23,7 @@ LOOPS = """volatile unsigned sink;
 int fixed(void) { for (int i = 0; i < 37; i++) sink = i; return 0; }
 int masked(unsigned n) { for (unsigned i = 0; i < (n & 4095); i++) sink = i; return 0; }
 int third(unsigned n) { for (unsigned i = 0; i < (n & 15); i += 3) sink = i; return 0; }
-int main(void) { return fixed() + masked(sink) + third(sink); }
+int main(unsigned n) { return fixed() + masked(n) + third(n); }
 """
 FLAGS = ("-fno-inline", "-fno-ipa-cp", "-fno-unroll-loops")
 SOON = 30.0  # seconds in which the kernel ends the remaining processes; others sleep for 1000
