@@ -3,9 +3,7 @@
 Blackham, Tang and Heiser, "To preempt or not to preempt, that is the question" (2012), table 1: the
 longest region with interrupts masked and the delivery that follows, for an improved seL4 that is
 pinned in the level-2 cache, and for parts of QNX. The table has the same sums of bounds for the
-presets of the shipped kernel; `before` at the fixed sizes of ``docs/ilp.md``. ``wcet masked`` must
-bound every region of each, and give the same longest one. With ``ARGS=--write`` the table is
-replaced in ``docs/results/bounds.md``.
+presets of the shipped kernel. With ``ARGS=--write`` it is replaced in ``docs/results/bounds.md``.
 """
 
 from __future__ import annotations
@@ -14,20 +12,14 @@ import argparse
 import sys
 
 from campaigns.documented import markdown, replace
-from campaigns.kernel_bounds import sizes
-from quoll.errors import InputError
 from tests.testing.harness import build
-from wcet.analysis.analysis_options import AnalysisOptions
-from wcet.analysis.entries import ALL
 from wcet.analysis.stage_times import StageLog
 from wcet.latency.view import LatencyView, latency_view
-from wcet.masked.masked_entries import masked
 from wcet.request import add_analysis, requested
 
 KERNELS = build.ROOT / "build/bilby"
 # kernel -> its folder, and options of make
 BUILDS = {
-    "`before`": ("kzm-before", ("PRESET=before",)),
     "`after`": ("kzm-after", ("PRESET=after",)),
     "`mcs`": ("kzm-mcs", ("PRESET=mcs",)),
     "`latency`": ("kzm-latency", ("PRESET=latency",)),
@@ -41,25 +33,14 @@ PUBLISHED = (
 )
 
 
-def options_of(kernel: str) -> AnalysisOptions:
-    """The platform file beside a kernel with locked lines has them."""
+def viewed(kernel: str) -> LatencyView:
+    """The longest stretch of a kernel; the platform file beside one with locked lines has them."""
     board = KERNELS / kernel / "platform-paper.toml"
     parser = argparse.ArgumentParser()
     add_analysis(parser)
-    values = sizes() if kernel == "kzm-before" else {}
-    arguments = [f"--set={name}={value}" for name, value in values.items()]
     platform = board if board.exists() else "kzm-paper"
-    return requested(parser.parse_args([f"--platform={platform}", *arguments]), [ALL])
-
-
-def viewed(kernel: str) -> LatencyView:
-    """The longest stretch of a kernel. Raises InputError if the masked regions are others."""
-    path, options = KERNELS / kernel / "kernel.elf", options_of(kernel)
-    view = latency_view(path, options, StageLog(verbose=False), 1)
-    regions, latency = masked(path, options, StageLog(verbose=False), None), view.result.latency
-    if regions.partial or latency is None or regions.latency != latency.cycles:
-        raise InputError(f"{kernel}: {len(regions.missing)} open regions, {regions.latency} cycles")
-    return view
+    options = requested(parser.parse_args([f"--platform={platform}"]), [])
+    return latency_view(KERNELS / kernel / "kernel.elf", options, StageLog(verbose=False), 1)
 
 
 def row(name: str, view: LatencyView) -> tuple[str, ...]:
