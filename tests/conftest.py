@@ -140,7 +140,7 @@ def pytest_runtest_teardown(
 ) -> Generator[None, None, None]:
     """Forks of gigabytes in small pages are slow: return freed memory, make new pages huge.
 
-    Memory is returned after a module only: a collection looks at all that tests keep, for seconds.
+    Memory is returned only after the last test of a module, because a collection takes seconds.
     """
     yield
     now = resident()

@@ -57,7 +57,7 @@ def excluded_branches(values: ValueResults) -> ExcludedBranches:
 
 
 def _results(graph: Supergraph) -> dict[int, tuple[ValueSet, ...]]:
-    """By edge, the results by which the calls that it passes are told apart."""
+    """For each edge across calls of summarised functions, the result classes of these calls."""
     found = (
         (edge, dict.fromkeys(one.result for of in graph.passed(edge) for one in of.limited))
         for edge in range(len(graph.edges))

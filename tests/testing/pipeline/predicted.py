@@ -83,7 +83,7 @@ class Contradicted(PredictingMachine):
 
 
 class Far(Random):
-    """Fetch mostly runs ahead as far as it may, or not at all."""
+    """Draws the two ends of a range more often than the numbers between them."""
 
     def randint(self, a: int, b: int) -> int:
         return self.choice([a, b, b, super().randint(a, b)])
