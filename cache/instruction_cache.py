@@ -31,7 +31,7 @@ from cache.must import MustAnalysis, MustVerdict
 from cache.persistence import LoopScopes, persistent_lines, scope_of
 from cache.reference import AT_HOME, UNCACHED, HitClass, Reference, ReferenceKind
 from cache.unlocked import unlocked_nodes, unlocks_code
-from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongPaths
+from cache.wrong_paths import UNKNOWN_CODE, InsnAt, WrongLines, WrongPaths
 from quoll.arm.insn import ControlFlow
 from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.memory_map import Cacheability
@@ -128,7 +128,8 @@ class _FetchModel:
             for insn in block.insns:
                 operation = cache_operation(insn)
                 if operation.forget_i or operation.drop_i:
-                    lines.update(self._wrong.behind(insn, least=1))  # the next one is always here
+                    behind = self._wrong.behind(insn, least=1)  # the next one is always here
+                    lines.update(behind.lines)
         return frozenset(lines)
 
     def _is_stale(self, line: int) -> bool:
@@ -192,24 +193,25 @@ class _FetchModel:
                 current = None
         last = len(block.insns) - 1
         past, at_target = (
-            tuple(self._requested(last, lines))
-            for lines in (self._wrong.past(block.last), self._wrong.at_target(block.last))
+            tuple(self._requested(last, wrong))
+            for wrong in (self._wrong.past(block.last), self._wrong.at_target(block.last))
         )
         return _BlockFetches(tuple(inside), past, at_target)
 
-    def _requested(self, insn: int, lines: Iterable[int]) -> Iterator[LineFetch]:
+    def _requested(self, insn: int, wrong: WrongLines) -> Iterator[LineFetch]:
         """Fetches that may happen past an instruction.
 
-        Code that is not known may fetch a line with each byte, and nothing is known afterwards.
+        Code that is not known may fetch as many lines as the longest path, and nothing is known
+        afterwards.
         """
-        for line in lines:
+        for line in wrong.lines:
             if line != UNKNOWN_CODE:
                 yield self._fetch(insn, line, certain=False)
                 continue
             dropping = LineFetch(
                 insn, 0, 1, Cacheability.ALWAYS, fixed=False, certain=False, drop=True
             )
-            yield from [dropping] * self._hierarchy.fetch_ahead
+            yield from [dropping] * wrong.most
             yield LineFetch(insn, 0, 0, Cacheability.NEVER, fixed=False, certain=False, forget=True)
 
     def _fetch(self, insn: int, line: int, *, certain: bool) -> LineFetch:

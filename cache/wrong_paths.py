@@ -7,7 +7,8 @@ slot of the pipeline, and so none of the bytes; a branch behind a folded one is 
 TRM, DDI 0301, 5.2.4).
 
 The lines are in preorder, so that each wrong path fetches a subsequence of them. A cache analysis
-that takes each as join(access, no access) covers every wrong path.
+that takes each as join(access, no access) covers every wrong path. A wrong path follows one
+successor of each branch, so that it fetches fewer lines than all of them have.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import groupby
+from typing import NamedTuple
 
 from cache.geometry import CacheGeometry
 from quoll.arm.branch_prediction import BranchPrediction
@@ -22,13 +24,27 @@ from quoll.arm.decode import decode
 from quoll.arm.insn import Insn
 from quoll.image.image import Image
 
-__all__ = ["UNKNOWN_CODE", "InsnAt", "WrongPaths", "constant_code"]
+__all__ = ["UNKNOWN_CODE", "InsnAt", "WrongLines", "WrongPaths", "constant_code"]
 
 WORD = 4
 InsnAt = Callable[[int, bool], Insn | None]  # by address and instruction set; None: unknown
 Lines = tuple[int, ...]
 UNKNOWN_CODE = -1  # in place of a line: code that is not known may fetch any
-MOST = 100  # lines on the wrong paths from one place; code with more is taken as not known
+MOST = 1000  # lines on the wrong paths from one place; code with more is taken as not known
+
+
+class WrongLines(NamedTuple):
+    """The lines on the wrong paths from one place, and the most that one of these paths fetches.
+
+    ``most`` counts each change of line. Code that is not known may change it with each byte: two
+    bytes are an instruction, and a folded branch before it.
+    """
+
+    lines: Lines
+    most: int
+
+
+NOWHERE = WrongLines((), 0)
 
 
 def constant_code(image: Image) -> InsnAt:
@@ -49,47 +65,49 @@ class WrongPaths:
     ) -> None:
         self.geometry, self.fetch_ahead = geometry, fetch_ahead
         self.prediction, self.code = prediction, code
-        self._known: dict[tuple[int, bool, int, bool], Lines] = {}
+        self._known: dict[tuple[int, bool, int, bool], WrongLines] = {}
 
-    def behind(self, insn: Insn, least: int = 0) -> Lines:
+    def behind(self, insn: Insn, least: int = 0) -> WrongLines:
         """Lines that may be fetched past ``insn``, without a taken branch to its target.
 
         At least ``least`` bytes are fetched.
         """
         ahead = max(self.fetch_ahead, least)
         if self.prediction is BranchPrediction.OFF:
-            return tuple(self.geometry.lines(insn.next, ahead)) if ahead else ()
+            lines = tuple(self.geometry.lines(insn.next, ahead)) if ahead else ()
+            return WrongLines(lines, len(lines))
         return self._from(insn.next, insn.thumb, ahead, folded=False)
 
-    def past(self, insn: Insn) -> Lines:
+    def past(self, insn: Insn) -> WrongLines:
         """Lines to fetch after ``insn``, the last one of a block, if it transfers control."""
         end = self.geometry.line(insn.next - 1)
         return self._first_fetches(end, self.behind(insn))
 
-    def at_target(self, insn: Insn) -> Lines:
+    def at_target(self, insn: Insn) -> WrongLines:
         """Lines to fetch after ``insn`` if it is a branch that is not taken: at its target.
 
         Before a branch is decoded, and predicted by its direction, lines behind it may be fetched.
         They are fetched once more afterwards: a miss if others of their set came between.
         """
         if insn.target is None or not insn.conditional or not self.prediction.follows(insn):
-            return ()
+            return NOWHERE
         end = self.geometry.line(insn.next - 1)
-        early = self.behind(insn) if BranchPrediction.STATIC.follows(insn) else ()
+        early = self.behind(insn) if BranchPrediction.STATIC.follows(insn) else NOWHERE
         there = self._from(insn.target, insn.target_thumb, self.fetch_ahead, folded=False)
-        competing = self._competing((end, *early, *there))
-        lines = (line for line in early if line in competing or line == UNKNOWN_CODE)
-        return self._first_fetches(end, (*lines, *there))
+        competing = self._competing((end, *early.lines, *there.lines))
+        lines = (line for line in early.lines if line in competing or line == UNKNOWN_CODE)
+        most = early.most + there.most
+        return self._first_fetches(end, WrongLines((*lines, *there.lines), most))
 
-    def _first_fetches(self, end: int, lines: Lines) -> Lines:
-        """``lines`` without repetitions that hit, when the line ``end`` has been fetched last."""
-        competing = self._competing((end, *lines))
+    def _first_fetches(self, end: int, wrong: WrongLines) -> WrongLines:
+        """``wrong`` without repetitions that hit, when the line ``end`` has been fetched last."""
+        competing = self._competing((end, *wrong.lines))
         seen, found = {end}, []
-        for line in _changes((end, *lines))[1:]:
+        for line in _changes((end, *wrong.lines))[1:]:
             if line not in seen or line in competing:
                 found.append(line)
             seen.add(line)
-        return tuple(found)
+        return WrongLines(tuple(found), wrong.most - (wrong.lines[:1] == (end,)))
 
     def _competing(self, lines: Lines) -> frozenset[int]:
         """The lines that share their set; others stay in the cache once they have been fetched."""
@@ -101,28 +119,32 @@ class WrongPaths:
         shared = [found for found in of_set.values() if len(found) > 1]
         return frozenset(line for found in shared for line in found)
 
-    def _from(self, addr: int, thumb: bool, left: int, *, folded: bool) -> Lines:
+    def _from(self, addr: int, thumb: bool, left: int, *, folded: bool) -> WrongLines:
         """The lines of ``left`` bytes from ``addr`` on; ``folded``: a branch before it may be."""
         if left <= 0:
-            return ()
+            return NOWHERE
         key = addr, thumb, left, folded
-        lines = self._known.get(key)
-        if lines is None:
+        found = self._known.get(key)
+        if found is None:
             found = self._followed(*key)
-            lines = self._known[key] = found if len(found) <= MOST else (UNKNOWN_CODE,)
-        return lines
+            if len(found.lines) > MOST:
+                found = found._replace(lines=(UNKNOWN_CODE,))
+            self._known[key] = found
+        return found
 
-    def _followed(self, addr: int, thumb: bool, left: int, folded: bool) -> Lines:
+    def _followed(self, addr: int, thumb: bool, left: int, folded: bool) -> WrongLines:
         insn = self.code(addr, thumb)
         if insn is None:
-            return (*self.geometry.lines(addr, left), UNKNOWN_CODE)
+            return WrongLines((*self.geometry.lines(addr, left), UNKNOWN_CODE), left)
         free = self.prediction.folds(insn) and not folded
         after = left if free else left - insn.size
-        lines = [*self.geometry.lines(addr, min(left, insn.size))]
-        lines += self._from(insn.next, thumb, after, folded=free)
+        own = tuple(self.geometry.lines(addr, min(left, insn.size)))
+        ways = [self._from(insn.next, thumb, after, folded=free)]
         if insn.target is not None and self.prediction.follows(insn):
-            lines += self._from(insn.target, insn.target_thumb, after, folded=free)
-        return _changes(lines)
+            ways.append(self._from(insn.target, insn.target_thumb, after, folded=free))
+        lines = _changes((*own, *(line for way in ways for line in way.lines)))
+        longest = max(way.most - (way.lines[:1] == own[-1:]) for way in ways)
+        return WrongLines(lines, len(own) + longest)
 
 
 def _changes(lines: Iterable[int]) -> Lines:

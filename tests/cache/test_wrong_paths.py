@@ -52,39 +52,53 @@ def test_branches_that_fetch_may_follow(
 
 def test_both_sides_of_a_branch() -> None:
     last = branch(BEQ, HERE + 20, FORWARD + 28)
-    assert paths(OFF, last).past(last) == (101,)
+    assert paths(OFF, last).past(last).lines == (101,)
     for kind in (STATIC, DYNAMIC):
-        assert paths(kind, last).past(last) == (101,)
-    assert paths(DYNAMIC, last).at_target(last) == (300, 301)
-    assert paths(STATIC, last).at_target(last) == paths(OFF, last).at_target(last) == ()
-    assert paths(DYNAMIC, last, ahead=0).at_target(last) == ()
+        assert paths(kind, last).past(last).lines == (101,)
+    assert paths(DYNAMIC, last).at_target(last).lines == (300, 301)
+    assert paths(STATIC, last).at_target(last).lines == paths(OFF, last).at_target(last).lines == ()
+    assert paths(DYNAMIC, last, ahead=0).at_target(last).lines == ()
 
 
 def test_branches_on_a_wrong_path_are_predicted() -> None:
     last = branch(BEQ, HERE, FORWARD)
     nested = branch(ALWAYS, FORWARD + 12, NEAR + 28)
     for ahead, lines in ((16, ()), (20, (102,)), (24, (102, 103))):
-        assert paths(STATIC, nested, ahead=ahead).past(at(PLAIN, FORWARD - 4)) == (300, *lines)
+        found = paths(STATIC, nested, ahead=ahead).past(at(PLAIN, FORWARD - 4))
+        assert found.lines == (300, *lines)
     # Folded, the branch takes none of the bytes: the rest is fetched at its target.
     for ahead, lines in ((12, ()), (16, (102,)), (20, (102, 103))):
-        assert paths(DYNAMIC, last, nested, ahead=ahead).at_target(last) == (300, *lines)
+        assert paths(DYNAMIC, last, nested, ahead=ahead).at_target(last).lines == (300, *lines)
 
 
 def test_a_line_is_fetched_again_behind_one_of_its_set() -> None:
     last = branch(BEQ, HERE + 24, OTHER)
-    assert paths(DYNAMIC, last).at_target(last) == (228,)
+    assert paths(DYNAMIC, last).at_target(last).lines == (228,)
     back = branch(ALWAYS, OTHER + 4, HERE)
-    assert paths(DYNAMIC, last, back, ahead=8).at_target(last) == (228, 100)
+    assert paths(DYNAMIC, last, back, ahead=8).at_target(last).lines == (228, 100)
 
 
 def test_what_is_not_known_may_fetch_anything() -> None:
     last = branch(BEQ, HERE + 20, FORWARD)
     unknown = paths(DYNAMIC, last, known=False)
-    assert unknown.past(last) == (101, UNKNOWN_CODE)
-    assert UNKNOWN_CODE in unknown.at_target(last)
-    assert paths(OFF, last, known=False).past(last) == (101,)
+    assert unknown.past(last).lines == (101, UNKNOWN_CODE)
+    assert UNKNOWN_CODE in unknown.at_target(last).lines
+    assert paths(OFF, last, known=False).past(last).lines == (101,)
 
 
 def test_code_with_many_branches_may_fetch_anything() -> None:
     branches = [branch(BEQ, 4 * n, 4 * (n * 37 % 200)) for n in range(200)]
-    assert UNKNOWN_CODE in paths(DYNAMIC, *branches, ahead=100).past(at(PLAIN, 0))
+    assert UNKNOWN_CODE in paths(DYNAMIC, *branches, ahead=100).past(at(PLAIN, 0)).lines
+
+
+def test_a_wrong_path_follows_one_side_of_each_branch() -> None:
+    last = branch(BEQ, HERE, FORWARD)
+    nested = branch(BEQ, FORWARD + 24, NEAR + 28)  # to two lines, or on to the next one
+    wrong = paths(DYNAMIC, last, nested, ahead=32).at_target(last)
+    assert wrong == ((300, 301, 102, 103), 3)
+
+
+def test_code_that_is_not_known_may_change_the_line_with_each_byte() -> None:
+    unknown = paths(DYNAMIC, branch(ALWAYS, FORWARD, HERE), known=False, ahead=12)
+    assert unknown.past(at(PLAIN, FORWARD - 4)).most == 1 + 12  # folded, the branch is free
+    assert unknown.past(at(PLAIN, NEAR - 4)) == ((102, UNKNOWN_CODE), 12)
