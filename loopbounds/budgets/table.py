@@ -38,9 +38,9 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
 ATTEMPTED_INSTRUCTIONS = 1_000_000  # the same, if unknown memory may decide: a second or two
-FOLLOWED_INSTRUCTIONS = 150_000  # of all executions together: two seconds or three
+FOLLOWED_INSTRUCTIONS = 400_000  # of all executions together: two seconds or three
 FOLLOWED_STATES = 64  # states of a place: beyond, they go on as one
-FOLLOWED_ITERATIONS = 1024  # of a loop without a known bound: it may be endless
+FOLLOWED_ITERATIONS = 4096  # of a loop without a known bound: it may be endless
 FORGOTTEN_BYTES = 4096  # bytes in which a store of unknown address forgets words: one page
 EXECUTED_OFTEN = 64  # executions of a block: from so many on, compiling it pays
 REPLAYED_INSTRUCTIONS = 400_000  # instructions of an execution that refutes a fact: a second or two

@@ -16,7 +16,7 @@ from typing import cast
 
 from loopbounds.budgets import table
 from loopbounds.execution.memory import ConcreteMemory
-from loopbounds.execution.value import ConcreteValue, StackAddress, Undecided, mixed
+from loopbounds.execution.value import ABSORBED, ConcreteValue, StackAddress, Undecided, mixed
 from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
@@ -218,6 +218,28 @@ class ConcreteMachine:
         if found is None:
             found = self._single[id(block)] = tuple(map(self._step, block.insns))
         return found
+
+    def decided(self, steps: Sequence[CompiledInsn]) -> tuple[int, int]:
+        """Execute the first instructions, up to one with an undecided effect.
+
+        Returns how many, and the next address or ``NEXT``.
+        """
+        registers, memory = self._registers, self._memory
+        for done, step in enumerate(steps):
+            before = None if step.outputs is not None else registers[:]
+            try:
+                target = step.effect(registers, memory)
+            except Undecided:
+                if before is not None:
+                    self._registers = before
+                    return done, NEXT
+                assert step.outputs is not None
+                for register in step.outputs:
+                    registers[register] = None
+                continue
+            if target != NEXT:
+                return done + 1, target
+        return len(steps), NEXT
 
     def ways(
         self, step: CompiledInsn, reach: Callable[[], tuple[int, int] | None]
@@ -456,4 +478,7 @@ def _lines(
         return [f"{out} = {value}"]
     numbers = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
     other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size})"
+    if op.code not in ABSORBED:
+        unknown = " or ".join(f"{text} is None" for text in dict.fromkeys(unsure))
+        other = f"None if {unknown} else {other}"
     return [f"{out} = {value} if {numbers} else {other}"]

@@ -39,31 +39,47 @@ class ConcreteMemory:
         self._changeable: set[tuple[int, int]] = set()  # addresses and sizes without constants
         self._assumed: set[Assumption] = set()
         self._stored = False  # to a known address
+        self._separate = False  # whether S4 is assumed already
+        self._shared = False  # the words, with another execution
         self.reach: tuple[int, int] | None = None  # of stores to unknown addresses: first bytes
 
     def fork(self) -> ConcreteMemory:
         """The same memory, of another execution; both collect assumptions in one set."""
-        other = copy(self)
-        other._named, other._frames = dict(self._named), dict(self._frames)
-        other._recorded = dict(self._recorded)
-        return other
+        self._shared = True
+        return copy(self)
+
+    def _own_words(self) -> None:
+        """Copy words that another execution shares, before they change."""
+        self._named, self._frames = dict(self._named), dict(self._frames)
+        self._recorded, self._shared = dict(self._recorded), False
 
     def join(self, other: ConcreteMemory) -> None:
         """Forget the words that are not the same in ``other``."""
+        self._stored |= other._stored
+        self._separate_frames()
+        if self._named is other._named and self._frames is other._frames:
+            return
         if self._recorded.keys() != other._recorded.keys():
             for one, two in ((self, other), (other, self)):
                 for word in two._recorded.keys() - one._recorded.keys():
                     one._look_at(word, 4)
+        if self._shared:
+            self._own_words()
         for mine, others in ((self._named, other._named), (self._frames, other._frames)):
             if mine != others:
-                mine.update(dict.fromkeys(at for at, _ in mine.items() - others.items()))
-        self._stored |= other._stored
+                there = others.get
+                mine.update(dict.fromkeys([at for at, w in mine.items() if there(at) != w]))
 
     @property
     def assumed(self) -> frozenset[Assumption]:
         """The assumptions of all loads and stores so far."""
-        about_frames = {S4.of()} if self._frames and self._stored else set[Assumption]()
-        return frozenset(self._assumed | about_frames)
+        return frozenset(self._assumed)
+
+    def _separate_frames(self) -> None:
+        """Assume S4 where there are words of both kinds."""
+        if self._frames and self._stored and not self._separate:
+            self._assumed.add(S4.of())
+            self._separate = True
 
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
@@ -92,12 +108,15 @@ class ConcreteMemory:
                 self._store_within(self.reach[0], self.reach[1] + size - 1)
             return
         if isinstance(address, int):
-            at, cells = address, self._named
+            at = address
             self._look_at(at, size)
             self._refuse_constant(at, size)
             self._stored = True
         else:
-            at, cells = address.offset & WORD, self._frames
+            at = address.offset & WORD
+        if self._shared:
+            self._own_words()
+        cells = self._named if isinstance(address, int) else self._frames
         if size == 4 and not at & 3:
             cells[at] = value
         else:
@@ -106,6 +125,7 @@ class ConcreteMemory:
                 known = tuple(value.to_bytes(size, "little"))
             for i, byte in enumerate(known, at):
                 _put(cells, i & WORD, byte)
+        self._separate_frames()
         if cells is self._named:
             self._forget(at, size)
 
@@ -113,18 +133,20 @@ class ConcreteMemory:
         if not self._forgets:
             raise Undecided("a store may hit any word")
         self._assumed.add(S2.of())
-        self._frames.clear()
-        self._named.clear()
-        self._recorded.clear()
+        self._frames, self._named, self._recorded = {}, {}, {}
+        self._shared = False
         self._image = self._image.starting_with(())
 
     def _store_within(self, low: int, high: int) -> None:
         """Forget the words of a range. Raises Undecided as ``store``."""
+        if self._shared:
+            self._own_words()
         for word in _words(low, high + 1 - low):
             self._look_at(word, 4)
             self._refuse_constant(word, 4)
             self._named[word] = None
         self._stored = True
+        self._separate_frames()
 
     def discard(self, address: ConcreteValue) -> None:
         """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""

@@ -21,18 +21,15 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
 
-import numpy as np
-import numpy.typing as npt
-
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.machine import NEXT, NOWHERE, CompiledInsn, ConcreteMachine
+from loopbounds.execution.packed_counts import PackedCounts, count_of, one_of
 from loopbounds.execution.value import ConcreteValue, Undecided
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
@@ -41,7 +38,6 @@ from quoll.semantics.ops import OpCode
 __all__ = ["executed_together"]
 
 WORD_SIZE = 4
-Counts = npt.NDArray[np.int64]  # traversals of each edge, then executions of each header
 Words = tuple[ConcreteValue, ...]  # of the registers that decide; () where states have joined
 Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
 
@@ -68,11 +64,8 @@ class _Arrived:
 
     node: int
     machine: ConcreteMachine
-    counts: Counts
-
-    def join(self, machine: ConcreteMachine, counts: Counts) -> None:
-        self.machine.join(machine)
-        np.maximum(self.counts, counts, out=self.counts)
+    edges: int  # packed traversals
+    headers: int  # packed executions
 
 
 @dataclass(slots=True)
@@ -89,12 +82,15 @@ class _Together:
     _waiting: list[Place] = field(init=False, default_factory=list)
     _arrived: dict[Place, dict[Words, _Arrived]] = field(init=False, default_factory=dict)
     _deciding: list[frozenset[int]] = field(init=False)
+    _of_edges: PackedCounts = field(init=False)
+    _of_headers: PackedCounts = field(init=False)
+    _once: list[int] = field(init=False)  # the packed counts of one traversal of each edge
+    _entering: dict[int, int] = field(init=False)  # loop -> mask that resets its inner loops
     _most: list[int] = field(init=False)
-    _totals: Counts = field(init=False)
-    _ended: Counts | None = field(init=False, default=None)
+    _totals: list[int] = field(init=False)
+    _ended: int | None = field(init=False, default=None)
     _ends: set[int] = field(init=False, default_factory=set)
     _open: set[int] = field(init=False, default_factory=set)
-    _assumed: set[Assumption] = field(init=False, default_factory=set)
     _executed: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -108,15 +104,18 @@ class _Together:
         for loop in loops:
             if loop.parent is not None:
                 self._inside.setdefault(loop.parent, []).append(loop.index)
-        self._most = [0] * len(loops)
-        self._totals = np.zeros(len(loops), np.int64)
+        self._of_edges = PackedCounts(len(graph.edges))
+        self._of_headers = PackedCounts(len(loops))
+        self._once = list(map(one_of, range(len(graph.edges))))
+        self._entering = {i: self._of_headers.others(inner) for i, inner in self._inside.items()}
+        self._most, self._totals = [0] * len(loops), [0] * len(loops)
 
     def followed(self) -> ExecutionCounts | None:
         graph = self.graph
         known = (self.values.register(graph.entry, register) for register in range(PC))
         machine = ConcreteMachine(self.image, [one.exact for one in known])
-        counts = np.zeros(len(graph.edges) + len(graph.loops), np.int64)
-        self._arrive((0,) * len(self._around[graph.entry]), graph.entry, machine, counts)
+        first = _Arrived(graph.entry, machine, 0, 0)
+        self._arrive((0,) * len(self._around[graph.entry]), first)
         while self._waiting:
             place = heappop(self._waiting)
             for at in self._arrived.pop(place).values():
@@ -126,10 +125,10 @@ class _Together:
         return ExecutionCounts(
             self._executed,
             tuple(self._most),
-            tuple(map(int, self._totals)),
-            tuple(map(int, self._ended[: len(graph.edges)])),
+            tuple(self._totals),
+            self._of_edges.values(self._ended),
             frozenset(self._ends),
-            tuple(sorted(self._assumed)),
+            machine.assumed,
             only=False,
             open=frozenset(self._open),
         )
@@ -152,14 +151,19 @@ class _Together:
         turns = place[1:-1:2]
         for number, (edge, machine) in enumerate(ways):
             last = all(machine is not other for _, other in ways[number + 1 :])
-            self._take(edge, turns, machine if last else machine.fork(), at.counts)
+            self._take(edge, turns, machine if last else machine.fork(), at)
 
     def _after_block(
         self, node: int, machine: ConcreteMachine
     ) -> Iterator[tuple[int, ConcreteMachine]]:
         """The states after the block of a node, each with the address of the next block."""
         block, states = self.graph.nodes[node].block, [machine]
-        for index, step in enumerate(machine.steps(block)):
+        steps = machine.steps(block)
+        done, end = machine.decided(steps)
+        if end != NEXT:
+            yield end, machine
+            return
+        for index, step in enumerate(steps[done:], done):
             going = []
             for state in states:
                 for target, one in state.ways(step, partial(self._reach, node, index, step)):
@@ -169,7 +173,6 @@ class _Together:
                         yield target, one
             states = going
         for state in states:
-            self._assumed.update(state.assumed)
             yield block.end, state
 
     def _reach(self, node: int, insn: int, step: CompiledInsn) -> tuple[int, int] | None:
@@ -201,13 +204,10 @@ class _Together:
 
     def _end(self, node: int, at: _Arrived) -> None:
         self._ends.add(node)
-        self._assumed.update(at.machine.assumed)
-        if self._ended is None:
-            self._ended = at.counts.copy()
-        np.maximum(self._ended, at.counts, out=self._ended)
+        self._ended = self._of_edges.most(self._ended or 0, at.edges)
 
     def _take(
-        self, edge: int, turns: tuple[int, ...], machine: ConcreteMachine, counts: Counts
+        self, edge: int, turns: tuple[int, ...], machine: ConcreteMachine, at: _Arrived
     ) -> None:
         """Let executions pass an edge from a place in the iterations ``turns``."""
         graph, node = self.graph, self.graph.edges[edge].dst
@@ -216,14 +216,11 @@ class _Together:
         new = (*turns[:shared], *(0,) * (len(self._around[node]) - shared))
         if edge in self._backs:
             new = (*new[:-1], new[-1] + 1)
-        counts = counts.copy()
-        counts[edge] += 1
-        self._arrive(new, node, machine, counts)
+        self._arrive(new, _Arrived(node, machine, at.edges + self._once[edge], at.headers))
 
-    def _arrive(
-        self, turns: tuple[int, ...], node: int, machine: ConcreteMachine, counts: Counts
-    ) -> None:
-        """Let executions come to a node; ``counts`` are theirs alone."""
+    def _arrive(self, turns: tuple[int, ...], new: _Arrived) -> None:
+        """Let executions come to a node."""
+        node = new.node
         loop = self._headed.get(node)
         if loop is not None:
             turn = turns[-1]
@@ -231,14 +228,14 @@ class _Together:
                 if loop in self.bounds:
                     return
                 raise Undecided("a loop may be executed too often")
-            self._count(loop, turn, counts)
+            self._count(loop, turn, new)
         order = self._acyclic.order
         headers = (order[self.graph.loops[i].header] for i in self._around[node])
         place = (*chain.from_iterable(zip(headers, turns, strict=True)), order[node])
         if place not in self._arrived:
             self._arrived[place] = {}
             heappush(self._waiting, place)
-        self._keep_apart(self._arrived[place], _Arrived(node, machine, counts))
+        self._keep_apart(self._arrived[place], new)
 
     def _keep_apart(self, here: dict[Words, _Arrived], new: _Arrived) -> None:
         """Add executions to those at a place; they join if too many states differ."""
@@ -247,18 +244,21 @@ class _Together:
             others, words = list(here.values()), ()
             here.clear()
             for other in others:
-                new.join(other.machine, other.counts)
+                self._join(new, other)
         if words in here:
-            here[words].join(new.machine, new.counts)
+            self._join(here[words], new)
         else:
             here[words] = new
 
-    def _count(self, loop: int, turn: int, counts: Counts) -> None:
+    def _join(self, one: _Arrived, other: _Arrived) -> None:
+        one.machine.join(other.machine)
+        one.edges = self._of_edges.most(one.edges, other.edges)
+        one.headers = self._of_headers.most(one.headers, other.headers)
+
+    def _count(self, loop: int, turn: int, at: _Arrived) -> None:
         """Count an execution of a header, in all and since the loop around it was entered."""
-        first = len(self.graph.edges)
         self._most[loop] = max(self._most[loop], turn + 1)
-        if not turn:
-            for inner in self._inside.get(loop, ()):
-                counts[first + inner] = 0
-        counts[first + loop] += 1
-        self._totals[loop] = max(self._totals[loop], counts[first + loop])
+        if not turn and loop in self._entering:
+            at.headers &= self._entering[loop]
+        at.headers += one_of(loop)
+        self._totals[loop] = max(self._totals[loop], count_of(at.headers, loop))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quoll.semantics.operations import evaluate
 from quoll.semantics.ops import OpCode
 
-__all__ = ["NEAR", "ConcreteValue", "LowBytes", "StackAddress", "Undecided", "mixed"]
+__all__ = ["ABSORBED", "NEAR", "ConcreteValue", "LowBytes", "StackAddress", "Undecided", "mixed"]
 
 WORD = 0xFFFFFFFF
 WORD_SIZE = 4
@@ -65,8 +65,10 @@ def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> Concr
 
     Meanings of ops: ``quoll.semantics.operations``.
     """
-    if code in ABSORBED and 0 in values:
+    if 0 in values and code in ABSORBED:
         return 0
+    if None in values:
+        return None
     if code is OpCode.COPY:
         return values[0]
     if any(isinstance(value, LowBytes) for value in values):

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
-from multiprocessing.connection import Connection, Pipe
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from quoll.processes.futures import ForkedCall, processors
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __all__ = ["parallel_map", "two_step_map"]
 
@@ -96,6 +98,8 @@ def two_step_map(
         missing = (i for i in range(len(weights)) if i not in results)
         results |= {i: second(i, first(i), found) for i in missing}
         return [results[i] for i in range(len(weights))]
+
+    from multiprocessing.connection import Pipe  # loading takes 15 ms
 
     others: list[tuple[ForkedCall[dict[int, T]], Connection]] = []
     try:

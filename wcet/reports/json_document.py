@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from typing import Any
 
 from ilp.parametric import ParametricBound
@@ -21,6 +20,8 @@ SCHEMA_VERSION = 2  # 1 had every step of a path
 
 def to_json(result: AnalysisResult) -> str:
     """The whole result; addresses are hexadecimal strings, times cycles, microseconds, seconds."""
+    from importlib.metadata import version  # loading takes 20 ms
+
     latency = result.latency
     document = {
         "schema_version": SCHEMA_VERSION,

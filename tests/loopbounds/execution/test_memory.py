@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from quoll.assumptions import S3, S4
 from quoll.image.image import Image
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.arm.interpreter import ByteMemory
+from tests.testing.harness.cases import cases
 from tests.testing.quoll.building import address, build
 
 SOURCE = """const unsigned fixed[4] = {1, 2, 3, 4};
@@ -79,6 +82,40 @@ def test_what_is_known_is_what_is_there(
             if isinstance(found, LowBytes):
                 found = here & -(1 << 8 * found.count) | found.value
             assert found in (None, here)
+
+
+def test_forked_and_joined_memories() -> None:
+    """Each stands for a set of executions: what it knows is there in all of them."""
+    ram = MemoryRegion("ram", RAM, RAM + 0xFFF, RegionKind.CACHED, RAM, fixed=True)
+    for seed in range(cases(60)):
+        random = Random(seed)
+        start = ConcreteMemory(image().mapped(MemoryMap((ram,))))
+        states = [(start, [twin(image())])]
+        for _ in range(60):
+            memory, executions = random.choice(states)
+            offset = random.randrange(20)
+            place: ConcreteValue = RAM + offset
+            at = RAM + offset
+            if random.random() < 0.5:
+                place, at = StackAddress(offset - 24), STACK + offset - 24
+            size, value = random.choice([1, 2, 4]), random.randrange(250)
+            match random.randrange(6):
+                case 0 if len(states) < 5:
+                    states.append((memory.fork(), [deepcopy(one) for one in executions]))
+                case 1 if len(states) > 1:
+                    other = random.choice([state for state in states if state[0] is not memory])
+                    memory.join(other[0])
+                    executions += other[1]
+                    states = [state for state in states if state is not other]
+                case 2 | 3:
+                    memory.store(place, size, value)
+                    for one in executions:
+                        one.store(at, size, value)
+                case _:
+                    found = memory.load(place, size)
+                    if isinstance(found, LowBytes):
+                        size, found = found.count, found.value
+                    assert found is None or {one.load(at, size) for one in executions} == {found}
 
 
 def test_an_access_to_three_words() -> None:
