@@ -45,6 +45,7 @@ class HitClass(Enum):
     AH = "always hit"
     AM = "always miss"
     FM = "first miss"  # at most one miss per entry of the loop ``scope``
+    CM = "counted misses"  # at most ``misses`` misses per entry of the loop ``scope``
     PL = "once per line"  # misses only where it enters another line than before (``AccessStream``)
     NC = "not classified"
 
@@ -112,13 +113,14 @@ class Reference(NamedTuple):
     l1: HitClass
     l2: HitClass | None  # None: no L2
     uncached: bool = False  # may be uncached memory or a device (True whenever not cacheable)
-    scope: int | None = None  # index of the loop of a first miss (``LoopScopes``)
+    scope: int | None = None  # index of the loop of first or counted misses (``LoopScopes``)
     stream: AccessStream | None = None  # of a reference that misses once per line
     drops: LineDrops | None = None  # of an operation that drops a line in few of its executions
     range: int | None = None  # the ``PersistentRange`` that it accesses, by its index
     credited: bool = False  # an earlier charged miss pays for this one
     symbolic: bool = False  # the address is followed relative to an unknown word (rule 13)
     vacates: bool = False  # its line may be dirty, and written back before it goes past L1
+    misses: int = 1  # of counted misses; a store is charged for its ``words`` instead
 
     @property
     def due(self) -> bool:
@@ -129,7 +131,7 @@ class Reference(NamedTuple):
         """
         if self.l1 is HitClass.AH or self.credited:
             return self.uncached
-        return self.l1 is not HitClass.FM
+        return self.l1 not in (HitClass.FM, HitClass.CM)
 
 
 @dataclass(frozen=True, slots=True)

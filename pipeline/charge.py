@@ -141,7 +141,7 @@ def entry_cycles(reference: Reference, memory: MemoryLatencies) -> int:
         return reference.drops.cycles(memory.fetch_miss(reference.l2))[0]
     if reference.stream is not None:
         return stream_cycles(reference, memory)[0]
-    return access_cycles(reference, memory)
+    return reference.misses * access_cycles(reference, memory)
 
 
 def stream_cycles(reference: Reference, memory: MemoryLatencies) -> tuple[int, int]:

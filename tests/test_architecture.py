@@ -22,7 +22,7 @@ ORDER = (
     "quoll.arm", "quoll.semantics", "quoll.source", "quoll.exchange", "quoll.facts", "quoll.cfg",
     "quoll.abstract_domain", "quoll.indirect", "quoll.extraction", "quoll.inlining",
     "quoll.value_analysis", "quoll.preemption", "quoll.recordings", "quoll.listing",
-    "cache",
+    "cache", "cache.executed",
     "pipeline",
     "loopbounds.terms", "loopbounds.budgets", "loopbounds.transition", "loopbounds.nusmv",
     "loopbounds.smt", "loopbounds.reduction",

@@ -9,8 +9,9 @@ must end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from cache.executed.access_trace import TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts, ExecutionPrefix
 from loopbounds.execution.machine import NOWHERE, ConcreteMachine, longest_execution
@@ -57,19 +58,31 @@ class LoopExecution:
 
 
 def concrete_execution(
-    graph: Supergraph, image: Image, values: KnownValues, facts: Facts
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    facts: Facts,
+    cached: TracedCode | None = None,
 ) -> ExecutionCounts | None:
     """The concrete execution of an entry; None if there may be several, or an unknown word decides.
 
-    ``values`` give the registers at the entry. Raises as ``follow`` does.
+    ``values`` give the registers at the entry. ``cached``: the data cache is followed, too, if that
+    is not too long. Raises as ``follow`` does.
     """
     if facts.of(PathStartFact):
         return None
-    known = (values.register(graph.entry, register) for register in range(PC))
+    known = [values.register(graph.entry, register).exact for register in range(PC)]
     try:
-        return follow(graph, image, [one.exact for one in known], longest_execution(image))
+        found = follow(graph, image, known, longest_execution(image))
     except Undecided:
         return None
+    if cached is None or found.instructions > table.TRACED_INSTRUCTIONS:
+        return found
+    walk = _Walk(graph, image, known)
+    walk.machine.follow_cache(cached)
+    walk.followed(table.TRACED_INSTRUCTIONS)
+    assert walk.machine.trace is not None
+    return replace(found, misses=walk.machine.trace.misses)
 
 
 def follow(
@@ -168,7 +181,10 @@ class _Walk:
         while True:
             if machine.executed > steps:
                 raise Undecided(f"it is longer than {steps:,} instructions")
-            edge = self._edge(node, machine.execute(self._graph.nodes[node].block))
+            block = self._graph.nodes[node].block
+            traced = machine.trace is not None
+            target = machine.execute_at(node, block) if traced else machine.execute(block)
+            edge = self._edge(node, target)
             if edge is None:
                 break
             self.edges[edge] += 1

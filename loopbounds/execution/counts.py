@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cache.executed.access_trace import DataMisses
 from quoll.assumptions import Assumption
 
 __all__ = ["ExecutionCounts", "ExecutionPrefix"]
@@ -17,6 +18,7 @@ class ExecutionCounts:
     ``totals``: the most per entry of the enclosing loop. ``edges``: most traversals of each edge of
     the graph. ``ends``: the last nodes of paths. ``only``: whether there is a single execution,
     so that the counts are reached. Else ``open`` has the loops that an unknown word may end.
+    ``misses``: the most misses of each instruction; None: the cache was not followed.
     """
 
     instructions: int
@@ -27,6 +29,7 @@ class ExecutionCounts:
     assumed: tuple[Assumption, ...]
     only: bool = True
     open: frozenset[int] = frozenset()
+    misses: DataMisses | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
+from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.memory import ConcreteMemory
 from loopbounds.execution.value import ABSORBED, ConcreteValue, StackAddress, Undecided, mixed
@@ -44,6 +45,7 @@ class CompiledInsn:
     effect: Effect
     outputs: tuple[int, ...] | None
     ops: tuple[Op, ...]
+    transfers: bool = False  # its ops contain its accesses to memory
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -52,7 +54,8 @@ class CompiledInsn:
         acts = any(op.code in ACTS for op in ops)
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
         outputs = None if acts else tuple(sorted(written))
-        return CompiledInsn(_compiled(_source(ops)), outputs, ops)
+        transfers = any(op.code in (OpCode.LOAD, OpCode.STORE) for op in ops)
+        return CompiledInsn(_compiled(_source(ops)), outputs, ops, transfers)
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
@@ -65,6 +68,7 @@ class CompiledInsn:
         except Undecided:
             if self.outputs is None:
                 raise
+            memory.doubt()
             for register in self.outputs:
                 registers[register] = None
             return NEXT
@@ -170,6 +174,12 @@ class ConcreteMachine:
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
         self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
+        self.trace: AccessTrace | None = None
+
+    def follow_cache(self, code: TracedCode | None) -> None:
+        """Follow the data cache from here on, by ``execute_at`` or ``note``; None: do not."""
+        self.trace = None if code is None else code.begin()
+        self._memory.touched = None if code is None else []
 
     @property
     def assumed(self) -> tuple[Assumption, ...]:
@@ -198,6 +208,7 @@ class ConcreteMachine:
         """The same state, of another execution."""
         other = copy(self)
         other._registers, other._memory = self._registers[:], self._memory.fork()
+        other.trace = None if self.trace is None else self.trace.fork()
         return other
 
     def join(self, other: ConcreteMachine) -> None:
@@ -205,6 +216,8 @@ class ConcreteMachine:
         pairs = zip(self._registers, other._registers, strict=True)
         self._registers = [a if a == b else None for a, b in pairs]
         self._memory.join(other._memory)
+        if self.trace is not None and other.trace is not None:
+            self.trace.join(other.trace)
 
     def known(self, registers: frozenset[int]) -> tuple[ConcreteValue, ...]:
         """The words of some registers; the others are forgotten."""
@@ -219,8 +232,8 @@ class ConcreteMachine:
             found = self._single[id(block)] = tuple(map(self._step, block.insns))
         return found
 
-    def decided(self, steps: Sequence[CompiledInsn]) -> tuple[int, int]:
-        """Execute the first instructions, up to one with an undecided effect.
+    def decided(self, node: int, steps: Sequence[CompiledInsn]) -> tuple[int, int]:
+        """Execute the first instructions of a node, up to one with an undecided effect.
 
         Returns how many, and the next address or ``NEXT``.
         """
@@ -234,9 +247,11 @@ class ConcreteMachine:
                     self._registers = before
                     return done, NEXT
                 assert step.outputs is not None
+                memory.doubt()
                 for register in step.outputs:
                     registers[register] = None
-                continue
+                target = NEXT
+            self.note(node, done, step)
             if target != NEXT:
                 return done + 1, target
         return len(steps), NEXT
@@ -257,6 +272,8 @@ class ConcreteMachine:
         except Undecided:
             self._registers = before
         both, other = self._with_both_ways(step), self.fork()
+        self._memory.doubt()
+        other._memory.doubt()
         self._memory.reach = other._memory.reach = reach()
         target, unknown = both.execute(0, self._registers, self._memory)
         found = [(target, self)]
@@ -287,6 +304,22 @@ class ConcreteMachine:
         for step in steps:
             target = step.execute(self._registers, self._memory)
         return block.end if target == NEXT else target
+
+    def execute_at(self, node: int, block: Block) -> int:
+        """As ``execute``, of the block of a node, following the data cache."""
+        self.executed += len(block.insns)
+        target = NEXT
+        for index, step in enumerate(self.steps(block)):
+            target = step.execute(self._registers, self._memory)
+            self.note(node, index, step)
+        return block.end if target == NEXT else target
+
+    def note(self, node: int, index: int, step: CompiledInsn) -> None:
+        """Let the data cache see an instruction of a node, which has been executed."""
+        touched = self._memory.touched
+        if self.trace is not None and touched is not None:
+            self.trace.execute(node, index, touched, transfers=step.transfers)
+            touched.clear()
 
     def _compiled_block(self, block: Block) -> tuple[CompiledInsn | CompiledRun, ...]:
         insns = tuple(map(self._step, block.insns))

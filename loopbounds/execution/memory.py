@@ -42,11 +42,14 @@ class ConcreteMemory:
         self._separate = False  # whether S4 is assumed already
         self._shared = False  # the words, with another execution
         self.reach: tuple[int, int] | None = None  # of stores to unknown addresses: first bytes
+        self.touched: list[ConcreteValue] | None = None  # addresses of transfers; None: not noted
 
     def fork(self) -> ConcreteMemory:
         """The same memory, of another execution; both collect assumptions in one set."""
         self._shared = True
-        return copy(self)
+        other = copy(self)
+        other.touched = None if self.touched is None else list(self.touched)
+        return other
 
     def _own_words(self) -> None:
         """Copy words that another execution shares, before they change."""
@@ -83,6 +86,8 @@ class ConcreteMemory:
 
     def load(self, address: ConcreteValue, size: int) -> ConcreteValue:
         """The ``size`` bytes there; None: not known."""
+        if self.touched is not None:
+            self.touched.append(address)
         if isinstance(address, int):
             at, cells = address, self._named
             try:
@@ -101,6 +106,8 @@ class ConcreteMemory:
 
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
+        if self.touched is not None:
+            self.touched.append(address)
         if not isinstance(address, int | StackAddress):
             if self.reach is None:
                 self._store_anywhere()
@@ -147,6 +154,11 @@ class ConcreteMemory:
             self._named[word] = None
         self._stored = True
         self._separate_frames()
+
+    def doubt(self) -> None:
+        """Note that an instruction may not access memory as it seems to."""
+        if self.touched is not None:
+            self.touched.append(None)
 
     def discard(self, address: ConcreteValue) -> None:
         """Make the cache line of ``address`` unknown. Raises Undecided as ``store``."""

@@ -15,12 +15,13 @@ a greater place. The least place is followed first, so that all executions have 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain
 
+from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
@@ -43,17 +44,21 @@ Place = tuple[int, ...]  # order and iteration of each loop around, outermost fi
 
 
 def executed_together(
-    graph: Supergraph, image: Image, values: KnownValues, bounds: Mapping[int, int]
+    graph: Supergraph,
+    image: Image,
+    values: KnownValues,
+    bounds: Mapping[int, int],
+    cached: TracedCode | None = None,
 ) -> ExecutionCounts | None:
     """The most that any execution of an entry counts; None if too little is known.
 
-    ``bounds``: of the header executions of loops per entry, if known. Raises ControlFlowError for
-    an instruction without semantics.
+    ``bounds``: of the header executions of loops per entry, if known. ``cached``: the data cache is
+    followed, too. Raises ControlFlowError for an instruction without semantics.
     """
     if graph.guidance.replaced:
         return None
     try:
-        return _Together(graph, image, values, bounds).followed()
+        return _Together(graph, image, values, bounds, cached).followed()
     except Undecided:
         return None
 
@@ -74,6 +79,7 @@ class _Together:
     image: Image
     values: KnownValues
     bounds: Mapping[int, int]
+    cached: TracedCode | None
     _acyclic: AcyclicGraph = field(init=False)
     _around: tuple[tuple[int, ...], ...] = field(init=False)  # node -> loops, outermost first
     _headed: dict[int, int] = field(init=False)  # header -> loop
@@ -91,6 +97,7 @@ class _Together:
     _ended: int | None = field(init=False, default=None)
     _ends: set[int] = field(init=False, default_factory=set)
     _open: set[int] = field(init=False, default_factory=set)
+    _missed: AccessTrace | None = field(init=False, default=None)
     _executed: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -114,6 +121,7 @@ class _Together:
         graph = self.graph
         known = (self.values.register(graph.entry, register) for register in range(PC))
         machine = ConcreteMachine(self.image, [one.exact for one in known])
+        machine.follow_cache(self.cached)
         first = _Arrived(graph.entry, machine, 0, 0)
         self._arrive((0,) * len(self._around[graph.entry]), first)
         while self._waiting:
@@ -131,6 +139,7 @@ class _Together:
             machine.assumed,
             only=False,
             open=frozenset(self._open),
+            misses=None if self._missed is None else self._missed.misses,
         )
 
     def _follow(self, place: Place, at: _Arrived) -> None:
@@ -145,7 +154,7 @@ class _Together:
         after = list(self._after_block(node, at.machine))
         ways = [(e, m) for target, m in after for e in self._edges(node, target)]
         if node in graph.exits:
-            self._end(node, at)
+            self._end(node, at, (at.machine, *(machine for _, machine in after)))
         if len(ways) > 1:
             self._leave_open(node, {e for e, _ in ways})
         turns = place[1:-1:2]
@@ -159,7 +168,7 @@ class _Together:
         """The states after the block of a node, each with the address of the next block."""
         block, states = self.graph.nodes[node].block, [machine]
         steps = machine.steps(block)
-        done, end = machine.decided(steps)
+        done, end = machine.decided(node, steps)
         if end != NEXT:
             yield end, machine
             return
@@ -167,6 +176,7 @@ class _Together:
             going = []
             for state in states:
                 for target, one in state.ways(step, partial(self._reach, node, index, step)):
+                    one.note(node, index, step)
                     if target == NEXT:
                         going.append(one)
                     else:
@@ -202,9 +212,13 @@ class _Together:
             if any(self.graph.edges[e].dst not in inside for e in edges):
                 self._open.add(loop)
 
-    def _end(self, node: int, at: _Arrived) -> None:
+    def _end(self, node: int, at: _Arrived, states: Iterable[ConcreteMachine]) -> None:
         self._ends.add(node)
         self._ended = self._of_edges.most(self._ended or 0, at.edges)
+        for trace in (machine.trace for machine in states if machine.trace is not None):
+            if self._missed is None:
+                self._missed = trace.fork()
+            self._missed.count(trace)
 
     def _take(
         self, edge: int, turns: tuple[int, ...], machine: ConcreteMachine, at: _Arrived

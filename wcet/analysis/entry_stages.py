@@ -22,6 +22,8 @@ from enum import Enum
 from functools import partial
 
 from cache.classify import classify
+from cache.executed.access_trace import TracedCode
+from cache.executed.counted_misses import with_misses
 from cache.geometry import CacheHierarchy
 from cache.reference import CacheClassification
 from cache.unlocked import unlocked_before
@@ -328,7 +330,10 @@ def bounded(
     code, graph, values = valued.code, valued.graph, valued.values
     run, origin = code.run, code.origin
     whole = any(segment.graph is graph for segment in cut_segments)
-    execution = concrete_execution(graph, run.image, values, run.facts) if origin.starts else None
+    cached = _traced(valued) if whole and origin.starts else None
+    execution = (
+        concrete_execution(graph, run.image, values, run.facts, cached) if origin.starts else None
+    )
     if execution is not None:
         bounds = bounds_by_counting(graph, run.image, run.facts, execution)
         if not whole:
@@ -338,7 +343,8 @@ def bounded(
     limits = counter_limits(cut_segments)
     only = None if whole else frozenset(n for segment in cut_segments for n in segment.loops)
     alone = whole and origin.starts and graph.loops and not limits and without_counts(run.facts)
-    together = partial(executed_together, graph, run.image, values) if alone else nothing_known
+    follow = partial(executed_together, graph, run.image, values, cached=cached)
+    together = follow if alone else nothing_known
     execution, options = together({}), run.options.bounds
     if execution is not None:
         only, options = execution.open, replace(options, budget=options.budget.to_lower)
@@ -370,6 +376,12 @@ def bounded(
     return BoundedLoops(counted, execution, common)
 
 
+def _traced(valued: ValuedCode) -> TracedCode | None:
+    """The instructions that concern the data cache, where its lines can be followed."""
+    code = TracedCode(valued.graph, valued.values, valued.code.run.platform.hierarchy)
+    return code if code.modelled else None
+
+
 def without_counts(facts: Facts) -> bool:
     """Whether no fact counts executions of a loop."""
     return not any(isinstance(fact, LoopFact | LoopParameter) for fact in facts.facts)
@@ -397,14 +409,21 @@ def with_bounds(
     part: PendingSegment,
     classes: CacheClassification,
     rounds: Mapping[int, int],
+    execution: ExecutionCounts | None = None,
 ) -> CacheClassification:
     """The classes when loops are bounded; ``rounds``: most executions of the headers of loops.
 
-    They are computed again if the bounds limit addresses.
+    They are computed again if the bounds limit addresses. ``execution``: the counts of the
+    executions of the entry, if known.
     """
     narrower = BoundedAddresses(part.graph, SegmentValues(valued.values, part), rounds)
     if narrower.gain:
         classes = _classified(valued, part, narrower)
+    whole = part.start is None and len(part.graph.nodes) == len(valued.graph.nodes)
+    if whole and execution is not None and execution.misses is not None:
+        classes = with_misses(classes, part.graph, execution.misses, execution.edges)
+        assumed = (*classes.assumptions, *execution.assumed)
+        classes = replace(classes, assumptions=tuple(dict.fromkeys(assumed)))
     return classes.counted(rounds)
 
 
@@ -420,14 +439,18 @@ def timed(valued: ValuedCode, part: PendingSegment, timer: BlockTimer) -> TimedS
 
 
 def charged(
-    valued: ValuedCode, part: PendingSegment, known: TimedSegment, rounds: Mapping[int, int]
+    valued: ValuedCode,
+    part: PendingSegment,
+    known: TimedSegment,
+    rounds: Mapping[int, int],
+    execution: ExecutionCounts | None = None,
 ) -> ChargedCosts:
-    """The cycles of nodes and edges; ``rounds``: most executions of the headers of loops."""
+    """The cycles of nodes and edges; ``rounds`` and ``execution`` as for ``with_bounds``."""
     code = valued.code
     arrival, entries = code.origin.arrival, code.run.platform.entries
     return charge(
         part.graph,
-        with_bounds(valued, part, known.classes, rounds),
+        with_bounds(valued, part, known.classes, rounds, execution),
         SegmentValues(valued.values, part),
         hierarchy_of(valued, part),
         code.run.platform.timing,

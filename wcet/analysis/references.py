@@ -65,7 +65,9 @@ def on_worst_path(run: AnalysisRun, name: str, result: EntryResult) -> Classifie
     with entry.code.stage("cache"):
         found = _classified(entry, segment)
     counts = result.solution.nodes or found.counts
-    classes = with_bounds(entry, segment, found.classes, iterations(result.bounds))
+    execution = next((p.execution for p in result.paths if p.start == segment.start), None)
+    rounds = iterations(result.bounds)
+    classes = with_bounds(entry, segment, found.classes, rounds, execution)
     return replace(found, classes=classes, counts=tuple(counts))
 
 

@@ -8,7 +8,7 @@ computes the key under which loop bounds are stored.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -65,9 +65,10 @@ def costing(valued: ValuedCode, parts: Sequence[PendingSegment]) -> Iterator[Cos
     def first(index: int) -> TimedSegment:
         return timed(valued, parts[index], timer)
 
-    def then(index: int, known: TimedSegment, rounds: Sequence[Mapping[int, int]]) -> CostedSegment:
+    def then(index: int, known: TimedSegment, loops: BoundedLoops) -> CostedSegment:
         start = time.perf_counter()
-        costs = charged(valued, parts[index], known, rounds[index]).costs
+        rounds = iterations(of_segment(parts[index], loops.bounds))
+        costs = charged(valued, parts[index], known, rounds, loops.execution).costs
         of_caches, of_blocks = known.seconds
         return CostedSegment(costs, (of_caches, of_blocks + time.perf_counter() - start))
 
@@ -78,13 +79,13 @@ def costing(valued: ValuedCode, parts: Sequence[PendingSegment]) -> Iterator[Cos
 def _paths(
     valued: ValuedCode,
     parts: Sequence[PendingSegment],
-    charge_all: Callable[[Sequence[Mapping[int, int]]], list[CostedSegment]],
+    charge_all: Callable[[BoundedLoops], list[CostedSegment]],
     loops: BoundedLoops,
 ) -> list[PreparedPaths]:
     code, bounds = valued.code, [of_segment(part, loops.bounds) for part in parts]
     code.run.stages.say(f"cache, pipeline: {code.name}")
     start = time.perf_counter()
-    costed = charge_all([iterations(of) for of in bounds])
+    costed = charge_all(loops)
     elapsed = time.perf_counter() - start
     spent = [sum(one.seconds[stage] for one in costed) for stage in (0, 1)]
     for stage, seconds in zip(("cache", "pipeline"), spent, strict=True):

@@ -154,7 +154,7 @@ def _solved(run: AnalysisRun, entry: PinnedEntry) -> EntryWithPins:
     for part in entry.parts:
         before = timed(code, part, timer)
         bounds = of_segment(part, entry.loops.bounds)
-        costs = charged(code, part, before, iterations(bounds))
+        costs = charged(code, part, before, iterations(bounds), entry.loops.execution)
         loops = entry.loops
         paths = PreparedPaths(
             part.start, part.graph, costs.costs, bounds, loops.execution, loops.prefix

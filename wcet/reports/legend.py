@@ -34,6 +34,11 @@ WORDS = (
     ScreenWord("AH", ("cache",), "always hit"),
     ScreenWord("AM", ("cache",), "always miss"),
     ScreenWord("FM", ("cache",), "first miss: at most one each time a loop or function is entered"),
+    ScreenWord(
+        "CM",
+        ("cache",),
+        "counted misses: at most so many on a path, charged where the outermost loop is entered",
+    ),
     ScreenWord("PL", ("cache",), "once per line: a miss where a load enters another line"),
     ScreenWord("NC", ("cache",), "not classified: hit or miss, charged as the worse"),
     ScreenWord("paid", ("cache",), "its miss was charged before"),
@@ -41,6 +46,11 @@ WORDS = (
     ScreenWord("always miss", ("timing",), "on no path in the cache"),
     ScreenWord(
         "first miss", ("timing",), "at most one miss each time a loop or function is entered"
+    ),
+    ScreenWord(
+        "counted misses",
+        ("timing",),
+        "at most so many on a path, charged where the outermost loop is entered",
     ),
     ScreenWord("once per line", ("timing",), "a miss where a load enters another line"),
     ScreenWord("not classified", ("timing",), "hit or miss, charged as the worse"),

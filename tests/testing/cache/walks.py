@@ -210,6 +210,8 @@ class Walk:
         for reference in references:
             if reference.kind in (ReferenceKind.FETCH, ReferenceKind.PREFETCH):
                 self.tally.charged["fetch"] += entry_cycles(reference, self.memory)
+            elif reference.kind is ReferenceKind.STORE:
+                self.tally.charged[self.stores] += entry_cycles(reference, self.memory)
             else:
                 self.tally.charged["load"] += entry_cycles(reference, self.memory)
 

@@ -43,7 +43,7 @@ def test_every_topic_is_a_page(topic: str, capsys: pytest.CaptureFixture[str]) -
     assert f"\n{topic} " in "\n" + said(capsys, "help")
 
 
-@pytest.mark.parametrize("word", ["AH", "AM", "FM", "NC", "PL"])
+@pytest.mark.parametrize("word", ["AH", "AM", "CM", "FM", "NC", "PL"])
 def test_the_words_of_reports_are_explained(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert word in said(capsys, "help", "words")
 

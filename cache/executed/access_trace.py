@@ -1,0 +1,258 @@
+"""The data cache along executions that are followed: the most misses of each instruction.
+
+A set loses the line that was loaded from it last only to a load of another line of the set, under
+every policy that evicts only to make room (``cache.policy``). So along an execution whose addresses
+are known, a load misses at most where the load before it in its set was of another line, and a
+store to the line of the last load hits. Nothing is known of the cache where the execution starts.
+
+Where executions join, the sets in which they agree stay known, and each instruction has missed as
+often as in the execution in which it missed most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from cache.data_accesses import DataAccess, DataAccessModel
+from cache.geometry import CacheGeometry, CacheHierarchy
+from cache.lines import ANY_SET
+from cache.maintenance import cache_operation
+from cache.reference import UNCACHED
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import AccessKind, Insn
+from quoll.image.memory_map import Cacheability
+from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ValueSet
+
+__all__ = ["AccessTrace", "DataMisses", "KnownAddresses", "TracedCode"]
+
+Place = tuple[int, int]  # node, position of the instruction in its block
+
+
+class KnownAddresses(Protocol):
+    """The results of the value analysis about addresses."""
+
+    def access(self, node: int, insn: int, /) -> ValueSet | None:
+        """The addresses of the first byte that an instruction may access; None: any address."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataMisses:
+    """The most that any whole path of an entry misses, by node and position in its block.
+
+    ``lines``: that its loads fill; ``words``: that its stores write past L1. Both are numbers for
+    accesses to cached memory by way of L1; ``elsewhere``: instructions with other accesses. An
+    instruction that is in none of them never misses.
+    """
+
+    lines: Mapping[Place, int]
+    words: Mapping[Place, int]
+    elsewhere: frozenset[Place] = frozenset()
+
+
+class _LineAccess(NamedTuple):
+    """One line of an access.
+
+    ``known``: the set and the line, if it is cached memory of fixed translation. ``fills``: the
+    line is in the cache afterwards. ``spoils``: sets of which nothing is known afterwards, besides
+    that they hold a line of ``candidates``, if they held it before; None: all sets.
+    """
+
+    store: bool
+    cached: bool  # in cached memory, by way of L1
+    words: int
+    known: tuple[int, int] | None
+    fills: bool
+    spoils: tuple[int, ...] | None
+    candidates: frozenset[int]
+
+
+EVERYTHING = (  # an operation on the cache
+    _LineAccess(
+        store=False, cached=False, words=0, known=None, fills=False, spoils=None,
+        candidates=frozenset(),
+    ),
+)  # fmt: skip
+
+
+class TracedCode:
+    """The instructions of ``graph`` that concern the data cache."""
+
+    def __init__(
+        self, graph: Supergraph, addresses: KnownAddresses, hierarchy: CacheHierarchy
+    ) -> None:
+        self._graph, self._addresses, self._hierarchy = graph, addresses, hierarchy
+        self._geometry: CacheGeometry = hierarchy.l1d
+        self._model = DataAccessModel(hierarchy)
+        of_block: dict[int, tuple[int, ...]] = {}
+        self._places: set[Place] = set()
+        for n, node in enumerate(graph.nodes):
+            if id(node.block) not in of_block:
+                of_block[id(node.block)] = tuple(
+                    i for i, insn in enumerate(node.block.insns) if _concerns_data(insn)
+                )
+            self._places.update((n, i) for i in of_block[id(node.block)])
+        self._exact: dict[tuple[int, int], tuple[_LineAccess, ...]] = {}
+        self._any: dict[Place, tuple[_LineAccess, ...]] = {}
+
+    @property
+    def modelled(self) -> bool:
+        """Whether stores leave the lines of the cache as they are."""
+        return not (self._geometry.write_allocate or self._geometry.write_through)
+
+    def begin(self) -> AccessTrace:
+        """The state of the cache where a path starts."""
+        return AccessTrace(self)
+
+    def concerns_data(self, node: int, insn: int) -> bool:
+        """Whether an instruction concerns the data cache."""
+        return (node, insn) in self._places
+
+    def lines_at(self, node: int, insn: int, first: int) -> tuple[_LineAccess, ...]:
+        """The lines of an instruction that surely accesses ``first`` and the bytes behind it."""
+        what = self._graph.nodes[node].block.insns[insn]
+        key = id(what), first
+        if key not in self._exact:
+            found = self._model.accesses(what, ValueSet(first, first, 0))
+            self._exact[key] = tuple(self._line(a, executed=True) for a in found)
+        return self._exact[key]
+
+    def lines(self, node: int, insn: int) -> tuple[_LineAccess, ...]:
+        """The lines of an instruction by the addresses that are possible in its context."""
+        if (node, insn) not in self._any:
+            self._any[node, insn] = self._lines(node, insn)
+        return self._any[node, insn]
+
+    def _lines(self, node: int, insn: int) -> tuple[_LineAccess, ...]:
+        what = self._graph.nodes[node].block.insns[insn]
+        if what.memory is None:
+            return EVERYTHING if cache_operation(what).forget_d else ()
+        accesses = self._model.accesses(what, self._addresses.access(node, insn))
+        return tuple(self._line(access, executed=False) for access in accesses)
+
+    def may_be_skipped(self, node: int, insn: int) -> bool:
+        """Whether an instruction accesses nothing, and changes no line, if its condition fails."""
+        what = self._graph.nodes[node].block.insns[insn]
+        memory = what.memory
+        if memory is None or memory.exclusive or vector_role(what) is not None:
+            return False
+        return what.conditional and memory.access in (AccessKind.LOAD, AccessKind.STORE)
+
+    def size(self, node: int, insn: int) -> int:
+        """The bytes that an instruction accesses."""
+        memory = self._graph.nodes[node].block.insns[insn].memory
+        return 0 if memory is None else memory.size * memory.count
+
+    def _line(self, access: DataAccess, *, executed: bool) -> _LineAccess:
+        store = access.access is AccessKind.STORE
+        known, sets = None, self._geometry.index_set_of
+        lines = access.candidates
+        if lines is not None and len(lines) == 1 and access.fixed and not access.may_bypass:
+            known = sets(lines[0]), lines[0]
+        loads = access.access is AccessKind.LOAD
+        fills = known is not None and loads and (executed or access.certain)
+        spoils: tuple[int, ...] | None = ()
+        if access.vector and access.memory not in UNCACHED:
+            known, spoils = None, None
+        elif access.memory not in UNCACHED and not fills and (not store or access.may_bypass):
+            spoils = self._spoiled(access)
+        stays = frozenset(lines or ()) if not access.may_bypass else frozenset[int]()
+        cached = access.memory is Cacheability.ALWAYS and not (access.may_bypass or access.vector)
+        return _LineAccess(store, cached, access.words, known, fills, spoils, stays)
+
+    def _spoiled(self, access: DataAccess) -> tuple[int, ...] | None:
+        """The sets that an access may fill."""
+        if access.sets == ANY_SET:
+            return None
+        return tuple(s for s in range(self._geometry.index_sets) if access.sets >> s & 1)
+
+
+class AccessTrace:
+    """The cache after some executions, and the most misses and words of each instruction in one."""
+
+    def __init__(self, code: TracedCode) -> None:
+        self.code = code
+        self._resident: dict[int, int] = {}  # set -> the line that is surely in it
+        self._filled, self._stored = Counter[Place](), Counter[Place]()  # lines and words
+        self._elsewhere: frozenset[Place] = frozenset()
+        self._shared = False  # these, with another execution
+
+    def fork(self) -> AccessTrace:
+        """The same, of another execution."""
+        self._shared = True
+        return copy(self)
+
+    def _own(self) -> None:
+        """Copy what another execution shares, before it changes."""
+        if self._shared:
+            self._resident, self._shared = dict(self._resident), False
+            self._filled, self._stored = Counter(self._filled), Counter(self._stored)
+
+    def join(self, other: AccessTrace) -> None:
+        """Join another execution: nothing that it contradicts stays known."""
+        self.count(other)
+        if self._resident is not other._resident:
+            self._resident = dict(self._resident.items() & other._resident.items())
+
+    def count(self, other: AccessTrace) -> None:
+        """Take the counts of another execution, where they are higher."""
+        self._own()
+        self._filled |= other._filled
+        self._stored |= other._stored
+        self._elsewhere |= other._elsewhere
+
+    @property
+    def misses(self) -> DataMisses:
+        """The counts."""
+        return DataMisses(dict(self._filled), dict(self._stored), self._elsewhere)
+
+    def execute(
+        self, node: int, insn: int, touched: Sequence[object], *, transfers: bool = True
+    ) -> None:
+        """Execute an instruction.
+
+        ``touched``: the addresses of its transfers; one that is no int, if they are not known, or
+        if it is not known whether it is executed. ``transfers``: all of its transfers are there.
+        """
+        if not self.code.concerns_data(node, insn):
+            return
+        if transfers and not touched and self.code.may_be_skipped(node, insn):
+            return
+        for line in self._accesses(node, insn, touched):
+            hits = line.known is not None and self._resident.get(line.known[0]) == line.known[1]
+            if not line.cached and (node, insn) not in self._elsewhere:
+                self._elsewhere |= {(node, insn)}
+            if not hits:
+                self._miss(node, insn, line)
+
+    def _miss(self, node: int, insn: int, line: _LineAccess) -> None:
+        """Count an access that may miss, and forget the lines that it may evict."""
+        self._own()
+        if line.store:
+            self._stored[node, insn] += line.words
+        else:
+            self._filled[node, insn] += 1
+        if line.fills and line.known is not None:
+            self._resident[line.known[0]] = line.known[1]
+        elif line.spoils is None:
+            self._resident.clear()
+        else:
+            for at in line.spoils:
+                if self._resident.get(at) not in line.candidates:
+                    self._resident.pop(at, None)
+
+    def _accesses(self, node: int, insn: int, touched: Sequence[object]) -> tuple[_LineAccess, ...]:
+        known = [at for at in touched if isinstance(at, int)]
+        if known and len(known) == len(touched):
+            first = min(known)
+            if max(known) - first < self.code.size(node, insn):
+                return self.code.lines_at(node, insn, first)
+        return self.code.lines(node, insn)
+
+
+def _concerns_data(insn: Insn) -> bool:
+    return insn.memory is not None or cache_operation(insn).touches_data
