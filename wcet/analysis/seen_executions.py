@@ -31,8 +31,9 @@ BELIEVED = (FactStage.LOOP_BOUNDS, FactStage.INTEGER_PROGRAM)
 class SeenExecution:
     """A record: an execution of an entry that took so many cycles on the concrete machine.
 
-    ``charged``: the cycles that the analysis charges for its path; None if the path was cut at a
-    test for interrupts. ``evidence``: the recording, or that the state at the entry is invented.
+    ``charged``: the cycles that the analysis charges for its path, with an interrupt before the
+    test for interrupts where the path was cut; None if this has several ends.
+    ``evidence``: the recording, or that the state at the entry is invented.
     ``state``: then its registers and its words of memory that are not 0; None for a recording.
     """
 
@@ -50,7 +51,8 @@ class SeenExecution:
 
     def within(self, bound: int) -> str:
         """The interval that it makes with ``bound``, as a sentence about cycles."""
-        return f"[seen {self.cycles:,}, bound {bound:,}] by {self.evidence}"
+        charged = "" if self.charged is None else f"charged {self.charged:,}, "
+        return f"[seen {self.cycles:,}, {charged}bound {bound:,}] by {self.evidence}"
 
     def error(self, name: str, bound: int) -> UnsoundBound:
         """The error that ``bound`` of the entry ``name`` is not valid."""

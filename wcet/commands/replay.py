@@ -134,7 +134,7 @@ class EntryReplay:
     bound: int
     executions: int
     most: int  # observed cycles
-    charged: int | None  # for the slowest path; None if it was cut at a test
+    charged: int | None  # for the slowest path, interrupted at the test where it was cut
     paths: int  # distinct paths, also beginnings of paths up to a test for interrupts
     margins: tuple[float, ...]  # ascending
     exceeding: tuple[PathReplay, ...]  # above the bound, or above the charge of their path
@@ -163,7 +163,7 @@ def summarise(
         bound,
         sum(p.executions for p in paths),
         longest.most,
-        longest.charged,
+        longest.interrupted,
         len(paths),
         tuple(sorted(p.ratio for p in paths if p.ratio is not None)),
         tuple(p for p in paths if p.exceeds(bound)),

@@ -333,7 +333,8 @@ class PathReplay:
     """One path, with its executions, its charged cycles and its most observed cycles.
 
     ``executions``: the number of executions that start with it. The beginning of a path has no
-    charge (None), as its continuation is unknown.
+    charge (None), as its continuation is unknown. ``interrupted``: the charge if an interrupt
+    arrives before the test that ends it, else of the path itself; None if that has several ways.
     """
 
     executions: int
@@ -343,6 +344,7 @@ class PathReplay:
     contents: StartContents | None  # of the caches, in the slowest replay; None if measured
     number: int  # of the path
     state: int  # initial state of the slowest replay
+    interrupted: int | None
 
     @property
     def ratio(self) -> float | None:
@@ -401,7 +403,9 @@ def _replay_path(
     seed: int,
 ) -> PathReplay:
     path = ReplayPath.of(recorded.paths.graph, recorded.visits)
-    charged = path_cycles(recorded.paths.costs, (PathStep(v.node, v.edge) for v in recorded.visits))
+    costs, ended = recorded.paths.costs, recorded.interrupted()
+    charged = path_cycles(costs, (PathStep(v.node, v.edge) for v in recorded.visits))
+    interrupted = None if ended is None else path_cycles(costs, ended)
     if any(execution.path_only for execution, _ in recorded.sources):
         whole = recorded.complete and recorded.paths.start is None
         cycles = _measured(recorded) if whole else None
@@ -412,7 +416,8 @@ def _replay_path(
                 hint="wcet check-facts follows it; wcet help hardware-traces",
             )
         length = len(path.insns)
-        return PathReplay(len(recorded.sources), length, charged, cycles, None, number, 0)
+        count = len(recorded.sources)
+        return PathReplay(count, length, charged, cycles, None, number, 0, charged)
     most, worst, at = -1, StartContents.COLD, 0
     for state in range(states):
         machine, steps, contents = initial(subject, path, recorded, number, state, seed)
@@ -428,6 +433,7 @@ def _replay_path(
         worst,
         number,
         at,
+        interrupted,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ilp.paths.solution import PathStep
 from quoll.image.image import Image
 from quoll.recordings.follow import (
     WIDEST,
@@ -36,6 +37,23 @@ class RecordedPath:
     visits: tuple[NodeVisit, ...]
     complete: bool
     sources: tuple[tuple[Execution, int], ...]
+
+    def interrupted(self) -> tuple[PathStep, ...] | None:
+        """The path with an interrupt that arrives before its last test; a complete one as it is.
+
+        None if the paths end behind the test in several ways.
+        """
+        graph, node = self.paths.graph, self.visits[-1].node
+        steps = [PathStep(visit.node, visit.edge) for visit in self.visits[:-1]]
+        behind = {node}
+        while node not in graph.exits:
+            ways = graph.successors[node]
+            if len(ways) != 1 or graph.edges[ways[0]].dst in behind:
+                return None
+            steps.append(PathStep(node, ways[0]))
+            node = graph.edges[ways[0]].dst
+            behind.add(node)
+        return (*steps, PathStep(node, None))
 
 
 def cut(

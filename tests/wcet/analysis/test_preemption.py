@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from cache.classify import classify as classify_accesses
+from ilp.constraints.constraint import UNLIMITED
+from ilp.paths.path_check import path_cycles, violations
 from loopbounds.proof.options import BoundOptions
 from quoll.arm.decode import decode
 from quoll.image.image import Image
@@ -247,6 +249,12 @@ def test_an_execution_without_interrupts_is_cut_at_its_tests() -> None:
     assert not any(r.exceeds(entry.cycles) for r in replayed)
     assert any(r.most * 3 > entry.cycles for r in replayed)
     assert sum(r.executions for r in replayed) == 1
+    for piece, one in zip(pieces, replayed, strict=True):
+        steps, graph = piece.interrupted(), piece.paths.graph
+        assert steps is not None
+        assert not violations(graph, [UNLIMITED] * len(graph.loops), (), steps)
+        assert one.interrupted == path_cycles(piece.paths.costs, steps)
+        assert one.most <= one.interrupted <= entry.cycles
     whole = replace(ran, pcs=ran.pcs[: len(ran.pcs) // 2])
     with pytest.raises(MissingEdge):
         cut(entry.paths, image, [[whole]])

@@ -72,7 +72,7 @@ def test_measured_cycles_are_compared(board: Board, capsys: pytest.CaptureFixtur
     cache = str(board.facts.parent / "cache")
     request = [str(board.kernel), "--entry", "main", "--platform", "kzm", "--cache", cache]
     assert main(["analyse", *request, "--facts", str(board.facts), "--quiet"]) == 0
-    assert "[seen 77, bound " in capsys.readouterr().out
+    assert "[seen 77, charged " in capsys.readouterr().out
     assert board.run("replay", "cycles 1000000\n") == 1
     assert "1,000,000 cycles measured" in capsys.readouterr().out
 

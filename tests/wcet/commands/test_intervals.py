@@ -65,11 +65,13 @@ def test_a_replay_makes_an_interval(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyse", *KERNEL, *ENTRY, "--json", "found.json", "--html", "found.html"]) == 0
     text = capsys.readouterr().out
     interval = re.search(
-        r"^undefined: (\[seen ([\d,]+), bound ([\d,]+)\] by .*a\.trace)$", text, re.M
+        r"^undefined: (\[seen ([\d,]+), charged ([\d,]+), bound ([\d,]+)\] by .*a\.trace)$",
+        text,
+        re.M,
     )
     assert interval
-    seen, bound = (int(figure.replace(",", "")) for figure in interval.groups()[1:])
-    assert 0 < seen <= bound
+    seen, charged, bound = (int(figure.replace(",", "")) for figure in interval.groups()[1:])
+    assert 0 < seen <= charged <= bound
     document = json.loads(Path("found.json").read_text())
     assert not faults("analyse", document)
     assert document["entries"]["undefined"]["cycles"] == bound
