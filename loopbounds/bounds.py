@@ -36,7 +36,7 @@ from loopbounds.proof.evidence import (
 )
 from loopbounds.proof.keys import graph_identity, graph_key
 from loopbounds.proof.options import BoundOptions
-from loopbounds.proof.rounds import Progress, ProofRounds
+from loopbounds.proof.rounds import ModelProof, Progress, ProofRounds
 from loopbounds.proof.store import GraphBounds, copy_models
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import GraphCode, KnownValues, UnknownValues
@@ -45,6 +45,7 @@ from loopbounds.slicing.slice import Slice, slice_loops
 from loopbounds.slicing.stacks import NO_STACKS, StackSpans
 from loopbounds.smt.smt_checker import SmtChecker
 from loopbounds.transition.checker import Checker
+from loopbounds.transition.model import LoopModel
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.entry_invariants import LocatedInvariant
 from quoll.facts.invariants import ListAtMostFact
@@ -133,7 +134,7 @@ def bound_loops(
         chosen = options.checker != EITHER or loops.checker.name == SMT
         if chosen or all(bound.final for bound in bounds):
             return bounds
-        other = replace(loops, checker=SmtChecker())
+        other = replace(loops, checker=SmtChecker())  # with the models that are proved
         return tuple(map(better_proved, bounds, other.counted(tightest)))
 
 
@@ -192,7 +193,8 @@ class _GraphLoops:
     ``wanted``: the loops to be bounded; ``stated``: the wanted loops that facts count. ``lists``:
     facts about the list that a loop walks. ``called``: callers choose the arguments. ``stacks``:
     all stacks of the program. ``identity``: hashes the graph and its values. ``replay``: the
-    executions that may refute a fact.
+    executions that may refute a fact. ``proved``: the models at which no solver failed, perhaps
+    with another checker.
     """
 
     graph: Supergraph
@@ -209,6 +211,7 @@ class _GraphLoops:
     identity: Callable[[], str]
     replay: ExecutionReplay
     invariants: tuple[LocatedInvariant, ...]
+    proved: dict[LoopModel, ModelProof] = field(default_factory=dict)
     _acyclic: AcyclicGraph = field(init=False)
     _rounds: ProofRounds | None = field(init=False, default=None)
     _tried: Counter[int] = field(init=False, default_factory=Counter)  # sliced contexts, by header
@@ -288,6 +291,7 @@ class _GraphLoops:
         known: GraphBounds | None = store.load(key, GraphBounds)
         if known is not None and copy_models(store, known.models, self.options.models):
             return known
+        of_checker = not self.proved
         rounds = self._proofs()
         bounds = rounds.with_totals([self._judged(i) for i in range(len(self.graph.loops))])
         executed = {
@@ -298,7 +302,7 @@ class _GraphLoops:
         constant = frozenset(i for i in rounds.outcomes if is_constant(rounds.slices[i]))
         models = tuple(dict.fromkeys(rounds.keys.values()))
         proved = GraphBounds(bounds, models, executed, constant)
-        if all(bound.final for bound in bounds):
+        if of_checker and all(bound.final for bound in bounds):
             store.save(key, proved)
         return proved
 
@@ -315,7 +319,9 @@ class _GraphLoops:
                 lists={loop: fact.most for loop, fact in self.lists.items()},
                 invariants=self.invariants,
             )
-            self._rounds = ProofRounds(code, self.options, self.checker, self.progress)
+            self._rounds = ProofRounds(
+                code, self.options, self.checker, self.progress, proved=self.proved
+            )
             given = frozenset[int]() if self.options.prove_stated else self.stated
             tried = set(self.wanted) - given
             self._rounds.run(sorted(tried))

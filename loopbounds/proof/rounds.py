@@ -38,7 +38,7 @@ from loopbounds.transition.model import LoopModel
 from quoll.assumptions import Assumption
 from quoll.results.results_store import ResultsStore
 
-__all__ = ["Progress", "ProofRounds"]
+__all__ = ["ModelProof", "Progress", "ProofRounds"]
 
 Progress = Callable[[int, int, str], None]  # queries done, all queries, place of the loop
 
@@ -52,9 +52,20 @@ class AnyCaller:
     most: int
 
 
+@dataclass(frozen=True, slots=True)
+class ModelProof:
+    """The outcome for a model; ``assumed``: by the proof for any caller that gave it."""
+
+    outcome: ProofOutcome
+    assumed: frozenset[Assumption] = frozenset()
+
+
 @dataclass(slots=True)
 class ProofRounds:
-    """``run`` fills ``slices``, ``outcomes`` and ``keys``, by loop index."""
+    """``run`` fills ``slices``, ``outcomes`` and ``keys``, by loop index.
+
+    ``proved``: the models at which no solver failed. Another checker may go on from there.
+    """
 
     code: GraphCode
     options: BoundOptions
@@ -63,9 +74,8 @@ class ProofRounds:
     slices: dict[int, Slice] = field(default_factory=dict)
     outcomes: dict[int, ProofOutcome] = field(default_factory=dict)
     keys: dict[int, str] = field(default_factory=dict)  # of the proofs; totals are under -1 - loop
-    proved: dict[str, ProofOutcome] = field(default_factory=dict)  # by key, in this process
+    proved: dict[LoopModel, ModelProof] = field(default_factory=dict)  # in this process
     _calls: dict[Hashable, AnyCaller | None] = field(default_factory=dict)  # by shape of the call
-    _assumed: dict[str, frozenset[Assumption]] = field(default_factory=dict)  # by key: any caller's
 
     @property
     def store(self) -> ResultsStore:
@@ -208,30 +218,34 @@ class ProofRounds:
         """An outcome for each of ``loops``; each distinct model is proved once."""
         models = {i: self.slices[i].model for i in loops}
         named = {model: self._key(model) for model in set(models.values())}
-        keys = {i: named[model] for i, model in models.items()}
-        self.keys |= keys
-        known: dict[str, ProofOutcome] = {}
-        queries: dict[str, int] = {}  # key -> first loop with that model
-        for loop, key in keys.items():
-            proof = None if key in known or key in queries else self._cached(key)
-            if proof is not None:
-                known[key] = proof
-                write_model(self.options.models, key, proof.model)
-            elif key not in known and key not in queries:
-                shared = self._shared(loop)
-                if shared is None:
-                    queries[key] = loop
-                else:
-                    known[key], self._assumed[key] = shared
-                    write_model(self.options.models, key, known[key].model)
-        known |= self._prove_all(queries)
-        self.proved |= {key: outcome for key, outcome in known.items() if not outcome.failed}
-        for loop, key in keys.items():
-            assumed = self.slices[loop].assumed | self._assumed.get(key, frozenset())
+        self.keys |= {i: named[model] for i, model in models.items()}
+        known: dict[LoopModel, ModelProof] = {}
+        queries: dict[LoopModel, int] = {}  # model -> first loop with it
+        for loop, model in models.items():
+            if model in known or model in queries:
+                continue
+            found = self._known(model, named[model]) or self._shared(loop)
+            if found is None:
+                queries[model] = loop
+            else:
+                known[model] = found
+                write_model(self.options.models, named[model], found.outcome.model)
+        proved = self._prove_all({named[model]: loop for model, loop in queries.items()})
+        known |= {model: ModelProof(proved[named[model]]) for model in queries}
+        self.proved |= {model: found for model, found in known.items() if not found.outcome.failed}
+        for loop, model in models.items():
+            assumed = self.slices[loop].assumed | known[model].assumed
             self.slices[loop] = replace(self.slices[loop], assumed=assumed)
-        return {loop: known[key] for loop, key in keys.items()}
+        return {loop: known[model].outcome for loop, model in models.items()}
 
-    def _shared(self, loop: int) -> tuple[ProofOutcome, frozenset[Assumption]] | None:
+    def _known(self, model: LoopModel, key: str) -> ModelProof | None:
+        """The proof for a model that this process or an earlier one has made."""
+        if model in self.proved:
+            return self.proved[model]
+        stored = self._cached(key)
+        return None if stored is None else ModelProof(stored)
+
+    def _shared(self, loop: int) -> ModelProof | None:
         """The bound for any caller, if a run of the simple model in this context reaches it.
 
         Then a proof about the simple model gives no smaller one.
@@ -244,7 +258,7 @@ class ProofRounds:
             return None
         exact = models.exact
         reached = 1 if exact.inputs else longest(explore(exact))  # as rule 22 asks
-        return replace(known.outcome, reached=reached, seconds=0.0), known.assumed
+        return ModelProof(replace(known.outcome, reached=reached, seconds=0.0), known.assumed)
 
     def _for_any_caller(self, loop: int) -> AnyCaller | None:
         graph = self.code.graph
@@ -330,8 +344,6 @@ class ProofRounds:
         )
 
     def _cached(self, key: str) -> ProofOutcome | None:
-        if key in self.proved:
-            return self.proved[key]
         known: ProofOutcome | None = self.store.load(key, ProofOutcome)
         return known
 
