@@ -201,7 +201,11 @@ def _symbols(state: AbstractState) -> list[int]:
 def _select(
     interpreter: PathInterpreter, path: TransferPath, symbol: int, indices: Sequence[int]
 ) -> TargetSelection | None:
-    """The target for each value of ``symbol``; None if one of them is not constant."""
+    """The target for each value of ``symbol``; None if one of them is not constant.
+
+    None, too, if a target lies in the part of the table that the values reach: then nothing bounds
+    the index, and code is read as entries.
+    """
     targets: list[int] = []
     loads: list[list[dict[int, KnownAddress]]] = []
     for index in indices:
@@ -217,11 +221,16 @@ def _select(
             return None
         targets.append(constant)
         loads.append(accesses)
-    return TargetSelection(tuple(targets), _table(loads)) if targets else None
+    if not targets:
+        return None
+    table = _table(loads)
+    if table is not None and any(table.low <= target & ~1 <= table.high for target in targets):
+        return None
+    return TargetSelection(tuple(targets), None if table is None else table.low)
 
 
-def _table(loads: list[list[dict[int, KnownAddress]]]) -> int | None:
-    """The lowest address of the first load whose address depends on the index."""
+def _table(loads: list[list[dict[int, KnownAddress]]]) -> ValueSet | None:
+    """The range of the first load whose address depends on the index."""
     for path_block in range(len(loads[0])):
         for index in loads[0][path_block]:
             addresses = (accesses[path_block].get(index) for accesses in loads)
@@ -229,5 +238,5 @@ def _table(loads: list[list[dict[int, KnownAddress]]]) -> int | None:
             exact = [f.exact for f in facts if isinstance(f, ValueSet)]
             addrs = [addr for addr in exact if addr is not None]
             if len(addrs) > 1:
-                return min(addrs)
+                return ValueSet(min(addrs), max(addrs), 1)
     return None

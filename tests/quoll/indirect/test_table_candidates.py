@@ -34,6 +34,11 @@ BODIES = [f"case {n}: h{n}(); {'out = 4;' if n % 2 else ''} break;" for n in ran
 def compiled(folder: Path, *flags: str) -> Image:
     """The program as Clang compiles it; GCC's tables are resolved without help."""
     (folder / "main.c").write_text(SOURCE % (FUNCTIONS, "\n    ".join(BODIES)))
+    return linked(folder, *flags)
+
+
+def linked(folder: Path, *flags: str) -> Image:
+    """The image of ``main.c``."""
     command = ["clang", "--target=arm-none-eabi", *flags, "-O2", "-ffreestanding", "-c", "main.c"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
     link = ["arm-none-eabi-ld", "-Ttext=0x8000", "-e", "main", "main.o", "-o", "main.elf"]
@@ -60,6 +65,40 @@ def test_every_case_is_among_the_targets(flags: tuple[str, ...], tmp_path: Path)
     assert not program.unresolved
     names = {cfg.name for cfg in program.functions.values()}
     assert names == {"main", *(f"h{n}" for n in range(CASES))}
+
+
+NARROW = """
+volatile int out; volatile unsigned char at;
+struct { volatile int words[8]; } many;
+int main(void) {
+    switch (at) {
+    %s
+    default: __builtin_unreachable();
+    }
+    return out += 5;
+}
+void behind(void) {
+    %s
+}
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("flags", [("-mcpu=arm1136jf-s",), ("-mcpu=cortex-a8", "-mthumb")])
+def test_code_behind_a_table_is_not_read_as_entries(flags: tuple[str, ...], tmp_path: Path) -> None:
+    """An index of one byte reaches beyond the table; only the root causes are asked about."""
+    cases = (f"case {n}: out {'+-^'[n % 3]}= {n * n + 1}; break;" for n in range(CASES))
+    more = (f"many.words[{n % 8}] += out * {n * 77 + 1};" for n in range(120))
+    source = NARROW % ("\n    ".join(cases), "\n    ".join(more))
+    (tmp_path / "main.c").write_text(source)
+    image = linked(tmp_path, *flags)
+    main = image.symbol("main")
+    assert main is not None
+    unresolved = extract(image, [main.addr | main.thumb]).unresolved
+    proposals = [one.proposal for one in unresolved if one.proposal is not None]
+    assert [p.candidates for p in proposals if f"has {CASES} entries" in p.note] == [CASES]
+    assert len(unresolved) == 1, [str(one) for one in unresolved]
 
 
 def test_other_loads_of_the_pc_have_no_table() -> None:
