@@ -71,6 +71,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "quoll/abstract_domain/condition.py: _restrict, assume, decide, negation, restricted, "
         "symbols",
     ),
+    "as deep as paths and types of a symbol, which its reader counts": (
+        "quoll/image/rust_names.py: _Reader._argument, _Reader._constant, "
+        "_Reader._implementation, _Reader._nested, _Reader._type, _Reader.path",
+    ),
     "as deep as folders": ("quoll/results/results_store.py: _make",),
     "as deep as the causes of an error": ("wcet/process.py: resource_error",),
     "statements that nest too deep are refused": (

@@ -198,7 +198,7 @@ class FactForm:
 
 
 ADDRESS = r"0[xX][0-9a-fA-F]+"
-SYMBOL = r"[A-Za-z_$.][\w$.]*"
+SYMBOL = r"[A-Za-z_$.][\w$.]*(?:::[A-Za-z_$.][\w$.]*)*"  # a path, for Rust
 NAME = r"[A-Za-z_]\w*"
 NUMBER = rf"(?:{ADDRESS}|[0-9]+)"
 ANCHOR = r"[0-9a-f]{8}"  # a checksum of the function around a place

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from quoll.errors import InputError
 from quoll.image.elf import RawSymbol
+from quoll.image.rust_names import rust_name
 from quoll.input_files import Unreadable, read_input
 from quoll.printable import printable
 
@@ -57,7 +58,10 @@ class SymbolTable:
     _names: dict[str, tuple[Symbol, ...]] = field(repr=False)
 
     def named(self, name: str) -> tuple[Symbol, ...]:
-        """All symbols of that name: each file may have a local one."""
+        """All symbols of that name: each file may have a local one.
+
+        A function of Rust has a second name, the one in the ELF.
+        """
         return self._names.get(name, ())
 
     def names(self) -> Iterable[str]:
@@ -102,7 +106,12 @@ class SymbolTable:
 
 
 def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
-    """Sort and index the defined symbols of code and data among ``rows``."""
+    """Sort and index the defined symbols of code and data among ``rows``.
+
+    Mangled names of Rust become paths, where no other symbol would have the same path.
+    """
+    rows = tuple(rows)
+    paths = _paths(rows)
     symbols: list[Symbol] = []
     mappings: list[MappingSymbol] = []
     file = ""
@@ -114,12 +123,13 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
         if row.name[:2] in ("$a", "$t", "$d") and row.name[2:3] in ("", "."):
             mappings.append(MappingSymbol(row.value, row.name[1]))
         elif row.name and not row.name.startswith("$"):
-            symbols.append(_symbol(row, file))
+            symbols.append(_symbol(row, paths.get(row.name, row.name), file))
     symbols.sort(key=lambda s: (s.addr, s.kind == "func", s.size, not s.local, s.name))
     mappings.sort(key=lambda m: m.addr)
     names: dict[str, tuple[Symbol, ...]] = {}
     for symbol in symbols:
         names[symbol.name] = (*names.get(symbol.name, ()), symbol)
+    names.update((mangled, names[path]) for mangled, path in paths.items() if path in names)
     return SymbolTable(
         tuple(symbols),
         tuple(mappings),
@@ -129,12 +139,24 @@ def symbol_table(rows: Iterable[RawSymbol]) -> SymbolTable:
     )
 
 
-def _symbol(row: RawSymbol, file: str) -> Symbol:
+def _paths(rows: Iterable[RawSymbol]) -> dict[str, str]:
+    """The paths of mangled names of Rust that name one address each."""
+    addresses: dict[str, set[int]] = {}
+    paths: dict[str, str] = {}
+    for row in rows:
+        path = rust_name(row.name)
+        if path is not None and row.defined:
+            paths[row.name] = path
+        addresses.setdefault(path or row.name, set()).add(row.value)
+    return {mangled: path for mangled, path in paths.items() if len(addresses[path]) == 1}
+
+
+def _symbol(row: RawSymbol, name: str, file: str) -> Symbol:
     kind = KINDS[row.kind]
     thumb = kind == "func" and bool(row.value & 1)
     addr = row.value & ~1 if thumb else row.value
     local = row.binding == "STB_LOCAL"
-    return Symbol(row.name, addr, row.size, kind, thumb, local, file if local else "")
+    return Symbol(name, addr, row.size, kind, thumb, local, file if local else "")
 
 
 LISTED = re.compile(

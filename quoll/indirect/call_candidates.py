@@ -10,11 +10,13 @@ functions left out, with the assumption. A proposal is no part of any result unt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, cached_property
 
 from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.unresolved import CandidateFact
+from quoll.facts.fact import SYMBOL
 from quoll.image.dwarf_types import VIRTUAL_CALL, Signature
 from quoll.image.function_tables import functions_in
 from quoll.image.image import Image
@@ -176,7 +178,7 @@ class Candidates:
     def _name(self, addr: int, name: str) -> str:
         """A unique symbol, else the address."""
         named = {(s.addr, s.kind) for s in self._image.symbols.named(name)}
-        plain = name.replace(".", "_").replace("$", "_").isidentifier()
+        plain = re.fullmatch(SYMBOL, name) is not None
         return name if plain and len(named) == 1 else f"{addr:#x}"
 
     def _function(self, word: int) -> str:
