@@ -110,6 +110,7 @@ class Judge:
                     found.append(Finding("loop", f"{text}; {given}"))
             if run.end is End.WAITS:
                 found.append(Finding("wait", f"waits at {run.pcs[-1]:#x}, bound {claims.cycles}"))
+            run = claims.path(run)
             least = floor(run, 0, program.board, self.word, access)
             if least > claims.cycles:
                 found.append(Finding("time", f"{least} cycles at least, bound {claims.cycles}"))

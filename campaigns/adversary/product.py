@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 from unittest.mock import patch
 
+from campaigns.adversary.executor import Run
 from campaigns.adversary.program import Program
 from ilp.solvers import highs
 from loopbounds.budgets.budget import Budget, ProcessLimits, SolverLimits
@@ -113,6 +114,11 @@ class Claims:
         return frozenset(
             paths.graph.nodes[n].block.last.addr for paths in self.paths for n in paths.graph.halts
         )
+
+    def path(self, run: Run) -> Run:
+        """The path of an execution, which ends where control gets to a loop that does nothing."""
+        ends = (at for at, pc in enumerate(run.pcs, 1) if pc in self.halts)
+        return replace(run, pcs=run.pcs[: next(ends, len(run.pcs))])
 
     @functools.cached_property
     def loops(self) -> dict[int, tuple[int, bool, frozenset[int]]]:

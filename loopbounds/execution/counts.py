@@ -17,7 +17,8 @@ class ExecutionCounts:
     ``most``: executions of the header per entry from outside; 0 where it is not entered.
     ``totals``: the most per entry of the enclosing loop. ``edges``: most traversals of each edge of
     the graph. ``ends``: the last nodes of paths. ``only``: whether there is a single execution,
-    so that the counts are reached. Else ``open`` has the loops that an unknown word may end.
+    so that the counts are reached. Else ``open`` has the loops that an unknown word may end, and
+    ``always`` the loops that each entry executes ``most`` times, if the path does not end in it.
     ``misses``: the most misses of each instruction; None: the cache was not followed.
     """
 
@@ -29,6 +30,7 @@ class ExecutionCounts:
     assumed: tuple[Assumption, ...]
     only: bool = True
     open: frozenset[int] = frozenset()
+    always: frozenset[int] = frozenset()
     misses: DataMisses | None = None
 
 

@@ -93,6 +93,7 @@ class _Together:
     _once: list[int] = field(init=False)  # the packed counts of one traversal of each edge
     _entering: dict[int, int] = field(init=False)  # loop -> mask that resets its inner loops
     _most: list[int] = field(init=False)
+    _fewest: dict[int, int] = field(init=False, default_factory=dict)  # of entries that are left
     _totals: list[int] = field(init=False)
     _ended: int | None = field(init=False, default=None)
     _ends: set[int] = field(init=False, default_factory=set)
@@ -140,6 +141,7 @@ class _Together:
             only=False,
             open=frozenset(self._open),
             misses=None if self._missed is None else self._missed.misses,
+            always=frozenset(i for i, few in self._fewest.items() if few == self._most[i]),
         )
 
     def _follow(self, place: Place, at: _Arrived) -> None:
@@ -228,6 +230,8 @@ class _Together:
         source = self._around[graph.edges[edge].src]
         shared = sum(1 for loop in self._around[node] if loop in source)
         new = (*turns[:shared], *(0,) * (len(self._around[node]) - shared))
+        for loop, turn in zip(source[shared:], turns[shared:], strict=True):
+            self._fewest[loop] = min(self._fewest.get(loop, turn + 1), turn + 1)
         if edge in self._backs:
             new = (*new[:-1], new[-1] + 1)
         self._arrive(new, _Arrived(node, machine, at.edges + self._once[edge], at.headers))

@@ -92,6 +92,7 @@ def of_execution(loop: SuperLoop, found: ExecutionCounts, around: int | None) ->
         total=None if around is None else found.totals[loop.index],
         around=around,
         assumed=found.assumed,
+        always=loop.index in found.always,
     )
 
 

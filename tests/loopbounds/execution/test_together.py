@@ -81,7 +81,7 @@ def together(code: Program) -> ExecutionCounts | None:
 
 
 def covers(code: Program, found: ExecutionCounts, seed: int) -> None:
-    """No execution with some content of memory counts more.
+    """No execution with some content of memory counts more, or less where it always counts that.
 
     A block of a loop with two entries is several nodes; only the sum of their counts is compared.
     """
@@ -89,6 +89,7 @@ def covers(code: Program, found: ExecutionCounts, seed: int) -> None:
     counts = code.counts((), lambda at: memory[at & 255])
     totals = code.totals((), lambda at: memory[at & 255])
     executed = code.executed((), lambda at: memory[at & 255])
+    fewest = code.fewest((), lambda at: memory[at & 255])
     places = [node.block.addr for node in code.graph.nodes]
     for loop in code.graph.loops:
         header = places[loop.header]
@@ -96,6 +97,8 @@ def covers(code: Program, found: ExecutionCounts, seed: int) -> None:
             continue
         assert counts[header] <= found.most[loop.index]
         assert totals.get(header, 0) <= found.totals[loop.index]
+        if loop.index in found.always:
+            assert fewest.get(header, found.most[loop.index]) == found.most[loop.index]
     ways = Counter({places[code.graph.entry]: 1})
     for edge, most in zip(code.graph.edges, found.edges, strict=True):
         ways[places[edge.dst]] += most
@@ -142,6 +145,15 @@ def test_an_argument_leaves_a_loop_open() -> None:
     found = executed_together(code.graph, code.image, code.values, {loop.index: 7})
     assert found is not None
     assert (list(found.most), list(found.open)) == ([7], [loop.index])
+
+
+@pytest.mark.parametrize("rest", ["", "if (data[i]) { data[1] = 7; break; }"])
+def test_a_loop_that_is_left_early_is_not_always_executed_so_often(rest: str) -> None:
+    loop = f"for (int i = 0; i < 40; i++) {{ s += data[i]; {rest} }}"
+    code = load(build(f"{DATA}int main(void) {{ int s = 0; {loop} return s; }}", optimise="-O1"))
+    found = together(code)
+    assert found is not None
+    assert (found.most, bool(found.always)) == ((40,), not rest)
 
 
 @pytest.mark.parametrize(

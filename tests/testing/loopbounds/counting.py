@@ -86,12 +86,7 @@ class Program:
 
         Without calls a context is a function, so that addresses tell nodes apart.
         """
-        bodies = {
-            self.graph.nodes[loop.header].block.addr: {
-                insn.addr for n in loop.nodes for insn in self.graph.nodes[n].block.insns
-            }
-            for loop in self.graph.loops
-        }
+        bodies = self._bodies()
         running = dict.fromkeys(bodies, 0)
         most = dict.fromkeys(bodies, 0)
         for at in self._pcs(arguments, background, steps):
@@ -102,6 +97,30 @@ class Program:
                     running[header] += 1
                     most[header] = max(most[header], running[header])
         return most
+
+    def _bodies(self) -> dict[int, set[int]]:
+        """The instructions of each loop, by header address."""
+        return {
+            self.graph.nodes[loop.header].block.addr: {
+                insn.addr for n in loop.nodes for insn in self.graph.nodes[n].block.insns
+            }
+            for loop in self.graph.loops
+        }
+
+    def fewest(
+        self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0
+    ) -> Mapping[int, int]:
+        """Fewest header executions of an entry that is left, by header address."""
+        bodies, found = self._bodies(), dict[int, int]()
+        running = dict.fromkeys(bodies, 0)
+        for at in self._pcs(arguments, background):
+            for header, body in bodies.items():
+                if at in body:
+                    running[header] += at == header
+                elif running[header]:
+                    found[header] = min(found.get(header, running[header]), running[header])
+                    running[header] = 0
+        return found
 
     def executed(
         self, arguments: tuple[int, ...], background: Callable[[int], int] = lambda addr: 0

@@ -49,6 +49,7 @@ pop {r4, pc}
 """
 TWICE = "push {lr}\nbl g\nbl g\npop {pc}\n"
 MAYBE = "push {lr}\ncmp r0, #0\nblne g\npop {pc}\n"
+BEHIND = "cmp r0, #0\nbeq 2f\nnop\n2: mov r3, #10\n1: subs r3, r3, #1\ninner: bne 1b\nbx lr\n"
 INNER = "1: subs r2, r2, #1\ninner: bne 1b\nsubs r3, r3, #1\nbne 2b\nbx lr\n"
 TRIANGLE = f"mov r3, #10\n2: mov r2, r3\n{INNER}"
 NESTED = f"str r0, [r1]\nmov r3, #4\n2: mov r2, #5\n{INNER}"
@@ -78,6 +79,8 @@ STATED = {
     "a triangle, truly": Stated(TRIANGLE, "inner executes at most 55 times", ""),
     "nested": Stated(NESTED, "inner executes at most 19 times", "at least 20 times"),
     "nested, truly": Stated(NESTED, "inner executes at most 20 times", ""),
+    "behind a branch": Stated(BEHIND, "inner executes at most 9 times", "at least 10 times"),
+    "behind a branch, truly": Stated(BEHIND, "inner executes at most 10 times", ""),
     "left early": Stated(LEFT, "inner executes at most 3 times", ""),
 }
 
