@@ -2,14 +2,15 @@
 
 A type says which functions a pointer may lead to, unless the source casts one to another: so it
 filters only proposals, never a result. Types compare by their shape: the sizes of numbers, and the
-names of structures; a pointer to void fits any pointer.
+names of structures; a pointer to void fits any pointer, and a pointer to a structure fits one to a
+structure that begins with it (C11, 6.7.2.1).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from quoll.image.byte_stream import EndOfBytes
@@ -51,11 +52,16 @@ TypeRef = int  # the offset of an entry in .debug_info
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The shapes of result and parameters; ``parameters`` is None if they may be any."""
+    """The shapes of result and parameters; ``parameters`` is None if they may be any.
+
+    ``begins``: for each parameter that points to a structure, pointers to the structures that it
+    begins with.
+    """
 
     result: str
     parameters: tuple[str, ...] | None
     more: bool = False  # further parameters may follow
+    begins: tuple[frozenset[str], ...] = field(default=(), compare=False)
 
     def fits(self, other: Signature) -> bool:
         """Whether a function of one type may be called through a pointer to the other."""
@@ -63,10 +69,16 @@ class Signature:
             return False
         if self.parameters is None or other.parameters is None:
             return True
-        count = min(len(self.parameters), len(other.parameters))
         if not (self.more or other.more) and len(self.parameters) != len(other.parameters):
             return False
-        return all(map(_same, self.parameters[:count], other.parameters[:count]))
+        return all(
+            _same(one, two) or self._begins(n, two) or other._begins(n, one)
+            for n, (one, two) in enumerate(zip(self.parameters, other.parameters, strict=False))
+        )
+
+    def _begins(self, number: int, shape: str) -> bool:
+        """Whether ``shape`` points to the first member of the structure of a parameter."""
+        return number < len(self.begins) and shape in self.begins[number]
 
     def __str__(self) -> str:
         texts = ("...",) if self.parameters is None else self.parameters
@@ -200,6 +212,14 @@ class DebugTypes:
         start, kind = self._variables[at]
         return (start, kind) if addr < start + max(self._size(kind) or 0, 1) else None
 
+    def held_functions(self, addr: int) -> Iterator[Signature]:
+        """The types of functions to which the word at ``addr`` of a variable points."""
+        variable = self.variable(addr)
+        if variable is not None:
+            for word in self.words_at(variable[1], addr - variable[0]):
+                if signature := self.pointed_function(word):
+                    yield signature
+
     def is_number(self, kind: TypeRef) -> bool:
         """Whether a word of this type is no address."""
         one = self._entries.get(self._bare(kind))
@@ -272,13 +292,27 @@ class DebugTypes:
         return "clang" in text and not external
 
     def _signature(self, at: TypeRef) -> Signature:
-        kinds = tuple(self._shape(self._type_of(p)) for p in self._parameters(at))
+        types = [self._type_of(p) for p in self._parameters(at)]
+        kinds = tuple(map(self._shape, types))
         inside = [self._entries[a] for d in self._declarations(at) for a in self._entries[d].inside]
         stated = any(self._entries[a].value(PROTOTYPED) for a in self._declarations(at))
         language = self._entries[at].unit.root.get(LANGUAGE, (0, 0))[1]
         unknown = not kinds and not stated and language in UNPROTOTYPED
         more = any(one.tag == OPEN for one in inside)
-        return Signature(self._shape(self._type_of(at)), None if unknown else kinds, more)
+        begins = tuple(frozenset(self._smaller(kind)) for kind in types)
+        return Signature(self._shape(self._type_of(at)), None if unknown else kinds, more, begins)
+
+    def _smaller(self, kind: TypeRef | None) -> Iterator[str]:
+        """The shapes of pointers to the structures that the pointed structure begins with."""
+        inner = None if kind is None else self.pointee(kind)
+        for _ in range(DEEPEST):
+            one = None if inner is None else self._entries.get(self._bare(inner))
+            if one is None or one.tag not in STRUCTURES:
+                return
+            first = (self._member(at, 0) for at in one.inside)
+            inner = next((member[0] for member in first if member is not None), None)
+            if inner is not None and self._entries[self._bare(inner)].tag in STRUCTURES:
+                yield f"{self._shape(inner)} *"
 
     def _parameters(self, at: TypeRef) -> list[TypeRef]:
         """The parameters, in the first declaration that lists any."""
@@ -309,6 +343,18 @@ class DebugTypes:
         if one is None or value is None:
             return ""
         return text_of(self._debug, one.unit, value) or ""
+
+    def _other_name(self, kind: TypeRef) -> str:
+        """The name of the innermost typedef, which a structure without a tag has."""
+        name = ""
+        for _ in range(DEEPEST):
+            one = self._entries.get(kind)
+            inner = None if one is None or one.tag not in OTHER_NAMES else _reference(one, TYPE)
+            if one is None or inner is None:
+                return name
+            name = self._name(kind) if one.tag == TYPEDEF else name
+            kind = inner
+        return name
 
     def _bare(self, kind: TypeRef) -> TypeRef:
         """The type without typedefs and qualifiers."""
@@ -361,18 +407,19 @@ class DebugTypes:
             if one is None or bare is None or one.tag in OTHER_NAMES:
                 return f"void{stars}"
             if one.tag not in POINTERS:
-                return f"{self._plain_shape(bare, one)}{stars}"
+                assert kind is not None
+                return f"{self._plain_shape(kind, bare, one)}{stars}"
             stars = stars or " "
             stars += "*"
             kind = self._type_of(bare)
         return f"?{stars}"
 
-    def _plain_shape(self, at: TypeRef, one: _Entry) -> str:
+    def _plain_shape(self, kind: TypeRef, at: TypeRef, one: _Entry) -> str:
         if one.tag == SUBROUTINE:
             return "function"
         name = self._name(at)
         if one.tag in STRUCTURES:
-            return f"struct {name}"
+            return f"struct {name or self._other_name(kind)}"
         bits = _number(one, SIZE) or 0
         real = name in ("float", "double", "long double")
         return f"{'float' if real else 'int'}{8 * bits}"

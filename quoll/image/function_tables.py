@@ -15,7 +15,7 @@ from quoll.image.image import Image
 from quoll.image.symbols import Symbol
 from quoll.image.vtables import is_vtable
 
-__all__ = ["FunctionTables", "function_tables", "functions_in"]
+__all__ = ["FunctionTables", "function_pointers", "function_tables", "functions_in"]
 
 WORD = 4
 
@@ -35,7 +35,7 @@ def function_tables(image: Image, left_out: Set[int] = frozenset()) -> FunctionT
     """The tables and the addresses elsewhere, of the whole image but the words at ``left_out``."""
     tables: dict[Symbol, dict[int, None]] = {}
     taken: dict[int, None] = {}
-    for addr, word in _pointers(image):
+    for addr, word in function_pointers(image):
         if addr in left_out:
             continue
         around = _object_around(image, addr)
@@ -56,7 +56,7 @@ def functions_in(image: Image, low: int, high: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(word for word in words if image.is_function(word)))
 
 
-def _pointers(image: Image) -> Iterator[tuple[int, int]]:
+def function_pointers(image: Image) -> Iterator[tuple[int, int]]:
     """Each aligned word that is the address of a function, with its place."""
     starts = _starts(image)
     for segment in image.segments:

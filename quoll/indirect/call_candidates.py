@@ -18,7 +18,7 @@ from quoll.cfg.cfg import Block, Cfg, Edge
 from quoll.cfg.unresolved import CandidateFact
 from quoll.facts.fact import SYMBOL
 from quoll.image.dwarf_types import VIRTUAL_CALL, Signature
-from quoll.image.function_tables import functions_in
+from quoll.image.function_tables import function_pointers, functions_in
 from quoll.image.image import Image
 from quoll.image.symbols import Symbol
 from quoll.image.vtables import Vtables
@@ -93,7 +93,7 @@ class Candidates:
         shown = " or ".join((*kinds, *sorted(map(str, plain))))
         note = (
             f"it calls {shown} by the debug information, so that {others} "
-            "functions of other types are left out: this assumes that none is cast"
+            "functions of other types are left out: this assumes that code casts none of them"
         )
         left_out = len(fitting) - len(coming_back)
         notes = [note, ENDLESS.format(left_out)] if left_out else [note]
@@ -121,7 +121,16 @@ class Candidates:
 
     def _fits(self, word: int, signatures: Set[Signature]) -> bool:
         own = self._signature(word)
-        return own is None or any(own.fits(signature) for signature in signatures)
+        types = self._held.get(word, ()) if own is None else (own, *self._held.get(word, ()))
+        return own is None or any(one.fits(other) for one in types for other in signatures)
+
+    @cached_property
+    def _held(self) -> Mapping[int, Set[Signature]]:
+        """The types of pointers in initial data to each function, to which the source casts it."""
+        held: dict[int, set[Signature]] = {}
+        for addr, word in function_pointers(self._image):
+            held.setdefault(word, set()).update(self._image.types.held_functions(addr))
+        return held
 
     def _signature(self, word: int) -> Signature | None:
         return self._image.types.signature(word & ~1)

@@ -70,6 +70,52 @@ def test_only_functions_of_the_type_are_candidates(name: str) -> None:
     assert all(name in everything for name in ("uart", "peek", "thread", "wake"))
 
 
+DERIVED = """
+typedef struct machine machine;
+typedef unsigned char (*state)(machine *, int);
+struct machine { state now, next; };
+typedef struct { machine base; int count; } active;
+typedef struct { active base; int level; } lamp;
+struct other { int count; machine *member; }; struct apart { int x; };
+typedef int (*command)(int, char *);
+static unsigned char on(lamp *me, int e);
+static unsigned char off(lamp *me, int e) { me->base.base.next = (state)on; return e; }
+static unsigned char on(lamp *me, int e) { me->level++; return 2; }
+static unsigned char plain(machine *me, int e) { return 0; }
+static unsigned char stranger(struct other *me, int e) { return me->count + e; }
+static unsigned char third(struct apart *me, int e) { return me->x + e; }
+static int set(int n, char *text) { return n + *text; }
+static int get(unsigned short n, char *text) { return n + *text; }
+lamp lamps[2] = {{{{(state)off, (state)on}}}, {{{(state)off, (state)stranger}}}};
+struct { const char *name; command run; } commands[] = {{"set", set}, {"get", (command)get}};
+void *leaked[] = {lamps, commands, (void *)third};
+machine *volatile current;
+N int dispatch(int e) { machine *m = current; return m->now(m, e) + 1; }
+N int execute(int n) { return commands[n & 1].run(n, "x") + 1; }
+void init(void) { current = &lamps[choice & 1].base.base; current->next = plain; }
+int run(int x) { return dispatch(x) + execute(x); }
+"""
+
+
+@pytest.mark.slow("compiles and extracts programs")
+@needs("clang")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pointer_to_a_structure_may_lead_to_a_larger_one(name: str) -> None:
+    """It begins with the smaller one; and what initial data holds is cast in any case."""
+    image = Image.load(build_pointers(DERIVED, BUILDS[name]))
+    found = {}
+    for function in ("dispatch", "execute"):
+        symbol = image.symbol(function)
+        assert symbol is not None
+        (call,) = extract(image, [symbol.addr | symbol.thumb]).unresolved
+        assert call.proposal is not None
+        found[function] = call.proposal.fact
+    assert found["dispatch"] == "calls at PLACE go to off, on, plain, stranger"
+    near = "off, on, plain, " if "clang" in name else ""  # lamps stand beside commands
+    more = ", stranger" if near else ""
+    assert found["execute"] == f"calls at PLACE go to get, {near}set{more}"
+
+
 INDEXED = """
 struct handler { void (*serve)(void *, unsigned); void *what; } served[96];
 struct { unsigned char state; unsigned short more; } protocol; unsigned next;
