@@ -17,7 +17,8 @@ __all__ = ["Budget", "ProcessLimits", "SolverLimits", "StepLimits"]
 class ProcessLimits:
     """Limits of one query to a solver that runs as a child process.
 
-    The process is ended after these seconds, or after ``PATIENCE`` times as many by the clock.
+    The process is ended after these seconds, or after ``PATIENCE`` times as many by the clock, but
+    not before ``LEAST``; sooner if it sleeps for so many seconds.
     """
 
     seconds: int = 20  # of processor time

@@ -31,6 +31,7 @@ EXECUTABLES = ("NuSMV", "nuXmv")
 MISSING = "NuSMV is missing: run 'wcet setup', put NuSMV on PATH, or use --checker smt"
 ALGORITHM = "een-sorensson"  # k-induction: the only one whose "is true" is used (rule 19)
 PATIENCE = 10  # seconds by the clock per second of the processor: the machine may do other work
+LEAST = 200  # seconds by the clock: a query of one second may wait as long for the processor
 
 
 def any_solver() -> Path:
@@ -56,6 +57,7 @@ def check_invariants(
     """One result per query about the model of ``text``. A failing solver raises nothing."""
     if not solver.is_file():
         return _results("", queries, InvariantVerdict.FAILED, MISSING)
+    most = max(LEAST, PATIENCE * limits.seconds)
     try:
         with (
             unnamed("model", text) as model,
@@ -68,7 +70,7 @@ def check_invariants(
                     *("-source", path_of(script)),
                 ],
                 seconds=limits.seconds,
-                most=PATIENCE * limits.seconds,
+                most=most,
                 files=(model, script),
                 environment={**os.environ, "HOME": "/nonexistent"},  # no start-up file of the user
             )
@@ -76,7 +78,7 @@ def check_invariants(
         reason = f"could not be started: {error.strerror}"
         return _results("", queries, InvariantVerdict.FAILED, reason)
     if ended.status is None:
-        reason = f"it did nothing for {limits.seconds} s, or ran for {PATIENCE} times as long"
+        reason = f"it did nothing for {limits.seconds} s, or did not end in {most} s"
         return _results(ended.output, queries, InvariantVerdict.FAILED, reason)
     if ended.status == -signal.SIGXCPU:
         return _results(ended.output, queries, InvariantVerdict.EXPIRED, f"{limits.seconds} s")

@@ -47,6 +47,7 @@ DEATH_SIGNAL = ("setpriv", "--pdeathsig", "KILL", "--")
 # Arguments: the parent, the largest file, the command. Ends if the parent ended before ``setpriv``.
 GUARD = 'test "$PPID" = "$0" || exit 1; ulimit -c 0; ulimit -f "$1"; shift; exec "$@"'
 TICK = 0.5  # seconds between checks of a program's progress
+WAITING = ("R", "D")  # states of a process that goes on when the machine has time
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM, signal.SIGXCPU)
 STOPPING = (signal.SIGTERM, signal.SIGHUP)  # and SIGINT, which is KeyboardInterrupt
 T = TypeVar("T")
@@ -133,9 +134,9 @@ def run(
 ) -> Ended:
     """Run a program without input in ``/``.
 
-    It is killed when none of its processes has used the processor for ``seconds``, and after
-    ``most`` seconds in any case. It inherits the open ``files``. Raises OSError for a file that is
-    no program.
+    It is killed when none of its processes has used the processor, or waited for it, for
+    ``seconds``, and after ``most`` seconds in any case. It inherits the open ``files``. Raises
+    OSError for a file that is no program.
     """
     guarded = _guarded(command)
     with unnamed("output") as output, unnamed("errors") as errors:
@@ -209,11 +210,11 @@ def _ends(process: subprocess.Popen[bytes], seconds: float | None, most: float |
             now = time.monotonic()
             if most is not None and now - start > most:
                 return False
-            if seconds is not None and now - active > seconds:
-                return False
-            spent = _processor_time(process.pid)
-            if spent != used:
+            spent, waits = _progress(process.pid)
+            if spent != used or waits:
                 used, active = spent, now
+            elif seconds is not None and now - active > seconds:
+                return False
     return True
 
 
@@ -241,15 +242,19 @@ def _polled(process: subprocess.Popen[bytes], seconds: float) -> bool:
     return True
 
 
-def _processor_time(group: int) -> int:
-    """Ticks of all existing processes in a group; a process that ends changes it too."""
-    total = 0
+def _progress(group: int) -> tuple[int, bool]:
+    """Ticks of all existing processes in a group, and whether one waits for processor or disk.
+
+    A process that ends changes the first, too.
+    """
+    total, waits = 0, False
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
             fields = stat.read_text().rpartition(")")[2].split()
             if int(fields[2]) == group:
                 total += sum(map(int, fields[11:15])) + int(stat.parent.name)
-    return total
+                waits = waits or fields[0] in WAITING
+    return total, waits
 
 
 @contextmanager

@@ -47,6 +47,25 @@ def test_arguments_are_passed_as_they_are() -> None:
     assert ended.output == "".join(f"{word}|" for word in words)
 
 
+@pytest.mark.parametrize(("program", "waits"), [("while :; do :; done", True), ("read x", False)])
+def test_a_program_without_processor_time(program: str, waits: bool) -> None:
+    """One that computes waits for its turn on a busy machine: before, it counted as one that hangs.
+
+    The other one waits for a pipe.
+    """
+    command = ["/bin/sh", "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0) as process:
+        deadline = time.monotonic() + 60
+        while children._progress(process.pid)[1] is not waits:
+            assert time.monotonic() < deadline
+        process.kill()
+
+
+@pytest.mark.usefixtures("guarded")
+def test_a_program_that_hangs() -> None:
+    assert children.run(["/bin/sleep", "60"], seconds=1, most=60).status is None
+
+
 @pytest.mark.usefixtures("guarded")
 def test_the_signal_that_ended_a_program() -> None:
     ended = children.run(["/bin/sh", "-c", "kill -SEGV $$"], seconds=9)
