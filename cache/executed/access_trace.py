@@ -142,7 +142,7 @@ class TracedCode:
             return False
         return what.conditional and memory.access in (AccessKind.LOAD, AccessKind.STORE)
 
-    def size(self, node: int, insn: int) -> int:
+    def bytes_at(self, node: int, insn: int) -> int:
         """The bytes that an instruction accesses."""
         memory = self._graph.nodes[node].block.insns[insn].memory
         return 0 if memory is None else memory.size * memory.count
@@ -187,7 +187,7 @@ class AccessTrace:
         return copy(self)
 
     def _own(self) -> None:
-        """Copy what another execution shares, before it changes."""
+        """Copy the parts that another execution shares, before it changes."""
         if self._shared:
             self._resident, self._shared = dict(self._resident), False
             self._filled, self._stored = Counter(self._filled), Counter(self._stored)
@@ -249,7 +249,7 @@ class AccessTrace:
         known = [at for at in touched if isinstance(at, int)]
         if known and len(known) == len(touched):
             first = min(known)
-            if max(known) - first < self.code.size(node, insn):
+            if max(known) - first < self.code.bytes_at(node, insn):
                 return self.code.lines_at(node, insn, first)
         return self.code.lines(node, insn)
 
