@@ -16,8 +16,17 @@ from typing import cast
 
 from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
+from loopbounds.execution.branch_relation import BranchRelation
 from loopbounds.execution.memory import ConcreteMemory
-from loopbounds.execution.value import ABSORBED, ConcreteValue, StackAddress, Undecided, mixed
+from loopbounds.execution.value import (
+    ABSORBED,
+    ConcreteValue,
+    StackAddress,
+    Undecided,
+    joined,
+    mixed,
+)
+from loopbounds.execution.word_range import BOUNDING, WordRange, narrow
 from quoll.arm.insn import PC, SP, Insn
 from quoll.assumptions import S5, Assumption
 from quoll.cfg.cfg import Block
@@ -45,6 +54,7 @@ class CompiledInsn:
     effect: Effect
     outputs: tuple[int, ...] | None
     ops: tuple[Op, ...]
+    conditional: bool = False
     transfers: bool = False  # its ops contain its accesses to memory
 
     @staticmethod
@@ -54,8 +64,9 @@ class CompiledInsn:
         acts = any(op.code in ACTS for op in ops)
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
         outputs = None if acts else tuple(sorted(written))
+        conditional = any(op.code is OpCode.CBRANCH for op in ops)
         transfers = any(op.code in (OpCode.LOAD, OpCode.STORE) for op in ops)
-        return CompiledInsn(_compiled(_source(ops)), outputs, ops, transfers)
+        return CompiledInsn(_compiled(_source(ops)), outputs, ops, conditional, transfers)
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
@@ -212,18 +223,35 @@ class ConcreteMachine:
         return other
 
     def join(self, other: ConcreteMachine) -> None:
-        """Forget the words that are not the same in ``other``."""
+        """Know only the words and ranges that are known in both."""
         pairs = zip(self._registers, other._registers, strict=True)
-        self._registers = [a if a == b else None for a, b in pairs]
+        self._registers = [a if a is b else joined(a, b) for a, b in pairs]
         self._memory.join(other._memory)
         if self.trace is not None and other.trace is not None:
             self.trace.join(other.trace)
 
     def known(self, registers: frozenset[int]) -> tuple[ConcreteValue, ...]:
-        """The words of some registers; the others are forgotten."""
+        """The words of some registers, without ranges; the others are forgotten."""
         words = [w if i in registers else None for i, w in enumerate(self._registers)]
         self._registers = words
-        return tuple(words)
+        return tuple([None if type(w) is WordRange else w for w in words])
+
+    def limit(self, limits: Iterable[tuple[int, ConcreteValue]]) -> None:
+        """Let registers that are not known hold these words, or words of these ranges."""
+        for register, limit in limits:
+            held = self._registers[register]
+            if isinstance(held, WordRange) and isinstance(limit, WordRange):
+                self._registers[register] = held.within(limit)
+            elif isinstance(held, WordRange) or (held is None and narrow(limit)):
+                self._registers[register] = limit
+
+    def branched(self, relation: BranchRelation, *, taken: bool) -> bool:
+        """Limit registers by the branch that was taken or not; False if it cannot be so."""
+        changes = relation.limited(self._registers, taken=taken)
+        for register, word in (changes or {}).items():
+            if self._registers[register] is not None or narrow(word):
+                self._registers[register] = word
+        return changes is not None
 
     def steps(self, block: Block) -> tuple[CompiledInsn, ...]:
         """The compiled instructions of a block, for ``ways``."""
@@ -237,24 +265,40 @@ class ConcreteMachine:
 
         Returns how many, and the next address or ``NEXT``.
         """
-        registers, memory = self._registers, self._memory
         for done, step in enumerate(steps):
-            before = None if step.outputs is not None else registers[:]
+            if step.outputs is not None:
+                self._compute(step)
+                self.note(node, done, step)
+                continue
+            before = self._registers[:]
             try:
-                target = step.effect(registers, memory)
+                target = step.effect(self._registers, self._memory)
             except Undecided:
-                if before is not None:
-                    self._registers = before
-                    return done, NEXT
-                assert step.outputs is not None
-                memory.doubt()
-                for register in step.outputs:
-                    registers[register] = None
-                target = NEXT
+                self._registers = before
+                return done, NEXT
             self.note(node, done, step)
             if target != NEXT:
                 return done + 1, target
         return len(steps), NEXT
+
+    def _compute(self, step: CompiledInsn) -> None:
+        """Execute an instruction that only writes registers; joined if a condition is unknown."""
+        before = self._registers[:] if step.conditional else self._registers
+        try:
+            step.effect(self._registers, self._memory)
+            return
+        except Undecided:
+            self._registers = before
+        self._memory.doubt()
+        ways = before, before[:]
+        try:
+            for way, registers in enumerate(ways):
+                self._with_both_ways(step).execute(way, registers, self._memory)
+        except Undecided:
+            for register in step.outputs or ():
+                before[register] = None
+        else:
+            self._registers = [a if a is b else joined(a, b) for a, b in zip(*ways, strict=True)]
 
     def ways(
         self, step: CompiledInsn, reach: Callable[[], tuple[int, int] | None]
@@ -265,7 +309,8 @@ class ConcreteMachine:
         ``execute``, but not if one condition is unknown, or the address of a store in reach.
         """
         if step.outputs is not None:
-            return [(step.execute(self._registers, self._memory), self)]
+            self._compute(step)
+            return [(NEXT, self)]
         before = self._registers[:]
         try:
             return [(step.effect(self._registers, self._memory), self)]
@@ -510,8 +555,9 @@ def _lines(
     if not unsure:
         return [f"{out} = {value}"]
     numbers = " and ".join(f"type({text}) is int" for text in dict.fromkeys(unsure))
-    other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size})"
-    if op.code not in ABSORBED:
+    sizes = tuple(var.size for var in op.ins)
+    other = f"mixed(OpCode.{op.code.name}, ({', '.join(ins)},), {op.out.size}, {sizes})"
+    if op.code not in ABSORBED | BOUNDING | {OpCode.BOOL_OR}:
         unknown = " or ".join(f"{text} is None" for text in dict.fromkeys(unsure))
         other = f"None if {unknown} else {other}"
     return [f"{out} = {value} if {numbers} else {other}"]

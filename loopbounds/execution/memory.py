@@ -13,7 +13,15 @@ from __future__ import annotations
 from copy import copy
 from itertools import takewhile
 
-from loopbounds.execution.value import ConcreteValue, LowBytes, StackAddress, Undecided
+from loopbounds.budgets import table
+from loopbounds.execution.value import (
+    ConcreteValue,
+    LowBytes,
+    StackAddress,
+    Undecided,
+    WordRange,
+    joined,
+)
 from quoll.arm.system_registers import DISCARDED, LINE
 from quoll.assumptions import S2, S3, S4, S6, Assumption
 from quoll.image.image import Image
@@ -57,7 +65,7 @@ class ConcreteMemory:
         self._recorded, self._shared = dict(self._recorded), False
 
     def join(self, other: ConcreteMemory) -> None:
-        """Forget the words that are not the same in ``other``."""
+        """Know only the words and ranges that are known in both."""
         self._stored |= other._stored
         self._separate_frames()
         if self._named is other._named and self._frames is other._frames:
@@ -71,7 +79,9 @@ class ConcreteMemory:
         for mine, others in ((self._named, other._named), (self._frames, other._frames)):
             if mine != others:
                 there = others.get
-                mine.update(dict.fromkeys([at for at, w in mine.items() if there(at) != w]))
+                mine.update(
+                    [(at, _joined(w, there(at))) for at, w in mine.items() if there(at) != w]
+                )
 
     @property
     def assumed(self) -> frozenset[Assumption]:
@@ -97,19 +107,35 @@ class ConcreteMemory:
         elif isinstance(address, StackAddress):
             at, cells = address.offset & WORD, self._frames
         else:
-            return None
+            return self._load_one_of(address, size) if isinstance(address, WordRange) else None
         if size == 4 and not at & 3:
             content = cells.get(at)
             return _low_bytes(content) if isinstance(content, tuple) else content
         known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
         return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
+    def _load_one_of(self, addresses: WordRange, size: int) -> ConcreteValue:
+        """The bytes at one of some addresses."""
+        within = addresses.unsigned(4)
+        found: ConcreteValue = None
+        if within.high - within.low > table.LOADED_PLACES * within.stride:
+            return None
+        for at in range(within.low, within.high + 1, within.stride):
+            word = self.load(at, size)
+            found = word if at == within.low else joined(found, word)
+            if found is None:
+                return None
+        return found
+
     def store(self, address: ConcreteValue, size: int, value: ConcreteValue) -> None:
         """Store ``value``. Raises Undecided where the store may change any other word."""
         if self.touched is not None:
             self.touched.append(address)
         if not isinstance(address, int | StackAddress):
-            if self.reach is None:
+            within = address.unsigned(4) if isinstance(address, WordRange) else None
+            if within is not None and within.high - within.low <= table.FORGOTTEN_BYTES:
+                self._store_within(within.low, within.high + size - 1)
+            elif self.reach is None:
                 self._store_anywhere()
             else:
                 self._store_within(self.reach[0], self.reach[1] + size - 1)
@@ -217,6 +243,10 @@ class ConcreteMemory:
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
         self._changeable.add((at, size))
+
+
+def _joined(a: ConcreteValue | Bytes, b: ConcreteValue | Bytes) -> ConcreteValue:
+    return None if isinstance(a, tuple) or isinstance(b, tuple) else joined(a, b)
 
 
 def _words(at: int, size: int) -> list[int]:

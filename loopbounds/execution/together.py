@@ -3,10 +3,10 @@
 The executions are followed as if every loop were unrolled. Where an unknown word decides a branch,
 both ways are followed. A place is a block in one iteration of each loop around it. Executions that
 arrive at one place with the same words in the registers that may decide something go on as one,
-with the words of memory in which they agree, and with the highest counts. If they differ in too
-many ways, all of them go on as one, with the registers in which they agree. The words that decide
-the loops of a nest, such as the width that doubles and the start that moves by it, have the values
-of the program in each iteration.
+with the words and ranges of memory in which they agree, and with the highest counts. If they differ
+in too many ways, only a few registers tell them apart, and the others have ranges. The words that
+decide the loops of a nest, such as the width that doubles and the start that moves by it, have the
+values of the program in each iteration.
 
 A place is written as the position of the header of each loop around in the graph without back
 edges, with the iteration, from the outermost on, and the position of the block. Every edge leads to
@@ -15,7 +15,7 @@ a greater place. The least place is followed first, so that all executions have 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
@@ -23,23 +23,26 @@ from itertools import chain
 
 from cache.executed.access_trace import AccessTrace, TracedCode
 from loopbounds.budgets import table
+from loopbounds.execution.branch_relation import BranchRelation, branch_relation
 from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.machine import NEXT, NOWHERE, CompiledInsn, ConcreteMachine
 from loopbounds.execution.packed_counts import PackedCounts, count_of, one_of
 from loopbounds.execution.value import ConcreteValue, Undecided
+from loopbounds.execution.word_range import WordRange
 from loopbounds.slicing.acyclic import AcyclicGraph
 from loopbounds.slicing.code import KnownValues
 from quoll.arm.insn import PC
-from quoll.cfg.cfg import EdgeKind
+from quoll.cfg.cfg import Block, EdgeKind
 from quoll.image.image import Image
 from quoll.inlining.supergraph import Supergraph
+from quoll.intervals.strided_interval import ANY
 from quoll.semantics.ops import OpCode
 
 __all__ = ["executed_together"]
 
 WORD_SIZE = 4
-Words = tuple[ConcreteValue, ...]  # of the registers that decide; () where states have joined
+Words = tuple[ConcreteValue, ...]  # of all registers; None if one is a range, or does not decide
 Place = tuple[int, ...]  # order and iteration of each loop around, outermost first; order of node
 
 
@@ -74,6 +77,34 @@ class _Arrived:
 
 
 @dataclass(slots=True)
+class _Place:
+    """The executions at a place, by the words of the ``registers`` that tell them apart; all: None.
+
+    The registers of a state are in its machine; a word of another register may be a range.
+    """
+
+    states: dict[Words, _Arrived] = field(default_factory=dict)
+    registers: frozenset[int] | None = None
+
+    def key(self, words: Words) -> Words:
+        """The words that tell a state apart."""
+        if self.registers is None:
+            return words
+        return tuple([w if i in self.registers else None for i, w in enumerate(words)])
+
+
+def told_apart(states: Sequence[Words]) -> frozenset[int]:
+    """Registers with few different words, which leave few of these states different."""
+    columns = sorted((len(set(words)), i) for i, words in enumerate(zip(*states, strict=True)))
+    chosen: list[int] = []
+    for count, register in columns:
+        tried = [*chosen, register]
+        if count > 1 and len({tuple([s[i] for i in tried]) for s in states}) <= table.JOINED_STATES:
+            chosen = tried
+    return frozenset(chosen)
+
+
+@dataclass(slots=True)
 class _Together:
     graph: Supergraph
     image: Image
@@ -86,12 +117,14 @@ class _Together:
     _backs: frozenset[int] = field(init=False)
     _inside: dict[int, list[int]] = field(init=False, default_factory=dict)  # loop -> inner loops
     _waiting: list[Place] = field(init=False, default_factory=list)
-    _arrived: dict[Place, dict[Words, _Arrived]] = field(init=False, default_factory=dict)
+    _arrived: dict[Place, _Place] = field(init=False, default_factory=dict)
     _deciding: list[frozenset[int]] = field(init=False)
     _of_edges: PackedCounts = field(init=False)
     _of_headers: PackedCounts = field(init=False)
     _once: list[int] = field(init=False)  # the packed counts of one traversal of each edge
     _entering: dict[int, int] = field(init=False)  # loop -> mask that resets its inner loops
+    _limits: dict[int, list[tuple[int, ConcreteValue]]] = field(init=False, default_factory=dict)
+    _relations: dict[int, BranchRelation | None] = field(init=False, default_factory=dict)
     _most: list[int] = field(init=False)
     _fewest: dict[int, int] = field(init=False, default_factory=dict)  # of entries that are left
     _totals: list[int] = field(init=False)
@@ -127,7 +160,7 @@ class _Together:
         self._arrive((0,) * len(self._around[graph.entry]), first)
         while self._waiting:
             place = heappop(self._waiting)
-            for at in self._arrived.pop(place).values():
+            for at in self._arrived.pop(place).states.values():
                 self._follow(place, at)
         if self._ended is None:
             return None
@@ -177,7 +210,11 @@ class _Together:
         for index, step in enumerate(steps[done:], done):
             going = []
             for state in states:
-                for target, one in state.ways(step, partial(self._reach, node, index, step)):
+                ways = state.ways(step, partial(self._reach, node, index, step))
+                for target, one in ways:
+                    last = len(ways) > 1 and index + 1 == len(steps)
+                    if last and not self._may_branch(block, one, taken=target != NEXT):
+                        continue
                     one.note(node, index, step)
                     if target == NEXT:
                         going.append(one)
@@ -186,6 +223,14 @@ class _Together:
             states = going
         for state in states:
             yield block.end, state
+
+    def _may_branch(self, block: Block, machine: ConcreteMachine, *, taken: bool) -> bool:
+        """Limit the words of a state by the last branch of a block; False if it cannot be so."""
+        if id(block) not in self._relations:
+            ops = [step.ops for step in machine.steps(block)]
+            self._relations[id(block)] = branch_relation(block.insns, ops)
+        relation = self._relations[id(block)]
+        return relation is None or machine.branched(relation, taken=taken)
 
     def _reach(self, node: int, insn: int, step: CompiledInsn) -> tuple[int, int] | None:
         """The range of the first byte of each store of an instruction, if it is narrow."""
@@ -251,27 +296,48 @@ class _Together:
         headers = (order[self.graph.loops[i].header] for i in self._around[node])
         place = (*chain.from_iterable(zip(headers, turns, strict=True)), order[node])
         if place not in self._arrived:
-            self._arrived[place] = {}
+            self._arrived[place] = _Place()
             heappush(self._waiting, place)
         self._keep_apart(self._arrived[place], new)
-
-    def _keep_apart(self, here: dict[Words, _Arrived], new: _Arrived) -> None:
-        """Add executions to those at a place; they join if too many states differ."""
-        words = new.machine.known(self._deciding[new.node])
-        if () in here or len(here) >= table.FOLLOWED_STATES:
-            others, words = list(here.values()), ()
-            here.clear()
-            for other in others:
-                self._join(new, other)
-        if words in here:
-            self._join(here[words], new)
-        else:
-            here[words] = new
 
     def _join(self, one: _Arrived, other: _Arrived) -> None:
         one.machine.join(other.machine)
         one.edges = self._of_edges.most(one.edges, other.edges)
         one.headers = self._of_headers.most(one.headers, other.headers)
+
+    def _keep_apart(self, here: _Place, new: _Arrived) -> None:
+        """Add executions to those at a place; they join if too many states differ."""
+        new.machine.limit(self._limits_at(new.node))
+        words = here.key(new.machine.known(self._deciding[new.node]))
+        if words in here.states:
+            self._join(here.states[words], new)
+            return
+        here.states[words] = new
+        if len(here.states) > table.FOLLOWED_STATES:
+            states, here.states = here.states, {}
+            here.registers = told_apart(list(states))
+            for old, state in states.items():
+                words = here.key(old)
+                if words in here.states:
+                    self._join(here.states[words], state)
+                else:
+                    here.states[words] = state
+
+    def _limits_at(self, node: int) -> list[tuple[int, ConcreteValue]]:
+        """The registers that decide, with the ranges that value analysis gives them."""
+        if node not in self._limits:
+            each = ((r, self.values.register(node, r)) for r in self._deciding[node] if r < PC)
+            self._limits[node] = [
+                (
+                    r,
+                    known.low
+                    if known.low == known.high
+                    else WordRange(known.low, known.high, known.stride),
+                )
+                for r, known in each
+                if known != ANY
+            ]
+        return self._limits[node]
 
     def _count(self, loop: int, turn: int, at: _Arrived) -> None:
         """Count an execution of a header, in all and since the loop around it was entered."""

@@ -1,9 +1,9 @@
 """Words of an execution that may be unknown, and the results of ops on them.
 
-A word is known, or its low bytes, or an address at a known distance from sp at the entry, or it is
-unknown. An op with an operand that is not known gives an unknown word, except for sums,
-differences, moves, products with zero, comparisons of addresses in one stack, and ops whose low
-bytes depend on low bytes only.
+A word is known, or its low bytes, or a range of it, or an address at a known distance from sp at
+the entry, or it is unknown. An op with an operand that is not known gives an unknown word, except
+for sums, differences, moves, products with zero, comparisons of addresses in one stack, ops on
+ranges, and ops whose low bytes depend on low bytes only.
 """
 
 from __future__ import annotations
@@ -11,10 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from loopbounds.execution.word_range import BOUNDING, WordRange, hull, of_ranges
 from quoll.semantics.operations import evaluate
 from quoll.semantics.ops import OpCode
 
-__all__ = ["ABSORBED", "NEAR", "ConcreteValue", "LowBytes", "StackAddress", "Undecided", "mixed"]
+__all__ = [
+    "ABSORBED",
+    "NEAR",
+    "ConcreteValue",
+    "LowBytes",
+    "StackAddress",
+    "Undecided",
+    "WordRange",
+    "joined",
+    "mixed",
+]
 
 WORD = 0xFFFFFFFF
 WORD_SIZE = 4
@@ -52,7 +63,7 @@ class LowBytes:
     value: int
 
 
-ConcreteValue = int | StackAddress | LowBytes | None
+ConcreteValue = int | StackAddress | LowBytes | WordRange | None
 """Unsigned; None: any word."""
 
 
@@ -60,17 +71,33 @@ class Undecided(Exception):
     """An unknown word decides the next instruction, or the content of memory."""
 
 
-def mixed(code: OpCode, values: Sequence[ConcreteValue], out_size: int) -> ConcreteValue:
-    """The result of an op on ``values`` that are not all known; ``out_size`` in bytes.
+def joined(a: ConcreteValue, b: ConcreteValue) -> ConcreteValue:
+    """A word of a register that is ``a`` or ``b``."""
+    if a is None or b is None:
+        return None
+    return a if a == b else hull(a, b)
+
+
+def mixed(
+    code: OpCode,
+    values: Sequence[ConcreteValue],
+    out_size: int,
+    sizes: Sequence[int] = (WORD_SIZE, WORD_SIZE),
+) -> ConcreteValue:
+    """The result of an op on ``values`` that are not all known; ``sizes`` of them in bytes.
 
     Meanings of ops: ``quoll.semantics.operations``.
     """
     if 0 in values and code in ABSORBED:
         return 0
-    if None in values:
+    if code is OpCode.BOOL_OR and 1 in values:
+        return 1
+    if None in values and code not in BOUNDING:
         return None
     if code is OpCode.COPY:
         return values[0]
+    if not any(isinstance(value, StackAddress | LowBytes) for value in values):
+        return of_ranges(code, values, sizes, out_size)
     if any(isinstance(value, LowBytes) for value in values):
         return _of_low_bytes(code, values, out_size)
     if len(values) < 2:

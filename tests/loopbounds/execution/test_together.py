@@ -64,6 +64,17 @@ INPUT = """int main(unsigned n) {
 """
 
 
+COUNTED = (
+    "for (unsigned i = 0; i < (data[{k}] & {m}); i++) s += i;",
+    "n = 0; for (int i = 0; i < {m}; i++) if (data[i + {k}] > 60) n++;"
+    "for (int i = 0; i < n; i++) s ^= data[i];",
+    "for (unsigned v = data[{k}] * 1000u; v; v /= 10) s += v;",
+    "for (n = data[{k}] & 31; n > 3; n -= 3) s += n;",
+    "for (int i = data[{k}] & 15; i >= 0; i--) s += data[i];",
+    "for (n = 0; n < {m} && data[n] < 70; n++) s++; while (n-- > 0) s *= 3;",
+)  # fmt: skip
+
+
 def nest(random: Random) -> str:
     """Two or three loops in each other, each limited by words of the outer ones."""
     given = {"n": random.choice([8, 13, 16, 24]), "m": random.randint(3, 11)}
@@ -115,14 +126,27 @@ def test_no_execution_of_a_random_nest_counts_more(seed: int) -> None:
         covers(code, found, content)
 
 
+@pytest.mark.parametrize("seed", range(cases(4)))
+def test_ranges_limit_loops(seed: int) -> None:
+    """A word from memory is of a range, or counts what happens in a loop of known length."""
+    random = Random(f"ranges {seed}")
+    pieces = random.sample(COUNTED, 3)
+    body = " ".join(p.format(k=random.randrange(9), m=random.randint(3, 15)) for p in pieces)
+    source = f"{DATA}int main(void) {{ int s = 0, n; {body} return s; }}"
+    code = load(build(source, *FLAGS, optimise=random.choice(["-O1", "-O2"])))
+    found = together(code)
+    assert found is not None
+    for content in range(3):
+        covers(code, found, content)
+
+
 @pytest.mark.parametrize("states", [1, 64])
 def test_joined_states_cover_more(states: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "FOLLOWED_STATES", states)
     code = load(build(DATA + MOVING, *FLAGS, optimise="-O1"))
     found = together(code)
-    assert (found is None) is (states == 1)  # the counter of both loops is lost
-    if found is not None:
-        covers(code, found, 1)
+    assert found is not None
+    covers(code, found, 1)
 
 
 def test_a_width_that_doubles() -> None:

@@ -7,7 +7,14 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopbounds.execution.value import NEAR, ConcreteValue, LowBytes, StackAddress, mixed
+from loopbounds.execution.value import (
+    NEAR,
+    ConcreteValue,
+    LowBytes,
+    StackAddress,
+    WordRange,
+    mixed,
+)
 from quoll.semantics.operations import OPERATIONS, evaluate
 from quoll.semantics.ops import OpCode
 
@@ -45,6 +52,12 @@ values = (
     | st.integers(-WORD // 2, WORD // 2 - 1).map(StackAddress)
     | st.integers(0, WORD - 1)
     | st.integers(0, 40)
+    | st.builds(
+        lambda low, stride, count: WordRange(low, low + stride * count, stride),
+        st.integers(-40, 300),
+        st.integers(1, 9),
+        st.integers(1, 40),
+    )
     | st.integers(1, 3).flatmap(
         lambda count: st.integers(0, (1 << 8 * count) - 1).map(partial(LowBytes, count))
     )
@@ -53,7 +66,11 @@ places = st.integers(NEAR, WORD - NEAR) | st.integers(WORD // 2 - 99, WORD // 2 
 
 
 def word(value: ConcreteValue, sp: int, unknown: int) -> int:
-    """A word that the value stands for, where sp is ``sp`` at the entry."""
+    """A word that the value stands for, where sp is ``sp`` at the entry; ``unknown`` if it may."""
+    if isinstance(value, WordRange):
+        distance = (unknown - value.low) % WORD
+        here = distance <= value.high - value.low and distance % value.stride == 0
+        return unknown if here else value.low % WORD
     if isinstance(value, LowBytes):
         return (unknown & -(1 << 8 * value.count) | value.value) % WORD
     if isinstance(value, StackAddress):
