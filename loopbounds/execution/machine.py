@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Set
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -217,7 +216,8 @@ class ConcreteMachine:
 
     def fork(self) -> ConcreteMachine:
         """The same state, of another execution."""
-        other = copy(self)
+        other = object.__new__(ConcreteMachine)
+        other.__dict__.update(self.__dict__)
         other._registers, other._memory = self._registers[:], self._memory.fork()
         other.trace = None if self.trace is None else self.trace.fork()
         return other

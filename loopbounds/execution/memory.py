@@ -10,7 +10,6 @@ decide, a store that may hit anything makes all words unknown instead, except co
 
 from __future__ import annotations
 
-from copy import copy
 from itertools import takewhile
 
 from loopbounds.budgets import table
@@ -55,7 +54,8 @@ class ConcreteMemory:
     def fork(self) -> ConcreteMemory:
         """The same memory, of another execution; both collect assumptions in one set."""
         self._shared = True
-        other = copy(self)
+        other = object.__new__(ConcreteMemory)
+        other.__dict__.update(self.__dict__)
         other.touched = None if self.touched is None else list(self.touched)
         return other
 

@@ -96,8 +96,11 @@ def mixed(
         return None
     if code is OpCode.COPY:
         return values[0]
-    if not any(isinstance(value, StackAddress | LowBytes) for value in values):
-        return of_ranges(code, values, sizes, out_size)
+    for value in values:
+        if type(value) is StackAddress or type(value) is LowBytes:
+            break
+    else:
+        return of_ranges(code, tuple(values), tuple(sizes), out_size)
     if any(isinstance(value, LowBytes) for value in values):
         return _of_low_bytes(code, values, out_size)
     if len(values) < 2:

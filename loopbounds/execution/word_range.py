@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 
+from quoll.intervals.strided_interval import REMEMBERED
 from quoll.semantics.ops import OpCode
 
 __all__ = ["BOUNDING", "WordRange", "hull", "narrow", "of_ranges", "range_of", "word_of"]
@@ -64,7 +66,10 @@ class WordRange:
 Word = int | WordRange | None
 
 
-def of_ranges(code: OpCode, values: Sequence[object], sizes: Sequence[int], out_size: int) -> Word:
+@lru_cache(REMEMBERED)
+def of_ranges(
+    code: OpCode, values: tuple[object, ...], sizes: tuple[int, ...], out_size: int
+) -> Word:
     """The result of an op on known words, ranges, and words that are not known (None).
 
     ``sizes``: of the operands, as ``out_size`` in bytes. The result is unsigned if it is known.
@@ -73,9 +78,8 @@ def of_ranges(code: OpCode, values: Sequence[object], sizes: Sequence[int], out_
     if rule is None:
         return None
     operands = [range_of(value, size) for value, size in zip(values, sizes, strict=False)]
-    if any(operand is None for operand in operands):
-        return None
-    return rule([o for o in operands if o is not None], sizes, out_size)
+    known = [operand for operand in operands if operand is not None]
+    return rule(known, sizes, out_size) if len(known) == len(operands) else None
 
 
 def narrow(value: object) -> bool:
@@ -85,6 +89,7 @@ def narrow(value: object) -> bool:
     )
 
 
+@lru_cache(REMEMBERED)
 def hull(a: object, b: object) -> Word:
     """A narrow range of a word in a register that holds ``a`` or ``b``; None: any word."""
     one, other = range_of(a, WORD_SIZE), range_of(b, WORD_SIZE)

@@ -62,7 +62,7 @@ def test_ops_on_ranges() -> None:
         if code is OpCode.SUBPIECE:
             out = random.randint(1, size)
             values[1] = random.randint(0, size - out)
-        found = of_ranges(code, values, sizes, out)
+        found = of_ranges(code, tuple(values), tuple(sizes), out)
         told += found is not None
         for _ in range(5):
             words = [member(random, value, size) for value in values]
