@@ -12,7 +12,7 @@ import re
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -36,6 +36,9 @@ __all__ = ["SECONDS", "FactSurvey", "survey"]
 ITERATIONS = 64  # analyses of an entry; each one finds another missing fact
 SECONDS = 60.0  # a survey takes no longer
 NAMED = 4  # functions in a reason
+
+
+EntryErrors = Callable[[AnalysisRun, str, int], WcetError | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +112,35 @@ class _Search:
     reached: dict[str, Program] = field(default_factory=dict)  # by entry, the code known so far
 
     def run(self) -> None:
-        """Analyse the entry that took the least time so far, until nothing is missing in any.
+        """Examine entries until nothing is missing in any.
+
+        First only the control flow of all entries: it takes seconds, where a proof takes minutes.
+        """
+        self._examine_all(dict(self.unfinished), _control_flow_error)
+        self._examine_all(self.unfinished, _error)
+
+    def _examine_all(self, waiting: dict[str, int], errors: EntryErrors) -> None:
+        """Examine the entry of ``waiting`` that took the least time so far, until none is left.
 
         So a long proof in one entry does not hide facts that others miss.
         """
-        spent = dict.fromkeys(self.unfinished, 0.0)
-        rounds = dict.fromkeys(self.unfinished, 0)
-        while self.unfinished:
-            name = min(self.unfinished, key=spent.__getitem__)
+        spent = dict.fromkeys(waiting, 0.0)
+        rounds = dict.fromkeys(waiting, 0)
+        while waiting:
+            name = min(waiting, key=spent.__getitem__)
             start = time.monotonic()
             rounds[name] += 1
-            goes_on = self._examine(name, self.unfinished[name])
+            goes_on = self._examine(name, waiting[name], errors)
             spent[name] += time.monotonic() - start
             if not goes_on or rounds[name] == ITERATIONS:
-                del self.unfinished[name]
+                del waiting[name]
 
-    def _examine(self, name: str, address: int) -> bool:
-        """Analyse an entry once; whether it misses facts that are new."""
+    def _examine(self, name: str, address: int, errors: EntryErrors) -> bool:
+        """Examine an entry once; whether it misses facts that are new."""
         run = self._run()
-        error = _error(run, name, address)
+        error = errors(run, name, address)
         if error is None:
+            self.others.pop(name, None)
             return False
         self.statuses.append(error.exit_status)
         places = {missing.addr for missing in error.missing}
@@ -289,6 +301,19 @@ def _ways(program: Program, address: int, places: Set[int]) -> dict[int, tuple[i
 def provisional_facts(missing: MissingStatement) -> str:
     """The provisional fact under which the analysis continues."""
     return missing.provisional.replace("PLACE", f"{missing.addr:#x}")
+
+
+def _control_flow_error(run: AnalysisRun, name: str, address: int) -> WcetError | None:
+    """The error that prevents the inlining of an entry; None if there is none."""
+    from quoll.inlining.expand import refuse_unexpandable
+    from wcet.analysis.entry_stages import AnalysisTarget, programmed
+
+    try:
+        program = programmed(AnalysisTarget(run, name, address))
+        refuse_unexpandable(program, address & ~1, run.image)
+    except WcetError as error:
+        return error
+    return None
 
 
 def _error(run: AnalysisRun, name: str, address: int) -> WcetError | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from quoll.processes.time_limit import TimeIsUp
 from tests.testing.quoll.building import build
 from wcet.cli import main
 
@@ -84,6 +86,24 @@ def test_the_time_limit_ends_it_with_all_that_was_found(
 
 
 @pytest.mark.slow("several whole analyses")
+def test_the_control_flow_of_all_entries_comes_before_any_proof(
+    capsys: pytest.CaptureFixture[str],
+    program: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before, a long proof in one entry took the time in which the others were to be examined."""
+
+    def late(*_: object) -> NoReturn:
+        raise TimeIsUp
+
+    monkeypatch.setattr("wcet.analysis.analysis.prepared", late)
+    file = tmp_path / "kernel.facts"
+    _, text = suggested(capsys, program, file)
+    assert text.startswith("missing: 2 facts: 1 of targets, 1 of recursion\n")
+    assert text.count("the time limit passed") == 2
+
+
 def test_the_file_beside_the_kernel_may_be_written_but_not_replaced(
     capsys: pytest.CaptureFixture[str], program: Path, tmp_path: Path
 ) -> None:
