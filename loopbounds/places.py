@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from loopbounds.written_loops import headers_of
-from quoll.cfg.cfg import Block
-from quoll.errors import FactsError
+from quoll.cfg.cfg import Block, Program
+from quoll.errors import ControlFlowError, FactsError
 from quoll.facts.count_facts import LoopFact
 from quoll.facts.fact import PlacedFact
 from quoll.facts.invariants import ListAtMostFact
 from quoll.facts.located import LocatedFacts
 from quoll.image.image import Image
-from quoll.inlining.supergraph import Supergraph, SuperNode
+from quoll.inlining.function_shape import shape_of
+from quoll.inlining.supergraph import NestedBlock, Supergraph, SuperNode
 from quoll.source.loop_statement import SingleLoop
 
-__all__ = ["facts_of_loops", "lists_of_loops", "loops_meant"]
+__all__ = ["facts_of_loops", "lists_of_loops", "loops_meant", "refuse_bare_offsets"]
 
 F = TypeVar("F", bound=PlacedFact)
 
@@ -62,7 +64,8 @@ def loops_meant(
     found: list[list[F]] = [[] for _ in graph.loops]
     for fact in about:
         headers = _headers_at(graph, image, facts, fact)
-        _refuse_bare_offset(graph, image, facts, fact)
+        nests = {id(c.nest): c.nest for c in graph.contexts}.values()
+        _refuse_bare_offset(nests, image, facts, fact)
         told = in_part or fact.source.statement is not None
         if headers and not any(headers.values()) and not told:
             raise FactsError(
@@ -79,14 +82,26 @@ def loops_meant(
     return found
 
 
+def refuse_bare_offsets(program: Program, image: Image, facts: LocatedFacts) -> None:
+    """Refuse offsets as ``loops_meant`` does, before the minutes that values and proofs may take.
+
+    A function whose loops are too tangled is left to that.
+    """
+    for fact in (*facts.of(LoopFact), *facts.of(ListAtMostFact)):
+        places = facts.at(fact, fact.place).addresses if fact.is_bare_offset else ()
+        for cfg in program.functions.values():
+            if any(block.addr <= at < block.end for at in places for block in cfg.blocks):
+                with suppress(ControlFlowError):
+                    _refuse_bare_offset([shape_of(cfg, image).nest], image, facts, fact)
+
+
 def _refuse_bare_offset(
-    graph: Supergraph, image: Image, facts: LocatedFacts, fact: PlacedFact
+    nests: Iterable[tuple[NestedBlock, ...]], image: Image, facts: LocatedFacts, fact: PlacedFact
 ) -> None:
     """Raise FactsError if the place of ``fact`` may be another loop after an edit, unnoticed."""
     if not fact.is_bare_offset or fact.source.imported:
         return
     (at,) = facts.at(fact, fact.place).addresses
-    nests = {id(c.nest): c.nest for c in graph.contexts}.values()
     here = [nest for nest in nests if any(b.addr <= at < b.end for b, _ in nest)]
     if max((len({h for _, around in nest for h in around}) for nest in here), default=0) < 2:
         return

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from loopbounds.least_call import refuse_too_short
+from loopbounds.places import refuse_bare_offsets
 from pipeline.core import issue_width
 from quoll.assumptions import RESTORES_MODE, Assumption, stated
 from quoll.cfg.cfg import Program
@@ -82,6 +83,7 @@ def valued(code: AnalysisTarget) -> ValuedEntry:
     while True:
         code, as_loaded = _started(code)
         reached = programmed(code)
+        refuse_bare_offsets(reached, code.run.image, code.run.facts)
         program, switches = context_switches(code, reached, prepare)
         program, shared = shared_functions(code, program)
         found = with_values(code, program)
