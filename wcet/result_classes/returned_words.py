@@ -132,7 +132,10 @@ def _excluding(graph: Supergraph, search: _Search, chosen: Sequence[_Definition]
     def walked(node: int) -> Iterator[int]:
         return (edges[e].dst for e in graph.successors[node] if e in search.walked)
 
-    behind = closure((edges[e].dst for e in last if e is not None), walked)
+    starts = [edges[e].dst for e in last if e is not None]
+    if any(one.node == graph.entry and one.edge is None for one in chosen):
+        starts.append(graph.entry)  # an argument is defined before its first node
+    behind = closure(starts, walked)
     excluded = frozenset(
         e
         for e, edge in enumerate(edges)

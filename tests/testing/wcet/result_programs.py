@@ -87,4 +87,4 @@ class ResultProgram:
         return f"{self.random.choice(RESULTS):#x}"
 
     def _returned(self) -> str:
-        return self.random.choice([self._result(), "r", "r", "b & 3"])
+        return self.random.choice([self._result(), "r", "r", "a", "b & 3"])

@@ -37,8 +37,14 @@ NOINLINE unsigned again(unsigned n, unsigned m) {
     if (m & 8) { small(); r = 0; }
     return r;
 }
+NOINLINE unsigned given(unsigned n, unsigned m) {
+    if (m & 1) { early(); return 0; }
+    *word;
+    if (m & 2) { small(); return 1; }
+    return n;
+}
 NOINLINE void others(unsigned n) {
-    again(n, n); again(n + 1, n); middle(n, n + 1); top(n, n); *word;
+    given(n, n); again(n, n); again(n + 1, n); middle(n, n + 1); top(n, n); *word;
 }
 """
 CALLS = {
@@ -51,6 +57,7 @@ NOT_EXCLUDED = {  # with calls of both on a path
     "if (top(a, b) != 2) late();": (1, 1),
     "unsigned r = top(a, b); if (b & 8) { r = *word; small(); } *word; if (r != 3) late();": (1, 1),
     "if (again(a, b) == 0) late();": (1, 1),
+    "if (given(a, b) == 5) { late(); late(); }": (0, 2),  # its argument is a result of its own
     "unsigned r = 0; for (int i = 0; i < 4; i++) { if (r != 3) late(); r = top(a, b); }": (4, 1),
 }
 WAYS = {"result": (1, 0), "kept": (1, 0), "inlined": (1, 0), "loop": (1, 3)}  # calls on a path
