@@ -111,7 +111,8 @@ def _value(var: Var, registers: Sequence[ConcreteValue]) -> ConcreteValue:
 
 def branch_relation(insns: Sequence[Insn], ops: Sequence[Sequence[Op]]) -> BranchRelation | None:
     """The relation that decides the last of some instructions; None if it is of another kind."""
-    condition, written = insns[-1].cond, set[Var]()
+    condition = insns[-1].cond
+    written = {op.out for op in ops[-1] if op.out is not None}
     if condition not in DECIDED:
         return None
     for insn, effect in zip(insns[-2::-1], ops[-2::-1], strict=True):

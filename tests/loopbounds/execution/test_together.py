@@ -12,6 +12,7 @@ from loopbounds.execution.counts import ExecutionCounts
 from loopbounds.execution.deciding import deciding_registers
 from loopbounds.execution.together import executed_together
 from quoll.arm.insn import LR
+from quoll.cfg.cfg import EdgeKind
 from quoll.image.memory_map import MemoryMap, MemoryRegion, RegionKind
 from tests.testing.harness.cases import cases
 from tests.testing.loopbounds.counting import Program, load
@@ -55,6 +56,27 @@ STORING = f"""__attribute__((naked)) int main(unsigned a) {{
     asm("ldr r6, ={BASE}; mov r5, #5; str r5, [r6, #28]; and r4, r0, #1; add r4, r6, r4, lsl #4;"
         "STORE; ldr r1, [r6, #28]; 1: subs r1, r1, #1; bne 1b; bx lr; .ltorg");
 }}
+"""
+RETURNING = """.syntax unified
+main: push {r4, r5, lr}
+    mov r5, r0
+    mov r4, #3
+1:  mov r0, r5
+    bl early
+    subs r4, r4, #1
+    bne 1b
+    pop {r4, r5, pc}
+early: push {r4, lr}
+    mov r4, r0
+    cmp r4, #5
+    popeq {r4, pc}
+    mov r2, #2
+2:  subs r2, r2, #1
+    bne 2b
+    pop {r4, pc}
+.global main
+.type main, %function
+.type early, %function
 """
 INPUT = """int main(unsigned n) {
     int s = 0;
@@ -160,6 +182,21 @@ def test_a_width_that_doubles() -> None:
     most = max(sum(found.edges[e] for e in code.graph.predecessors[n]) for n in depth)
     assert most <= 6 * 64 + 63
     covers(code, found, 0)
+
+
+def test_a_return_that_restores_the_compared_register() -> None:
+    """Behind ``cmp r4, #5``, ``popeq {r4, pc}`` leaves the caller's r4, which is not 5."""
+    code = load(build(RETURNING, language="asm"))
+    found = together(code)
+    assert found is not None
+    nodes = code.graph.nodes
+    returns = [
+        most
+        for edge, most in zip(code.graph.edges, found.edges, strict=True)
+        if nodes[edge.src].block.last.conditional and edge.kind is EdgeKind.RETURN
+    ]
+    assert code.executed((5,))[code.entry + 20] == 3  # behind the call
+    assert returns == [3]
 
 
 def test_an_argument_leaves_a_loop_open() -> None:
