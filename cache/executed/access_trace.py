@@ -28,7 +28,14 @@ from quoll.image.memory_map import Cacheability
 from quoll.inlining.supergraph import Supergraph
 from quoll.intervals.strided_interval import ValueSet
 
-__all__ = ["AccessTrace", "DataMisses", "KnownAddresses", "TracedCode"]
+__all__ = [
+    "AccessTrace",
+    "DataMisses",
+    "KnownAddresses",
+    "TracedCode",
+    "TransferRow",
+    "concerns_data",
+]
 
 Place = tuple[int, int]  # node, position of the instruction in its block
 
@@ -52,6 +59,29 @@ class DataMisses:
     lines: Mapping[Place, int]
     words: Mapping[Place, int]
     elsewhere: frozenset[Place] = frozenset()
+
+
+class TransferRow(NamedTuple):
+    """An instruction of a block that makes some ``transfers``, of ``size`` bytes together.
+
+    ``plain``: it changes no line if all of them hit. ``conditional``: it makes all or none.
+    """
+
+    insn: int
+    transfers: int
+    size: int
+    plain: bool
+    conditional: bool
+
+    @staticmethod
+    def of(index: int, insn: Insn, transfers: int, *, conditional: bool) -> TransferRow:
+        """The row of the instruction at ``index``."""
+        memory = insn.memory
+        if memory is None:
+            return TransferRow(index, transfers, 0, plain=False, conditional=conditional)
+        kinds = (AccessKind.LOAD, AccessKind.STORE)
+        plain = memory.access in kinds and not memory.exclusive and vector_role(insn) is None
+        return TransferRow(index, transfers, memory.size * memory.count, plain, conditional)
 
 
 class _LineAccess(NamedTuple):
@@ -87,13 +117,14 @@ class TracedCode:
     ) -> None:
         self._graph, self._addresses, self._hierarchy = graph, addresses, hierarchy
         self._geometry: CacheGeometry = hierarchy.l1d
+        self.line_bytes, self.sets = hierarchy.l1d.line_bytes, hierarchy.l1d.index_sets
         self._model = DataAccessModel(hierarchy)
         of_block: dict[int, tuple[int, ...]] = {}
         self._places: set[Place] = set()
         for n, node in enumerate(graph.nodes):
             if id(node.block) not in of_block:
                 of_block[id(node.block)] = tuple(
-                    i for i, insn in enumerate(node.block.insns) if _concerns_data(insn)
+                    i for i, insn in enumerate(node.block.insns) if concerns_data(insn)
                 )
             self._places.update((n, i) for i in of_block[id(node.block)])
         self._exact: dict[tuple[int, int], tuple[_LineAccess, ...]] = {}
@@ -229,6 +260,36 @@ class AccessTrace:
             if not hits:
                 self._miss(node, insn, line)
 
+    def execute_block(
+        self, node: int, rows: Sequence[TransferRow], touched: Sequence[object]
+    ) -> None:
+        """Execute the instructions of a block, of which at most one is conditional.
+
+        ``touched``: the addresses of all transfers; as many as are possible, or as without the
+        conditional ones, if it is known which are executed.
+        """
+        missing = sum(row.transfers for row in rows) - len(touched)
+        skipped = sum(row.transfers for row in rows if row.conditional)
+        if missing not in (0, skipped):
+            for row in rows:
+                self.execute(node, row.insn, [None])
+            return
+        at, resident, code = 0, self._resident, self.code
+        size, sets = code.line_bytes, code.sets
+        for row in rows:
+            if missing and row.conditional:
+                if not row.plain:
+                    self.execute(node, row.insn, [])
+                continue
+            first = touched[at]
+            if row.plain and row.transfers == 1 and isinstance(first, int):
+                line = first // size
+                if resident.get(line % sets) == line == (first + row.size - 1) // size:
+                    at += 1
+                    continue
+            self.execute(node, row.insn, touched[at : at + row.transfers])
+            at, resident = at + row.transfers, self._resident
+
     def _miss(self, node: int, insn: int, line: _LineAccess) -> None:
         """Count an access that may miss, and forget the lines that it may evict."""
         self._own()
@@ -254,5 +315,6 @@ class AccessTrace:
         return self.code.lines(node, insn)
 
 
-def _concerns_data(insn: Insn) -> bool:
+def concerns_data(insn: Insn) -> bool:
+    """Whether an instruction accesses the data cache, or may change it."""
     return insn.memory is not None or cache_operation(insn).touches_data

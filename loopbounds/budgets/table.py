@@ -38,7 +38,7 @@ CHOSEN_WORD_TERMS = 4  # terms of a word in such a choice: beyond, it is any wor
 # Concrete executions
 EXECUTED_INSTRUCTIONS = 20_000_000  # instructions of a concrete execution: it may be endless
 ATTEMPTED_INSTRUCTIONS = 1_000_000  # the same, if unknown memory may decide: a second or two
-TRACED_INSTRUCTIONS = 300_000  # of an execution on the data cache: half a second
+TRACED_INSTRUCTIONS = 1_000_000  # of an execution on the data cache, too: a second more
 FOLLOWED_INSTRUCTIONS = 100_000  # of all executions together: two seconds or three
 FOLLOWED_STATES = 64  # states of a place: beyond, they are joined
 JOINED_STATES = 16  # states of a place that are left when they are joined: by few words

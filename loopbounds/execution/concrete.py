@@ -66,23 +66,15 @@ def concrete_execution(
 ) -> ExecutionCounts | None:
     """The concrete execution of an entry; None if there may be several, or an unknown word decides.
 
-    ``values`` give the registers at the entry. ``cached``: the data cache is followed, too, if that
-    is not too long. Raises as ``follow`` does.
+    ``values`` give the registers at the entry. Others as for ``follow``, which raises the same.
     """
     if facts.of(PathStartFact):
         return None
     known = [values.register(graph.entry, register).exact for register in range(PC)]
     try:
-        found = follow(graph, image, known, longest_execution(image))
+        return follow(graph, image, known, longest_execution(image), cached)
     except Undecided:
         return None
-    if cached is None or found.instructions > table.TRACED_INSTRUCTIONS:
-        return found
-    walk = _Walk(graph, image, known)
-    walk.machine.follow_cache(cached)
-    walk.followed(table.TRACED_INSTRUCTIONS)
-    assert walk.machine.trace is not None
-    return replace(found, misses=walk.machine.trace.misses)
 
 
 def follow(
@@ -90,15 +82,19 @@ def follow(
     image: Image,
     registers: Sequence[int | None],
     steps: int = table.EXECUTED_INSTRUCTIONS,
+    cached: TracedCode | None = None,
 ) -> ExecutionCounts:
     """The concrete execution of ``graph`` from these general registers on; None: any word.
 
-    Raises Undecided where an unknown word decides a branch, after ``steps`` instructions, for calls
-    that facts replace, and as ``ConcreteMachine.execute``.
+    ``cached``: the data cache is followed, too, if that is not too long. Raises Undecided where an
+    unknown word decides a branch, after ``steps`` instructions, for calls that facts replace, and
+    as ``ConcreteMachine.execute``.
     """
     if graph.guidance.replaced:
         raise Undecided("calls are not followed")
-    return _Walk(graph, image, registers).followed(steps)
+    walk = _Walk(graph, image, registers)
+    walk.machine.follow_cache(cached)
+    return walk.followed(steps)
 
 
 def at_the_end(
@@ -182,6 +178,8 @@ class _Walk:
             if machine.executed > steps:
                 raise Undecided(f"it is longer than {steps:,} instructions")
             block = self._graph.nodes[node].block
+            if machine.executed > table.TRACED_INSTRUCTIONS:
+                machine.follow_cache(None)
             traced = machine.trace is not None
             target = machine.execute_at(node, block) if traced else machine.execute(block)
             edge = self._edge(node, target)
@@ -193,7 +191,8 @@ class _Walk:
             node = self._graph.edges[edge].dst
             self._count(node)
         counted = tuple(self.most), tuple(self._totals), tuple(self.edges)
-        return ExecutionCounts(machine.executed, *counted, frozenset({node}), machine.assumed)
+        found = ExecutionCounts(machine.executed, *counted, frozenset({node}), machine.assumed)
+        return found if machine.trace is None else replace(found, misses=machine.trace.misses)
 
     def follow_for(self, steps: int, values: KnownValues) -> bool:
         """Follow so many instructions at most; whether the path ended."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
 
-from cache.executed.access_trace import AccessTrace, TracedCode
+from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from loopbounds.budgets import table
 from loopbounds.execution.branch_relation import BranchRelation
 from loopbounds.execution.memory import ConcreteMemory
@@ -41,6 +41,7 @@ REGISTERS = 25
 NEXT, NOWHERE = -1, -2  # in place of an address: the next instruction; an unknown address
 UNKNOWN = -3  # in place of an address: nothing was executed, because a register is not known
 BRANCHES = (OpCode.BRANCH, OpCode.CBRANCH)
+TRANSFERS = (OpCode.LOAD, OpCode.STORE)
 ACTS = (OpCode.STORE, OpCode.DISCARD, OpCode.RETRANSLATE, OpCode.GOTO, OpCode.TRAP)
 
 Effect = Callable[[list[ConcreteValue], ConcreteMemory], int]
@@ -48,13 +49,17 @@ Effect = Callable[[list[ConcreteValue], ConcreteMemory], int]
 
 @dataclass(frozen=True, slots=True)
 class CompiledInsn:
-    """An instruction, ready to be executed. ``outputs``: None if it acts beyond registers."""
+    """An instruction, ready to be executed. ``outputs``: None if it acts beyond registers.
+
+    ``transfers``: its accesses to memory; if it is not ``fixed``, a condition may decide them.
+    """
 
     effect: Effect
     outputs: tuple[int, ...] | None
     ops: tuple[Op, ...]
     conditional: bool = False
-    transfers: bool = False  # its ops contain its accesses to memory
+    transfers: int = 0
+    fixed: bool = True
 
     @staticmethod
     def of(insn: Insn) -> CompiledInsn:
@@ -64,8 +69,21 @@ class CompiledInsn:
         written = {op.out.offset for op in ops if op.out and op.out.space is Space.REG}
         outputs = None if acts else tuple(sorted(written))
         conditional = any(op.code is OpCode.CBRANCH for op in ops)
-        transfers = any(op.code in (OpCode.LOAD, OpCode.STORE) for op in ops)
-        return CompiledInsn(_compiled(_source(ops)), outputs, ops, conditional, transfers)
+        transfers = sum(op.code in TRANSFERS for op in ops)
+        fixed = all(op.code not in BRANCHES for op in ops)
+        effect = _compiled(_source(ops))
+        return CompiledInsn(effect, outputs, ops, conditional, transfers, fixed)
+
+    @property
+    def all_or_none(self) -> bool:
+        """Whether one condition decides about all of its accesses to memory."""
+        branches = [at for at, op in enumerate(self.ops) if op.code in BRANCHES]
+        transfers = [at for at, op in enumerate(self.ops) if op.code in TRANSFERS]
+        return (
+            len(branches) == 1
+            and self.ops[branches[0]].ins[0].offset == len(self.ops)
+            and (branches < transfers[:1])
+        )
 
     def execute(self, registers: list[ConcreteValue], memory: ConcreteMemory) -> int:
         """The address of the next instruction, ``NEXT`` or ``NOWHERE``.
@@ -78,7 +96,8 @@ class CompiledInsn:
         except Undecided:
             if self.outputs is None:
                 raise
-            memory.doubt()
+            if self.transfers != 0:
+                memory.doubt()
             for register in self.outputs:
                 registers[register] = None
             return NEXT
@@ -184,6 +203,7 @@ class ConcreteMachine:
         self._executed: Counter[int] = Counter()  # blocks by identity, as long as they are rare
         self._single: dict[int, tuple[CompiledInsn, ...]] = {}  # by identity of the block
         self._both_ways: dict[tuple[Op, ...], BothWays] = {}
+        self._rows: dict[int, tuple[TransferRow, ...] | None] = {}  # by identity of the block
         self.trace: AccessTrace | None = None
 
     def follow_cache(self, code: TracedCode | None) -> None:
@@ -276,7 +296,8 @@ class ConcreteMachine:
             except Undecided:
                 self._registers = before
                 return done, NEXT
-            self.note(node, done, step)
+            if self.trace is not None:
+                self.note(node, done, step)
             if target != NEXT:
                 return done + 1, target
         return len(steps), NEXT
@@ -352,6 +373,12 @@ class ConcreteMachine:
 
     def execute_at(self, node: int, block: Block) -> int:
         """As ``execute``, of the block of a node, following the data cache."""
+        touched, rows = self._memory.touched, self._rows_of(block)
+        if rows is not None and self.trace is not None and touched is not None:
+            target = self.execute(block)
+            self.trace.execute_block(node, rows, touched)
+            touched.clear()
+            return target
         self.executed += len(block.insns)
         target = NEXT
         for index, step in enumerate(self.steps(block)):
@@ -363,8 +390,27 @@ class ConcreteMachine:
         """Let the data cache see an instruction of a node, which has been executed."""
         touched = self._memory.touched
         if self.trace is not None and touched is not None:
-            self.trace.execute(node, index, touched, transfers=step.transfers)
+            self.trace.execute(node, index, touched, transfers=step.transfers != 0)
             touched.clear()
+
+    def _rows_of(self, block: Block) -> tuple[TransferRow, ...] | None:
+        """The accesses of a block, if their number tells which are executed."""
+        if id(block) not in self._rows:
+            steps = list(enumerate(zip(block.insns, self.steps(block), strict=True)))
+            known = all(
+                step.transfers and (step.fixed or step.all_or_none)
+                if concerns_data(insn)
+                else not step.transfers
+                for _, (insn, step) in steps
+            )
+            rows = tuple(
+                TransferRow.of(index, insn, step.transfers, conditional=not step.fixed)
+                for index, (insn, step) in steps
+                if step.transfers
+            )
+            known = known and sum(row.conditional for row in rows) <= 1
+            self._rows[id(block)] = rows if known else None
+        return self._rows[id(block)]
 
     def _compiled_block(self, block: Block) -> tuple[CompiledInsn | CompiledRun, ...]:
         insns = tuple(map(self._step, block.insns))

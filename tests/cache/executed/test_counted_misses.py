@@ -10,12 +10,14 @@ from random import Random
 import pytest
 
 from cache.classify import classify
-from cache.executed.access_trace import AccessTrace, TracedCode
+from cache.executed.access_trace import AccessTrace, TracedCode, TransferRow, concerns_data
 from cache.executed.counted_misses import with_misses
 from cache.geometry import CacheGeometry, CacheHierarchy
 from cache.policy import ReplacementPolicy
 from cache.reference import CacheClassification, HitClass, Reference, ReferenceKind
-from quoll.arm.insn import Insn
+from quoll.arm.floating_point import vector_role
+from quoll.arm.insn import AccessKind, Insn
+from quoll.cfg.cfg import Block
 from quoll.intervals.strided_interval import ValueSet
 from tests.testing.cache.graphs import DATA, Program, Words, in_one_block, pool, random_program
 from tests.testing.cache.walks import L1, STEPS, Walk, hierarchy
@@ -69,14 +71,33 @@ class RecordedWalk(Walk):
         self.path.append(Visited(self.program.graph.edges[edge].dst, edge))
 
 
+def rows_of(block: Block) -> list[TransferRow] | None:
+    """The accesses of a block if it can be followed at once; each is taken for one transfer."""
+    found = [
+        TransferRow.of(index, insn, 1, conditional=insn.conditional)
+        for index, insn in enumerate(block.insns)
+        if concerns_data(insn)
+    ]
+    plain = all(row.plain for row in found) and sum(row.conditional for row in found) <= 1
+    return found if plain else None
+
+
 def follow(trace: AccessTrace, program: Program, path: Sequence[Visited], random: Random) -> None:
     """Let a trace follow a path; some addresses are not known to it."""
     for visited in path:
-        for index in range(len(program.graph.nodes[visited.node].block.insns)):
+        rows = rows_of(program.graph.nodes[visited.node].block)
+        if rows is not None and random.random() < 0.5:
+            known = [visited.addresses[row.insn] for row in rows if row.insn in visited.addresses]
+            unsure = [address if random.random() >= UNSURE else None for address in known]
+            trace.execute_block(visited.node, rows, unsure)
+            continue
+        for index, insn in enumerate(program.graph.nodes[visited.node].block.insns):
             address = visited.addresses.get(index)
-            known = [] if address is None else [address]
-            sure = random.random() >= UNSURE
-            trace.execute(visited.node, index, known if sure else [None])
+            preloads = insn.memory is not None and insn.memory.access is AccessKind.PRELOAD
+            transfers = not preloads and vector_role(insn) is None
+            known = [address] if transfers and address is not None else []
+            touched = known if random.random() >= UNSURE else [None]
+            trace.execute(visited.node, index, touched, transfers=transfers)
 
 
 def joined(
