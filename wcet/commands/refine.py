@@ -10,7 +10,7 @@ from quoll.assumptions import table
 from wcet import numbers
 from wcet.analysis.stage_times import StageLog
 from wcet.atomic import publish_document
-from wcet.refinement.refine import RefinedBound, refine
+from wcet.refinement.refine import STEPS, RefinedBound, refine
 from wcet.refinement.rounds import Ending
 from wcet.reports.json_document import seen_json
 from wcet.reports.proved_text import exclusion_json, exclusions_text
@@ -19,6 +19,7 @@ from wcet.request import (
     add_analysis,
     add_color,
     add_command,
+    add_count,
     add_json,
     add_kernel,
     colored,
@@ -38,8 +39,9 @@ round collects the decisions of the worst path, and an SMT solver looks for some
 each other. If it finds any, no execution takes these edges together: that is proved over all code
 between them, and so holds on every path. The integer program is solved again with this
 constraint. The rounds end when the solver refutes the worst path no longer. Then a state at the
-entry is searched for whose execution takes this path as far as possible. Its cycles are stored as
-the lower end of the bound's interval.
+entry is searched for whose execution takes this path as far as possible, and changed step by step
+as long as its path is charged more (--climb). Its cycles are stored as the lower end of the bound's
+interval.
 
 The bound of every round is valid. Constraints are printed as proved; they need no line in a facts
 file. They are stored like proofs of loops (--cache): while kernel, facts, platform and options stay
@@ -71,6 +73,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="begin no round after this time on the clock, without the analysis before the first "
         f"round (default: {SECONDS:g})",
     )
+    add_count(
+        p, "--climb", 0,
+        "most steps of the search for a longer execution, which takes as much processor time as "
+        f"--time (default: {STEPS})", default=STEPS,
+    )  # fmt: skip
     add_json(p, "the rounds")
     add_analysis(p)
     add_color(p)
@@ -80,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     """Refine, and print; returns the exit status."""
     wanted = requested(options, [options.entry])
     stages = StageLog(verbose=not options.quiet)
-    found = refine(options.kernel, wanted, options.time, stages)
+    found = refine(options.kernel, wanted, options.time, stages, options.climb)
     style = TextStyle(color=colored(options), paths="full", stats=False)
     publish_document(options, lambda: to_json(found), lambda: to_text(found, style))
     return 0

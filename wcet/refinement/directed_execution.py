@@ -39,6 +39,7 @@ FIRST_FLAG = 16
 OBJECT = 0x1000  # bytes of the memory behind an unknown pointer
 STACK = 0x10000
 MOST = 200_000  # instructions
+TABLE = 256  # words of a jump table in which an entry is searched
 WORD = 0xFFFFFFFF
 
 
@@ -57,6 +58,7 @@ class DirectedExecution:
     """One execution of ``graph``. ``steps`` and ``accesses`` are known after ``run``.
 
     ``fixed``: the registers at the entry that are no symbols, by their names.
+    ``decisions``: by step that could have gone another way, the symbols that it depends on.
     ``accesses``: the first address of each instruction that accesses memory, by its position.
     """
 
@@ -68,6 +70,7 @@ class DirectedExecution:
     starts: list[int] = field(default_factory=list)  # of each step, as a position
     accesses: dict[int, int] = field(default_factory=dict)
     fixed: dict[str, int] = field(default_factory=dict)
+    decisions: dict[int, frozenset[Term]] = field(default_factory=dict)
     registers: list[Word] = field(default_factory=list)
     memory: dict[int, Word] = field(default_factory=dict)  # by aligned address
     position: int = 0
@@ -75,6 +78,7 @@ class DirectedExecution:
     _insn: int = 0
     _seen: int = 0  # version of the values
     _free: int = 0  # the end of the free memory
+    _target_of_load: int | None = None  # the wanted address where a load may be the transfer
     _temps: dict[int, Word] = field(default_factory=dict)
     _pointed: set[Term] = field(default_factory=set)  # symbols of addresses
     _chosen: int = 0  # words that the execution has chosen
@@ -204,7 +208,7 @@ class DirectedExecution:
 
         ``wanted``: the address to which it shall lead, which it ``falls`` through to.
         """
-        self._temps = {}
+        self._temps, self._target_of_load = {}, wanted
         at = 0
         while at < len(ops):
             op = ops[at]
@@ -219,6 +223,8 @@ class DirectedExecution:
                     at = op.ins[0].offset
                     continue
                 leaves = any(one.code is OpCode.GOTO for one in skipped)
+                if leaves:
+                    self._note_decision(condition)
                 prefer = falls if leaves and wanted is not None else None
                 at = op.ins[0].offset if self._decided(condition, prefer) else at + 1
                 continue
@@ -227,6 +233,12 @@ class DirectedExecution:
             self._op(op)
             at += 1
         return None
+
+    def _note_decision(self, word: Word) -> None:
+        """A step depends on a word."""
+        if word.term is not None:
+            known = self.decisions.get(len(self.steps), frozenset())
+            self.decisions[len(self.steps)] = known.union(rewrite.symbols_of(word.term))
 
     def _decided(self, condition: Word, prefer: bool | None) -> bool:
         """The value of a condition, the preferred one if possible; it is fixed."""
@@ -249,6 +261,7 @@ class DirectedExecution:
 
     def _target(self, target: Word, thumb: Word, wanted: int | None) -> int:
         align = ~1 if self._fixed(thumb) else ~3
+        self._note_decision(target)
         if target.term is not None and wanted is not None and target.value & align != wanted:
             aligned = terms.operation("and", target.term, const(align & WORD, 32))
             if self.words.demand([terms.eq(aligned, const(wanted, 32))], holds=False):
@@ -317,10 +330,26 @@ class DirectedExecution:
         """
         if self.position not in self.accesses and word.term is not None:
             held = self.values.access(self._node, self._insn) or ANY
-            word = self._require(self._pointing(word, held), held)
+            pointer = self._to_target(word, held) or self._pointing(word, held)
+            word = self._require(pointer, held)
         address = self._fixed(word)
         self.accesses[self.position] = min(address, self.accesses.get(self.position, address))
         return address
+
+    def _to_target(self, word: Word, held: ValueSet) -> Word | None:
+        """The address of the entry of a jump table that is the wanted target; None: no entry."""
+        assert word.term is not None
+        target = self._target_of_load
+        if target is None or held.size > TABLE:
+            return None
+        for place in held:
+            entry = self.image.constant(place, 4)
+            if entry is None or entry & ~1 != target:
+                continue
+            if self.words.demand([terms.eq(word.term, const(place, 32))], holds=False):
+                [word] = self._current([word])
+                return word
+        return None
 
     def _check_access(self) -> None:
         """Raise NotDirected if the instruction made an access that the analysis excludes."""
@@ -339,7 +368,7 @@ class DirectedExecution:
         symbols = rewrite.symbols([word.term])
         used = symbols <= self._pointed
         self._pointed |= symbols
-        place = 0 if used else self._allocated(OBJECT)
+        place = 0 if used else nearest_above(self._allocated(OBJECT), held)
         if used or place not in held:
             return word
         if not self.words.demand([terms.eq(word.term, const(place, 32))], holds=False):
@@ -410,6 +439,11 @@ class DirectedExecution:
         self.memory[at & ~3] = Word(value, joined)
 
 
+def nearest_above(place: int, held: ValueSet) -> int:
+    """The first address from ``place`` on with the remainder of the addresses in ``held``."""
+    return place + (held.low - place) % (held.stride or 1)
+
+
 def part(word: Word, width: int, low: int) -> Word:
     """A byte of a word of ``width`` bits."""
     if width == 8:
@@ -435,6 +469,11 @@ class WantedPath:
         self._places: dict[int, list[int]] = {}
         for place, edge in enumerate(edges):
             self._places.setdefault(graph.edges[edge].src, []).append(place)
+
+    @property
+    def place(self) -> int:
+        """The place on the path from which on it is followed."""
+        return self._at
 
     def edge(self, node: int) -> int | None:
         """The edge from ``node`` at the next place of the path where it is; None: it is behind."""

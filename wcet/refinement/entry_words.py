@@ -8,7 +8,7 @@ connected to it by symbols. So the values change, and the terms stay.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from quoll.semantics.ops import OpCode
 __all__ = ["EntryWords", "NotDirected", "Word", "chosen", "computed"]
 
 CHECK = StepLimits(steps=20_000, seconds=2)
+NEWEST = (1, 4)  # symbols whose values are changed first
 LARGE = 4_000  # nodes of the terms of a check; a larger one is not made
 
 
@@ -78,8 +79,9 @@ class EntryWords:
     given: Mapping[str, int] | None = None
     end: float = float("inf")
     values: dict[Term, int] = field(default_factory=dict)
-    conditions: list[Term] = field(default_factory=list)
+    conditions: dict[Term, None] = field(default_factory=dict)
     version: int = 0  # of the values
+    _changed: set[Term] = field(default_factory=set)  # symbols, since words were made present
 
     def symbol(self, name: str, width: int, value: int = 0) -> Word:
         """A word of the state, or one that the execution may choose."""
@@ -94,12 +96,14 @@ class EntryWords:
         return {term.name: value for term, value in self.values.items()}
 
     def present(self, words: Sequence[Word]) -> list[Word]:
-        """The words with the present values of their symbols."""
-        terms = list(dict.fromkeys(word.term for word in words if word.term is not None))
+        """The words with the present values of their symbols; all words of the execution."""
+        every = dict.fromkeys(word.term for word in words if word.term is not None)
+        terms = [t for t in every if not self._changed.isdisjoint(rewrite.symbols_of(t))]
+        self._changed.clear()
         order = sorted(rewrite.symbols(terms), key=lambda s: s.serial)
         found = compile_terms(terms, order)([self.values[s] for s in order])
         values = dict(zip(terms, found, strict=True))
-        return [word if word.term is None else Word(values[word.term], word.term) for word in words]
+        return [w if w.term is None else Word(values.get(w.term, w.value), w.term) for w in words]
 
     def demand(self, wanted: Sequence[Term], *, holds: bool) -> bool:
         """Add conditions that the values satisfy, now or by other values; False: not added.
@@ -109,26 +113,49 @@ class EntryWords:
         new = [term for term in wanted if term is not TRUE]
         if FALSE in new or (not holds and not self._solved(new)):
             return False
-        self.conditions += new
+        self.conditions.update(dict.fromkeys(new))
         return True
 
     def _solved(self, wanted: Sequence[Term]) -> bool:
-        """Change the values so that ``wanted`` holds with all conditions."""
-        if time.process_time() > self.end:
-            return False
+        """Change the values so that ``wanted`` holds with all conditions.
+
+        Of few symbols: the newest ones, then all in ``wanted``, then all that are connected.
+        """
+        few = rewrite.symbols(wanted)
+        order = sorted(few, key=lambda s: s.serial)
+        tries = dict.fromkeys(frozenset(order[-count:]) for count in (*NEWEST, len(order)))
+        if any(self._solved_for(one, self._about(one, wanted)) for one in tries):
+            return True
         group = self._connected(wanted)
-        if rewrite.size(*group) > LARGE:
+        every = rewrite.symbols(group)
+        return every != few and self._solved_for(every, group)
+
+    def _about(self, symbols: Set[Term], wanted: Sequence[Term]) -> list[Term]:
+        """``wanted``, and the conditions that other values of ``symbols`` may violate."""
+        about = (c for c in self.conditions if not symbols.isdisjoint(rewrite.symbols_of(c)))
+        return [*wanted, *about]
+
+    def _solved_for(self, symbols: Set[Term], group: Sequence[Term]) -> bool:
+        """Change the values of ``symbols`` so that the conditions ``group`` hold."""
+        if time.process_time() > self.end or rewrite.size(*group) > LARGE:
             return False
         solver = SmtSolver()
-        symbols = sorted(rewrite.symbols(group), key=lambda s: s.serial)
-        known = {s: solver.symbol(f"{s.name}.{s.serial}", s.width) for s in symbols}
+        order = sorted(rewrite.symbols(group), key=lambda s: s.serial)
+        known = {
+            s: solver.symbol(f"{s.name}.{s.serial}", s.width)
+            if s in symbols
+            else solver.value(self.values[s], s.width)
+            for s in order
+        }
         try:
             found = solver.check(SmtTranslation(solver, known).of(group), CHECK)
         except (SearchFailed, IllTyped):
             return False
         if found.result is not SmtResult.SAT:
             return False
-        self.values |= {s: found.value(known[s]) for s in symbols}
+        new = {s: found.value(known[s]) for s in order if s in symbols}
+        self._changed |= {s for s, value in new.items() if self.values[s] != value}
+        self.values |= new
         self.version += 1
         return True
 

@@ -34,9 +34,12 @@ from wcet.analysis.stage_times import StageLog
 from wcet.platforms.platform_model import Platform
 from wcet.refinement.core_names import named_cores, store_names
 from wcet.refinement.rounds import Ending, RefinementRounds, Round, worst_start
+from wcet.refinement.state_search import StateSearch
 from wcet.refinement.witness import witness
 
-__all__ = ["RefinedBound", "refine"]
+__all__ = ["STEPS", "RefinedBound", "refine"]
+
+STEPS = 40  # that are climbed; a step of the longest entries takes a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +72,12 @@ class EndOfRefinement:
 
 
 def refine(
-    kernel: Path, options: AnalysisOptions, seconds: float, stages: StageLog
+    kernel: Path, options: AnalysisOptions, seconds: float, stages: StageLog, climb: int = STEPS
 ) -> RefinedBound:
     """Refine the bound of the one entry that ``options`` requests.
 
-    ``seconds``: of the rounds, after the stages before them.
+    ``seconds``: of the rounds, after the stages before them. ``climb``: the most steps of the
+    search for a longer execution.
 
     Raises as ``wcet.analysis.analysis.analyse`` does, and UsageError for several entries and for a
     parametric bound.
@@ -100,7 +104,7 @@ def refine(
     if proved.cores:
         worst = programs[worst_start(programs)].answer.worst
         found = (Round(proved.shown, worst.solution.cycles, stored=True),)
-    ending = _ending(options.store, end_key(key, proved, programs))
+    ending = _ending(options.store, end_key(key, proved, programs, climb))
     if ending is None:
         end = time.monotonic() + seconds
         with stages.stage("refine", name):
@@ -118,9 +122,10 @@ def refine(
         programs = rounds.programs
         if ending is not Ending.TIME:
             with stages.stage("witness", name):
-                before = with_witness(run, before, rounds, address, seconds)
-        checked = end_key(key, proved, programs)
-        if ending is not Ending.TIME and checked == end_key(key, proved, solved):
+                search = _search(rounds, time.process_time() + seconds)
+                before = with_witness(run, before, search, address, climb)
+        checked = end_key(key, proved, programs, climb)
+        if ending is not Ending.TIME and checked == end_key(key, proved, solved, climb):
             _store(options.store, checked, EndOfRefinement(ending.name))
     stages.done()
     assumptions = tuple(dict.fromkeys((*before.assumptions, *proved.assumptions)))
@@ -136,14 +141,18 @@ def refine(
     )
 
 
-def with_witness(
-    run: AnalysisRun, entry: EntryResult, rounds: RefinementRounds, address: int, seconds: float
-) -> EntryResult:
-    """The entry with an execution near the worst path, if it is longer than the known one."""
+def _search(rounds: RefinementRounds, end: float) -> StateSearch:
+    """The search for states whose executions take the longest path."""
     number = worst_start(rounds.programs)
     values = SegmentValues(rounds.values, rounds.segments[number])
-    program, image = rounds.programs[number], rounds.conditions.code.image
-    found = witness(entry.name, program, image, values, run.platform, seconds)
+    return StateSearch(rounds.programs[number], rounds.conditions.code.image, values, end)
+
+
+def with_witness(
+    run: AnalysisRun, entry: EntryResult, search: StateSearch, address: int, climb: int
+) -> EntryResult:
+    """The entry with an execution near the worst path, if it is longer than the known one."""
+    found = witness(entry.name, search, run.platform, climb)
     if found is None:
         return entry
     run.seen.add(entry.name, address, found)
@@ -151,12 +160,17 @@ def with_witness(
     return replace(entry, seen=found) if longer else entry
 
 
-def end_key(exclusions: str, proved: ProvedExclusions, programs: Sequence[StartProgram]) -> str:
-    """The key of the end of refinement: of the exclusions, and of the worst path with them."""
+def end_key(
+    exclusions: str, proved: ProvedExclusions, programs: Sequence[StartProgram], climb: int
+) -> str:
+    """The key of the end of refinement: of the exclusions, and of the worst path with them.
+
+    Also of the steps of the search for a longer execution.
+    """
     number = worst_start(programs)
     worst = programs[number].answer.worst
     edges = [step.edge for step in worst.path.steps]
-    return exclusions and key_of("end", exclusions, proved.cores, number, edges)
+    return exclusions and key_of("end", exclusions, proved.cores, number, edges, climb)
 
 
 def _ending(store: ResultsStore, key: str) -> Ending | None:
