@@ -46,8 +46,9 @@ class FactSurvey:
     """Missing facts in the order of discovery, each with the first entry that needs it.
 
     ``others``: errors that no fact resolves, by entry. ``status``: the exit status of the first
-    error, 0 without errors. ``outside``: pages outside the platform's memory. ``ways``: by address
-    of the fact's place, a shortest chain of calls from the entry, as functions. ``unfinished``:
+    error of the first entry with one, 0 without errors. ``outside``: pages outside the platform's
+    memory. ``ways``: by address of the fact's place, a shortest chain of calls from the entry, as
+    functions. ``unfinished``:
     the entries that the time limit left, of which more may be missing. ``lines``: the source lines
     that name missing loops and no others, by header.
     """
@@ -88,7 +89,7 @@ def survey(
         outside,
         tuple(search.found.values()),
         search.others,
-        next(iter(search.statuses), 0),
+        next((search.statuses[e] for e in started.entries if e in search.statuses), 0),
         search.ways,
         tuple(search.unfinished),
         dict(search.lines(LineAnchors(image, kernel, options.sources))),
@@ -107,7 +108,7 @@ class _Search:
     unfinished: dict[str, int]  # entry -> address
     found: dict[tuple[int, str], tuple[str, MissingStatement]] = field(default_factory=dict)
     others: dict[str, WcetError] = field(default_factory=dict)
-    statuses: list[int] = field(default_factory=list)
+    statuses: dict[str, int] = field(default_factory=dict)  # of the first error, by entry
     ways: dict[int, tuple[int, ...]] = field(default_factory=dict)
     reached: dict[str, Program] = field(default_factory=dict)  # by entry, the code known so far
 
@@ -115,16 +116,19 @@ class _Search:
         """Examine entries until nothing is missing in any.
 
         First only the control flow of all entries: it takes seconds, where a proof takes minutes.
+        Its time tells the smallest entry, which is analysed first.
         """
-        self._examine_all(dict(self.unfinished), _control_flow_error)
-        self._examine_all(self.unfinished, _error)
+        spent = dict.fromkeys(self.unfinished, 0.0)
+        self._examine_all(dict(self.unfinished), _control_flow_error, spent)
+        self._examine_all(self.unfinished, _error, spent)
 
-    def _examine_all(self, waiting: dict[str, int], errors: EntryErrors) -> None:
+    def _examine_all(
+        self, waiting: dict[str, int], errors: EntryErrors, spent: dict[str, float]
+    ) -> None:
         """Examine the entry of ``waiting`` that took the least time so far, until none is left.
 
-        So a long proof in one entry does not hide facts that others miss.
+        So a long proof in one entry does not hide facts that others miss. ``spent``: by entry.
         """
-        spent = dict.fromkeys(waiting, 0.0)
         rounds = dict.fromkeys(waiting, 0)
         while waiting:
             name = min(waiting, key=spent.__getitem__)
@@ -142,7 +146,7 @@ class _Search:
         if error is None:
             self.others.pop(name, None)
             return False
-        self.statuses.append(error.exit_status)
+        self.statuses.setdefault(name, error.exit_status)
         places = {missing.addr for missing in error.missing}
         if name not in self.reached or not places <= self._code(name):
             found = _reached_code(run, address)

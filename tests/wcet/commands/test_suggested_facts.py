@@ -92,15 +92,21 @@ def test_the_control_flow_of_all_entries_comes_before_any_proof(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Before, a long proof in one entry took the time in which the others were to be examined."""
+    """Before, a long proof in one entry took the time in which the others were to be examined.
 
-    def late(*_: object) -> NoReturn:
+    The smallest entry is analysed first.
+    """
+    analysed = []
+
+    def late(_run: object, name: str, _address: int) -> NoReturn:
+        analysed.append(name)
         raise TimeIsUp
 
     monkeypatch.setattr("wcet.analysis.analysis.prepared", late)
     file = tmp_path / "kernel.facts"
     _, text = suggested(capsys, program, file)
     assert text.startswith("missing: 2 facts: 1 of targets, 1 of recursion\n")
+    assert analysed == ["other"]
     assert text.count("the time limit passed") == 2
 
 
