@@ -66,6 +66,17 @@ NO_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 SIGNALLED = 128  # plus the number of the signal
 INTERRUPTED = SIGNALLED + signal.SIGINT
 
+DESCRIPTION = """\
+Sound worst-case execution times of operating-system kernels, from the ELF.
+
+first steps, in this order:
+  wcet init FIRMWARE.ELF   entries, and missing facts to fill in
+  wcet analyse             bounds of the entries
+  wcet advise              facts that lower a bound most
+  wcet baseline            records the bounds; 'wcet check' compares
+
+'wcet COMMAND --help' has examples, and 'wcet help first-hour' a whole session.
+"""
 EPILOG = """\
 exit status:
    0  a bound (or listing) was printed
@@ -121,7 +132,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     """The command-line grammar, of one command or of all."""
     top = _Parser(
         prog="wcet",
-        description="Sound worst-case execution times of operating-system kernels, from the ELF.",
+        description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=HelpText,
     )

@@ -36,7 +36,7 @@ NOT_VIRTUAL = (
     "functions of vtables are left out, as the object is not handed on: this assumes that the "
     "call is no virtual one, and that no address from a vtable is handed around"
 )
-ENDLESS = "{} functions that never return, as threads, are left out: this assumes no call of one"
+ENDLESS = "this leaves out {} without a return, as threads, and assumes no call of one"
 
 
 class Candidates:
@@ -71,7 +71,7 @@ class Candidates:
         elif self._vtables and not virtual:
             notes.setdefault(NOT_VIRTUAL)
         if left_out:
-            notes.setdefault(ENDLESS.format(left_out))
+            notes.setdefault(ENDLESS.format(_counted(left_out)))
         return self._proposal(tables, functions, notes, vtables=vtables)
 
     def _of_types(self, cfg: Cfg, found: Iterable[LoadOrigin]) -> CandidateFact | None:
@@ -92,11 +92,11 @@ class Candidates:
         kinds = ("a virtual function",) if virtual else ()
         shown = " or ".join((*kinds, *sorted(map(str, plain))))
         note = (
-            f"it calls {shown} by the debug information, so that {others} "
-            "functions of other types are left out: this assumes that code casts none of them"
+            f"it calls {shown} by the debug information: this leaves out {_counted(others)} of "
+            "other types, and assumes that code casts none of them"
         )
         left_out = len(fitting) - len(coming_back)
-        notes = [note, ENDLESS.format(left_out)] if left_out else [note]
+        notes = [note, ENDLESS.format(_counted(left_out))] if left_out else [note]
         return self._proposal((), coming_back, notes, vtables=virtual)
 
     def _coming_back(self, functions: Sequence[int]) -> Sequence[int]:
@@ -195,6 +195,10 @@ class Candidates:
         symbols = [s for s in self._image.symbols.at(addr) if s.kind != "object"]
         name = self._name(addr, symbols[-1].name) if symbols else f"{addr:#x}"
         return f"{word:#x}" if name.startswith("0x") and thumb else name
+
+
+def _counted(functions: int) -> str:
+    return f"{functions} function{'' if functions == 1 else 's'}"
 
 
 def _may_be_spilled(origin: LoadOrigin) -> bool:

@@ -111,7 +111,11 @@ def run(options: argparse.Namespace) -> int:
 def to_text(found: MaskedRegions, style: TextStyle, options: argparse.Namespace) -> Iterator[str]:
     """A line per region, then regions without a bound, the latency, and the assumptions."""
     platform = found.platform
-    yield style.bold(f"{len(found.regions)} places where a region starts, the longest first:")
+    many = len(found.regions)
+    starts = (
+        f"{many} places where a region starts" if many != 1 else "1 place where a region starts"
+    )
+    yield style.bold(f"{starts}, the longest first:")
     yield style.dim(f"{'cycles':>13}{'µs':>11}  entry, start, calls")
     for number, region in enumerate(found.regions[: options.regions]):
         took = region.cycles * 1e6 / platform.clock_hz

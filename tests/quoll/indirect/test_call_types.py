@@ -223,7 +223,7 @@ def test_threads_are_left_out_with_an_assumption() -> None:
     (call,) = extract(image, [symbol.addr]).unresolved
     assert call.proposal is not None
     assert call.proposal.fact == "calls at PLACE go to one"
-    assert "1 functions that never return, as threads, are left out" in call.proposal.note
+    assert "leaves out 1 function without a return, as threads" in call.proposal.note
 
 
 HELD = """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from quoll.explanations import EXPLANATIONS
-from wcet.cli import main
+from wcet.cli import COMMANDS, main
 from wcet.commands.help import topics
 
 
@@ -61,3 +63,15 @@ def test_what_was_meant(
     arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert meant in said(capsys, *arguments, status=2)
+
+
+def test_the_first_steps_are_commands_and_a_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the order in which a new user needs them, before the list of all."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    first = capsys.readouterr().out.split("positional arguments")[0]
+    steps = re.findall(r"wcet ([a-z-]+)", first)
+    assert steps == ["init", "analyse", "advise", "baseline", "check", "help"]
+    assert set(steps) <= COMMANDS.keys()
+    (page,) = re.findall(r"wcet help ([a-z-]+)", first)
+    assert said(capsys, "help", page).startswith("# ")
