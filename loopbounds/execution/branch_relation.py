@@ -57,11 +57,18 @@ class BranchRelation:
 
 def limited(condition: Condition, a: WordRange, b: WordRange) -> tuple[WordRange, WordRange] | None:
     """The words of ``a`` and ``b`` that satisfy a condition with others; None: there are none."""
-    if condition in MIRRORED:
-        found = limited(MIRRORED[condition], b, a)
-        return None if found is None else (found[1], found[0])
     if condition is Condition.NE:
         return _unequal(a, b)
+    if condition not in MIRRORED:
+        return _ordered(condition, a, b)
+    found = _ordered(MIRRORED[condition], b, a)
+    return None if found is None else (found[1], found[0])
+
+
+def _ordered(
+    condition: Condition, a: WordRange, b: WordRange
+) -> tuple[WordRange, WordRange] | None:
+    """The same for a condition of ``LESS``, or for equality."""
     view = WordRange.unsigned if condition in UNSIGNED else WordRange.signed
     if condition is Condition.EQ and a.unsigned(SIZE).high - a.unsigned(SIZE).low <= a.high - a.low:
         view = WordRange.unsigned

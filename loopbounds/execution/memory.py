@@ -99,20 +99,17 @@ class ConcreteMemory:
         if self.touched is not None:
             self.touched.append(address)
         if isinstance(address, int):
-            at, cells = address, self._named
-            try:
-                self._look_at(at, size)
-            except Undecided:
-                return None
-        elif isinstance(address, StackAddress):
-            at, cells = address.offset & WORD, self._frames
-        else:
-            return self._load_one_of(address, size) if isinstance(address, WordRange) else None
-        if size == 4 and not at & 3:
-            content = cells.get(at)
-            return _low_bytes(content) if isinstance(content, tuple) else content
-        known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
-        return int.from_bytes(bytes(known), "little") if len(known) == size else None
+            return self._named_bytes(address, size)
+        if isinstance(address, StackAddress):
+            return _content(self._frames, address.offset & WORD, size)
+        return self._load_one_of(address, size) if isinstance(address, WordRange) else None
+
+    def _named_bytes(self, at: int, size: int) -> ConcreteValue:
+        try:
+            self._look_at(at, size)
+        except Undecided:
+            return None
+        return _content(self._named, at, size)
 
     def _load_one_of(self, addresses: WordRange, size: int) -> ConcreteValue:
         """The bytes at one of some addresses."""
@@ -121,7 +118,7 @@ class ConcreteMemory:
         if within.high - within.low > table.LOADED_PLACES * within.stride:
             return None
         for at in range(within.low, within.high + 1, within.stride):
-            word = self.load(at, size)
+            word = self._named_bytes(at, size)
             found = word if at == within.low else joined(found, word)
             if found is None:
                 return None
@@ -243,6 +240,15 @@ class ConcreteMemory:
             if self._image.is_executable(addr & WORD):
                 raise Undecided("a store hits code")
         self._changeable.add((at, size))
+
+
+def _content(cells: Cells, at: int, size: int) -> ConcreteValue:
+    """The bytes of some cells; None: not known."""
+    if size == 4 and not at & 3:
+        content = cells.get(at)
+        return _low_bytes(content) if isinstance(content, tuple) else content
+    known = [b for i in range(at, at + size) if (b := _byte(cells, i & WORD)) is not None]
+    return int.from_bytes(bytes(known), "little") if len(known) == size else None
 
 
 def _joined(a: ConcreteValue | Bytes, b: ConcreteValue | Bytes) -> ConcreteValue:
