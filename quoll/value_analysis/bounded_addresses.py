@@ -17,18 +17,20 @@ that control may reach in another order has no known words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import product
 from math import gcd
 from typing import NamedTuple, Protocol, TypeAlias
 
 from quoll.abstract_domain.terms import MASK, SIGN
 from quoll.graph.dominators import reverse_postorder
 from quoll.inlining.supergraph import Supergraph, SuperLoop
-from quoll.intervals.strided_interval import ANY, ValueSet
+from quoll.intervals.strided_interval import ANY, ValueSet, join
 from quoll.value_analysis.value_results import SymbolicAddress
 
 __all__ = ["BoundedAddresses", "SymbolValues"]
 
 CONSTANT = 0  # the symbol of no symbol
+SPLIT = 2  # words of a node whose negative values are taken apart
 WIDE = 4095  # bytes: a range of fewer is one of lines that may all be persistent
 
 
@@ -73,11 +75,20 @@ class _Sum(NamedTuple):
         most = max(0, bound - 1)
         return min(0, self.low * most), max(0, self.high * most), gcd(self.low, self.stride)
 
-    def words(self) -> ValueSet | None:
-        """The members, if they are words."""
-        if self.base != CONSTANT or self.low < 0 or self.high > MASK:
-            return None
-        return ValueSet(self.low, self.high, self.stride if self.low < self.high else 0)
+    def words(self) -> tuple[ValueSet, ...]:
+        """The members as words, negative ones apart; empty if they are not all words."""
+        if self.base != CONSTANT or self.low < -SIGN or self.high > MASK:
+            return ()
+        parts = [(self.low, self.high)]
+        if self.low < 0:
+            step = self.stride or 1
+            last = -1 - (-1 - self.low) % step  # the greatest negative member
+            parts = [(self.low, min(last, self.high)), (last + step, self.high)]
+        return tuple(
+            ValueSet(low & MASK, high & MASK, self.stride if low < high else 0)
+            for low, high in parts
+            if low <= high
+        )
 
 
 _Known: TypeAlias = dict[int, _Sum]  # by symbol
@@ -173,15 +184,30 @@ class BoundedAddresses:
             if first is not None:
                 start[symbol] = first.plus(*step.repeated(bound))
         for node, known in self._through(nest, start, absolute=True).items():
-            words = {s: w for s, sums in known.items() if (w := sums.words()) is not None}
+            words = {s: w for s, sums in known.items() if (w := sums.words())}
             wide = [i for i in self._accesses(node) if self._wide(node, i)]
             if not words or not wide:
                 continue
-            found = self._values.accesses_with(node, words)
+            found = self._with_words(node, words)
             for insn in wide:
                 now, before = found.get(insn), self._values.access(node, insn)
                 if now and before and now.high - now.low < before.high - before.low:
                     self._narrower[node, insn] = now
+
+    def _with_words(
+        self, node: int, words: Mapping[int, tuple[ValueSet, ...]]
+    ) -> dict[int, ValueSet]:
+        """The addresses of a node by instruction, whichever parts its words are in."""
+        apart = [symbol for symbol, parts in words.items() if len(parts) > 1]
+        known = {s: parts for s, parts in words.items() if s not in apart[SPLIT:]}
+        found: dict[int, ValueSet] = {}
+        for number, chosen in enumerate(product(*known.values())):
+            here = self._values.accesses_with(node, dict(zip(known, chosen, strict=True)))
+            if number:
+                found = {i: join(found[i], here[i]) for i in found.keys() & here.keys()}
+            else:
+                found = dict(here)
+        return found
 
     def _on_entry(self, loop: SuperLoop, symbol: int) -> _Sum | None:
         """The words of ``symbol`` of the header on entry; None if they are unknown."""

@@ -33,6 +33,9 @@ from loopbounds.terms.bit_vectors import TRUE, Term, both, const, either, eq, op
 from quoll.arm.insn import PC, Insn
 from quoll.assumptions import Assumption
 from quoll.cfg.cfg import EdgeKind
+from quoll.intervals.strided_interval import ValueSet
+from quoll.value_analysis.bounded_addresses import BoundedAddresses
+from quoll.value_analysis.value_results import ValueResults
 from wcet.analysis.entry_stages import invariants_at
 from wcet.analysis.preparation import ValuedEntry
 from wcet.refinement.iterations import LaterIterations
@@ -55,6 +58,29 @@ class HeaderWord:
     first: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _BoundedValues:
+    """``values`` with the addresses that bounds of loops leave: implements ``KnownValues``."""
+
+    values: ValueResults
+    addresses: BoundedAddresses
+
+    def register(self, node: int, register: int) -> ValueSet:
+        return self.values.register(node, register)
+
+    def access(self, node: int, insn: int) -> ValueSet | None:
+        return self.addresses.access(node, insn)
+
+    def frame_register(self, node: int, register: int) -> ValueSet | None:
+        return self.values.frame_register(node, register)
+
+    def frame_access(self, node: int, insn: int) -> ValueSet | None:
+        return self.values.frame_access(node, insn)
+
+    def hands_on_a_stack_address(self, node: int) -> bool:
+        return self.values.hands_on_a_stack_address(node)
+
+
 @dataclass(slots=True)
 class PassConditions:
     """Conditions of the passes of one graph, on demand; ``assumed``: the named assumptions used."""
@@ -69,14 +95,14 @@ class PassConditions:
     @staticmethod
     def of(entry: ValuedEntry, bounds: Mapping[int, int]) -> PassConditions:
         """The conditions in the graph of an entry; ``bounds``: of its loops, proved."""
-        graph, code = entry.graph, entry.code
+        graph, code, values = entry.graph, entry.code, entry.values
         stacks = StackSpans.of((node.block for node in graph.nodes), code.run.image)
         return PassConditions(
             GraphCode(
                 graph,
                 AcyclicGraph.of(graph),
                 code.run.image,
-                entry.values,
+                _BoundedValues(values, BoundedAddresses(graph, values, bounds)),
                 code.origin.stacks.joined(stacks),
                 bounds=dict(bounds),
                 at_start=not code.origin.called,

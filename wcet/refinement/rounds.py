@@ -19,7 +19,7 @@ from ilp.constraints.proved_exclusions import (
     ProvedExclusion,
     ProvedExclusions,
 )
-from loopbounds.proof.bound import CHECKERS
+from loopbounds.proof.bound import PROVED
 from loopbounds.slicing.acyclic import AcyclicGraph
 from quoll.assumptions import Assumption
 from quoll.inlining.supergraph import Supergraph
@@ -259,11 +259,11 @@ def places(graph: Supergraph) -> list[tuple[int, int]]:
 def proved_bounds(
     segments: Sequence[PendingSegment], programs: Sequence[StartProgram]
 ) -> dict[int, int]:
-    """The bounds of the whole graph's loops that a checker has proved for all executions."""
+    """The bounds of the whole graph's loops that are proved for all executions."""
     found: dict[int, int] = {}
     for segment, program in zip(segments, programs, strict=True):
         for bound in program.paths.bounds:
-            if bound.method in CHECKERS and bound.bound is not None:
+            if bound.method in PROVED and bound.bound is not None:
                 loop = segment.loops[bound.loop]
                 found[loop] = max(bound.bound, found.get(loop, 0))
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ilp.constraints.constraint import UNLIMITED
 from ilp.paths.path_check import path_cycles, violations
 from ilp.paths.solution import PathStep
-from loopbounds.proof.bound import CHECKERS
+from loopbounds.proof.bound import PROVED
 from loopbounds.terms.bit_vectors import Term
 from quoll.image.image import Image
 from wcet.analysis.integer_programs import StartProgram
@@ -87,7 +87,7 @@ class StateSearch:
         """Whether an execution violates a stated bound of a loop, or a constraint."""
         answer, constraints = self.program.answer, self.program.inputs.constraints
         bounds = [
-            UNLIMITED if bound.method in CHECKERS else number
+            UNLIMITED if bound.method in PROVED else number
             for bound, number in zip(answer.bounds, answer.numbers, strict=True)
         ]
         graph = self.program.paths.graph

@@ -31,7 +31,7 @@ class _Writer:
 
     def program(self) -> str:
         text = ["main:", "push {r4-r11, lr}", *(f"ldr {p}, =0x2000{i}000" for i, p in
-                enumerate(POINTERS)), "mov r10, #0"]  # fmt: skip
+                enumerate(POINTERS)), "mov r10, #0", "mov r11, #0"]  # fmt: skip
         text += self.body(0) + self.loop(0) + self.loop(0)
         return "\n".join([*text, "pop {r4-r11, pc}", ".ltorg"])
 
@@ -57,7 +57,7 @@ class _Writer:
         step = 4 * self.random.choice([0, 1, 1, 1, 2, 3, 16, -1, -2])
         sign = "add" if step >= 0 else "sub"
         label = self.label()
-        match self.random.randrange(9):
+        match self.random.randrange(10):
             case 0 | 1:
                 return [f"ldr r3, [{p}, #{4 * self.random.randrange(4)}]", "eor r0, r0, r3"]
             case 2 | 3:
@@ -73,6 +73,8 @@ class _Writer:
                 return [f"{sign} {p}, {q}, #{abs(step)}"]
             case 7:
                 return ["add r10, r10, #1", f"ldr r3, [{p}, r10, lsl #2]"]
+            case 8:
+                return ["sub r11, r11, #1", f"ldr r3, [{p}, -r11, lsl #2]"]
             case _:
                 return [f"ldr {p}, =0x200{depth}0000"]
 
@@ -176,3 +178,29 @@ def test_a_nest_needs_the_bounds_of_its_loops(rounds: dict[int, int], expected: 
     assert found.gain == (expected != ANY)
     if expected != ANY:
         assert access == expected
+
+
+DOWN = """
+main: ldr r2, =0x20001000
+    mov r1, #0
+l1: ldr r3, [r2, -r1, lsl #2]
+    add r3, r3, r0
+    str r3, [r2, -r1, lsl #2]
+    sub r1, r1, #1
+    cmn r1, #12
+    bne l1
+    bx lr
+    .ltorg
+"""
+
+
+def test_a_word_that_counts_down_from_zero() -> None:
+    """As Clang walks an array: no interval of unsigned words holds its index."""
+    _, graph, values = analysed(DOWN)
+    [loop] = graph.loops
+    found = BoundedAddresses(graph, values, {loop.index: 12})
+    for insn in (0, 2):
+        before = values.access(loop.header, insn)
+        assert before is not None
+        assert before.high - before.low > 1 << 31
+        assert found.access(loop.header, insn) == ValueSet(0x20001000, 0x20001000 + 4 * 11, 4)

@@ -136,7 +136,7 @@ def test_the_reason_of_the_end_is_given() -> None:
 
 
 @pytest.mark.slow("analyses, refines and executes planted programs")
-@pytest.mark.parametrize(("family", "seed"), [("modes", 18), ("loops", 35)])
+@pytest.mark.parametrize(("family", "seed"), [("modes", 18), ("loops", 35), ("types", 5017)])
 def test_calls_that_no_execution_makes_are_not_on_the_worst_path(family: str, seed: int) -> None:
     """Between the tests of a global word, functions store into frames at an unknown sp."""
     program = planted(family, seed)
